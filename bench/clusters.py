@@ -2,14 +2,18 @@
 """What clusters of many jobs cost to simulate, and how schedulers compare on a recorded trace.
 
   python3 bench/clusters.py [--program build/release/bin/ganymede] [--jobs 1000,2000] [--scheduler fifo-backfill]
-  python3 bench/clusters.py --trace gavel_msr_traces_seed0.csv --virtual-cluster 0e4a51 [--gpus 12]
+  python3 bench/clusters.py --queued 10000,100000 [--scheduler fifo-backfill]
+  python3 bench/clusters.py --trace gavel_msr_traces_seed0.csv [--virtual-cluster 0e4a51] [--gpus 36] [--patience 60]
 
 The first draws jobs of a GAN on 1,024 GPUs (128 nodes of eight, 16 nodes below a switch whose uplink is four times
 oversubscribed): Poisson arrivals, 1 to 64 GPUs, log-normal lengths, so that about half of the GPUs are held and jobs of
 several nodes share uplinks; 1,000 jobs are a month. It prints processor seconds, the peak of memory and what was simulated.
-The second runs a trace in Gavel's columns on equal numbers of V100, P100 and K80, under each scheduler.
+The second queues so many jobs of stated durations at once on the same nodes. The third runs the virtual clusters of a trace in
+Gavel's columns on equal numbers of V100, P100 and K80, and prints a table: how many times as long as under `gavel` the mean
+job takes under other schedulers ("-": not simulated in time, or a job fits no pool).
 """
 import argparse
+import csv
 import json
 import math
 import os
@@ -41,16 +45,23 @@ def platform(gpus, levels=None):
         "regions": {"room": {"carbon": "400g/kWh", "pue": 1.2}}, "fabric": fabric}
 
 
-def simulate(program, cluster):
+class Unserved(Exception):
+    """A job fits no pool."""
+
+
+def simulate(program, cluster, patience=None):
     """The result, processor seconds and the peak of memory in MB."""
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "cluster.json")
         with open(path, "w") as out:
             json.dump(cluster, out)
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        run = subprocess.run(["/usr/bin/env", program, "simulate", path, "--format", "json"], capture_output=True, text=True)
+        run = subprocess.run(["/usr/bin/env", program, "simulate", path, "--format", "json"], capture_output=True, text=True,
+                             timeout=patience)
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    if run.returncode != 0:
+    if run.returncode == 3:
+        raise Unserved(run.stderr)
+    if run.returncode not in (0, 4):  # 4: a job misses its deadline
         sys.exit(run.stderr)
     return (json.loads(run.stdout), after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime,
             after.ru_maxrss / 1024)
@@ -92,35 +103,62 @@ def costs(args):
         last = seconds
 
 
-def trace(args):
+def queued(args):
+    for count in args.queued:
+        draw = random.Random(7)
+        jobs = [{"name": "job-%d" % i, "gpus": draw.choice([1, 1, 2, 4, 4, 8, 8, 16, 32, 64]), "owner": "owner-%d" % draw.randrange(8),
+                 "priority": draw.randrange(3), "duration": "%.0fs" % (600 * draw.lognormvariate(0, 1.2) + 1)} for i in range(count)]
+        result, seconds, memory = simulate(args.program, {
+            "schema": "ganymede.cluster/1",
+            "platform": {"catalog": platform({"V100": 8}), "instance": "v100", "region": "room", "nodes": 128},
+            "jobs": jobs, "scheduler": {"name": args.scheduler}, "preemption": {"save": "10s", "restore": "30s"}, "seed": 1})
+        print("%6d jobs queued at once, %s: %7.1f s of processor time, %5.0f MB; %d decisions, held %.0f %%" % (
+            count, args.scheduler, seconds, memory, result["provenance"]["decisions"], 100 * result["summary"]["held"]), flush=True)
+
+
+def completion(args, scheduler, virtual_cluster):
+    """Mean hours from a job's arrival to its end; None if it takes too long to simulate, or a job fits no pool."""
     names = ("V100", "P100", "K80")
-    rows, first = [], None
-    for scheduler in SCHEDULERS:
-        result, seconds, _ = simulate(args.program, {
+    try:
+        result, _, _ = simulate(args.program, {
             "schema": "ganymede.cluster/1",
             "platform": {"pools": [{"catalog": platform({name: 4 for name in names}), "instance": name.lower(), "region": "room",
                                     "name": name, "nodes": math.ceil(args.gpus / 4)} for name in names]},
-            "jobs": {"trace": os.path.abspath(args.trace), "virtual_cluster": args.virtual_cluster},
-            "scheduler": {"name": scheduler}, "preemption": {"save": "5s", "restore": "15s"}, "seed": 1})
-        mean = result["summary"]["completion_s"]["mean"] / 3600
-        rows.append((mean, scheduler))
-        first = first or mean
-        print("%-20s mean completion %8.2f h, slow-down %7.2f, Jain %.3f, %d preemptions, %.1f s" % (
-            scheduler, mean, result["summary"]["slowdown"]["mean"], result["summary"]["jain_fairness"],
-            result["summary"]["preemptions"], seconds), flush=True)
-    print("from the least: " + ", ".join("%s (%.2f x)" % (name, mean / min(rows)[0]) for mean, name in sorted(rows)))
+            "jobs": {"trace": os.path.abspath(args.trace), "virtual_cluster": virtual_cluster},
+            "scheduler": {"name": scheduler}, "preemption": {"save": "5s", "restore": "15s"}, "seed": 1}, args.patience)
+    except (subprocess.TimeoutExpired, Unserved):
+        return None
+    return result["summary"]["completion_s"]["mean"] / 3600
+
+
+def trace(args):
+    with open(args.trace) as rows:
+        jobs = {}
+        for row in csv.DictReader(rows):
+            jobs[row["virtual_cluster"]] = jobs.get(row["virtual_cluster"], 0) + 1
+    chosen = [args.virtual_cluster] if args.virtual_cluster else sorted(jobs)
+    others = [name for name in SCHEDULERS if name != "gavel"]
+    print("| virtual cluster | jobs | `gavel`: mean completion | " + " | ".join("`%s`" % name for name in others) + " |")
+    print("|---|---|---|" + "---|" * len(others))
+    for name in chosen:
+        own = completion(args, "gavel", name)
+        hours = [completion(args, scheduler, name) if own else None for scheduler in others]
+        print("| %s | %d | %s | %s |" % (name, jobs[name], "%.1f h" % own if own else "-", " | ".join(
+            "%.2f" % (value / own) if value else "-" for value in hours)), flush=True)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--program", default=os.path.join(ROOT, "build", "release", "bin", "ganymede"))
     parser.add_argument("--jobs", type=lambda text: [int(part) for part in text.split(",")], default=[1000, 2000])
+    parser.add_argument("--queued", type=lambda text: [int(part) for part in text.split(",")], help="jobs that arrive at once")
     parser.add_argument("--scheduler", default="fifo-backfill")
     parser.add_argument("--trace", help="a CSV in Gavel's columns")
     parser.add_argument("--virtual-cluster", default="")
-    parser.add_argument("--gpus", type=int, default=12, help="GPUs of each kind, with --trace")
+    parser.add_argument("--gpus", type=int, default=36, help="GPUs of each kind, with --trace")
+    parser.add_argument("--patience", type=float, default=60, help="seconds for one simulation, with --trace")
     args = parser.parse_args()
-    (trace if args.trace else costs)(args)
+    (trace if args.trace else queued if args.queued else costs)(args)
 
 
 if __name__ == "__main__":

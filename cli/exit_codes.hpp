@@ -28,7 +28,8 @@ inline constexpr ExitCodeRow kExitCodes[] = {
      "the request is valid but nothing can serve it (does not fit the GPU's memory, no instance holds it, the run "
      "never finishes, no plan meets its goals), or `merge` lacks runs"},
     {ExitCode::goal_missed,
-     "the result is there, but misses the scenario's deadline or budget, or a limit of `diff --fail-on`"},
+     "the result is there, but misses the scenario's deadline or budget, a job's deadline, or a limit of `diff "
+     "--fail-on`"},
     {ExitCode::interrupted, "interrupted"}};
 
 }  // namespace ganymede::cli

@@ -32,7 +32,8 @@ void declare_import_jobs(CLI::App& command, Shared& shared) {
   command.add_option("file", options->file, "what sacct -P printed, or a trace of Gavel (CSV)")
       ->check(suggest("@files"))
       ->required();
-  command.add_option("--virtual-cluster", options->virtual_cluster, "only the jobs of this cluster of the trace");
+  command.add_option("--virtual-cluster", options->virtual_cluster, "only the jobs of this cluster of the trace")
+      ->check(not_empty);
   add_output(command, shared);
   command.callback([options, &shared] { import_jobs(*options, shared); });
 }

@@ -24,6 +24,7 @@ class CsvTable {
 
   const std::string& file() const { return file_; }
   const std::vector<Row>& rows() const { return rows_; }
+  const std::vector<std::string>& names() const { return names_; }  ///< of the columns
   bool has(std::string_view column) const;
   /// The row's cell in `column`, which must be one of the table's columns.
   const std::string& at(const Row& row, std::string_view column) const;

@@ -84,8 +84,11 @@ std::string cluster_text(const Json& result, std::size_t width) {
   out += cluster_jobs(result, kMostJobsShown).text(width) + "\n" + cluster_owners(result).text(width);
   const Json& provenance = result.at("provenance");
   if (const auto groups = provenance.at("contending_groups").get<std::int64_t>(); groups > 0)
-    out += fmt::format("\n{} groups of jobs shared links; the steps of {} of them are approximate.\n", groups,
-                       provenance.at("approximate_groups").dump());
+    out += fmt::format("\n{} groups of jobs shared links; the steps of {} of them are approximate{}.\n", groups,
+                       provenance.at("approximate_groups").dump(),
+                       provenance.contains("approximate_steps_within")
+                           ? ", within " + percent(provenance["approximate_steps_within"].get<double>())
+                           : "");
   for (const Json& warning : provenance.at("warnings")) out += "warning: " + warning.get<std::string>() + "\n";
   return out;
 }

@@ -49,7 +49,7 @@ std::vector<double> fair_share_factors(const ClusterView& view, const std::vecto
   return factors;
 }
 
-/// Of one owner, size and priority, the job that has waited longest comes first.
+/// The moment since when the job could have run: among jobs of one owner, size and priority the oldest comes first.
 double rank_by_age(const ClusterView& /*view*/, std::span<const double> /*settings*/, const JobView& job) {
   return job.arrival_s;
 }

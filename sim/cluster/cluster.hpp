@@ -28,12 +28,15 @@ struct ClusterWorkload {
   double noise_images = 0;   ///< gradient noise scale in images; 0: any number of GPUs is as efficient
 };
 
+/// The highest priority of a job, and the lowest with the other sign: those of Slurm have 32 bits.
+inline constexpr std::int64_t kHighestPriority = 4'294'967'295;
+
 struct ClusterJob {
   std::string name;
   double arrival_s = 0;
   int gpus = 1;
   int least = 1, most = 1;
-  int priority = 0;
+  std::int64_t priority = 0;
   std::optional<double> deadline_s;  ///< counted from its arrival
   std::size_t owner = 0;
   std::size_t workload = 0;

@@ -8,6 +8,7 @@
 
 #include "common/usd.hpp"
 #include "sim/cluster/cluster_record.hpp"
+#include "sim/cluster/contention.hpp"
 
 namespace ganymede::sim {
 namespace {
@@ -200,6 +201,7 @@ std::string cluster_result_json(const Cluster& cluster, const ClusterRecord& rec
                        {"decisions", record.decisions},
                        {"contending_groups", record.contending_groups},
                        {"approximate_groups", record.approximate_groups},
+                       {"approximate_steps_within", Contention::kLargestError},
                        {"warnings", std::move(warnings)}};
   return out.dump(2) + "\n";
 }

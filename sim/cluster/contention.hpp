@@ -42,7 +42,10 @@ std::vector<double> steps_by_fixed_point(std::span<const TalkingJob> jobs, const
 /// groups of up to kFoldedJobs jobs are folded over their phases, larger ones take the fixed point.
 class Contention {
  public:
-  static constexpr std::size_t kFoldedJobs = 3;
+  static constexpr std::size_t kFoldedJobs = 8;
+  /// The largest relative error of a step that the fixed point gives: in random groups of 9 to 32 jobs the largest was
+  /// 0.46, and 95 of 100 were within 0.15 (contention_test).
+  static constexpr double kLargestError = 0.5;
   /// Bandwidths of the cluster's links in bytes per second.
   explicit Contention(std::vector<double> bandwidths) : bandwidths_(std::move(bandwidths)) {}
   /// `jobs` are those that run now.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <chrono>
+#include <map>
 #include <optional>
 
 #include "common/csv.hpp"
@@ -115,6 +116,14 @@ std::string quoted(const std::string& cell) {
   return out + "\"";
 }
 
+/// Adds a remark that names the columns that are not read.
+void note_columns(const CsvTable& table, const std::vector<std::string>& read, ImportedJobs& out) {
+  std::vector<std::string> others;
+  for (const std::string& name : table.names())
+    if (std::find(read.begin(), read.end(), name) == read.end()) others.push_back(name);
+  if (!others.empty()) out.remarks.push_back(fmt::format("columns that are not read: {}", fmt::join(others, ", ")));
+}
+
 ImportedJobs import_slurm(const CsvTable& table) {
   const std::string id = column_of(table, {"JobID", "JobIDRaw"}), submit = column_of(table, {"Submit"});
   const std::string time = column_of(table, {"ElapsedRaw", "Elapsed"}),
@@ -149,17 +158,29 @@ ImportedJobs import_slurm(const CsvTable& table) {
   std::stable_sort(jobs.begin(), jobs.end(),
                    [](const SlurmJob& a, const SlurmJob& b) { return a.submitted < b.submitted; });
   ImportedJobs out{"job,arrival_s,gpus,duration_s,owner,priority\n", {}};
-  for (const SlurmJob& job : jobs)
-    out.csv += fmt::format("{},{},{},{},{},{}\n", quoted(job.name), job.submitted - jobs.front().submitted, job.gpus,
+  std::map<std::string, int> times;  // that a job's number was there before: `sacct -D` has a row for each requeue
+  std::size_t repeated = 0;
+  for (const SlurmJob& job : jobs) {
+    const int before = times[job.name]++;
+    const std::string name = before == 0 ? job.name : fmt::format("{}.{}", job.name, before + 1);
+    if (before > 0) ++repeated;
+    out.csv += fmt::format("{},{},{},{},{},{}\n", quoted(name), job.submitted - jobs.front().submitted, job.gpus,
                            job.seconds, quoted(job.owner), job.priority);
+  }
   out.remarks.push_back(
       fmt::format("{} jobs; left out: {} without GPUs, {} that never ran", jobs.size(), without_gpus, never_ran));
+  if (repeated > 0)
+    out.remarks.push_back(
+        fmt::format("{} jobs have the number of an earlier one: they are called JOB.2, and so on", repeated));
+  note_columns(table, {id, submit, time, tres, table.has("User") ? "User" : "Account", "Priority"}, out);
   if (jobs.empty()) throw ConfigError(fmt::format("{}: no job with GPUs has run", table.file()));
   return out;
 }
 
 ImportedJobs import_gavel(const CsvTable& table, const std::string& virtual_cluster) {
-  for (const char* column : {"arrival_s", "gpus", "model", "batch_per_gpu", "total_steps"}) column_of(table, {column});
+  const std::vector<std::string> columns = {"virtual_cluster", "arrival_s",     "gpus",
+                                            "model",           "batch_per_gpu", "total_steps"};
+  for (const std::string& column : columns) column_of(table, {column.c_str()});
   ImportedJobs out{"job,arrival_s,gpus,model,batch_per_gpu,total_steps,owner\n", {}};
   std::size_t jobs = 0;
   for (const CsvTable::Row& row : table.rows()) {
@@ -172,6 +193,7 @@ ImportedJobs import_gavel(const CsvTable& table, const std::string& virtual_clus
   if (jobs == 0)
     throw ConfigError(fmt::format("{}: has no jobs of the virtual cluster \"{}\"", table.file(), virtual_cluster));
   out.remarks.push_back(fmt::format("{} jobs", jobs));
+  note_columns(table, columns, out);
   return out;
 }
 
@@ -179,7 +201,12 @@ ImportedJobs import_gavel(const CsvTable& table, const std::string& virtual_clus
 
 ImportedJobs import_jobs(std::string_view text, const std::string& name, const std::string& virtual_cluster) {
   const std::string_view first = text.substr(0, text.find('\n'));
-  if (first.find('|') != std::string_view::npos) return import_slurm(CsvTable::parse(as_csv(text), name));
+  if (first.find('|') != std::string_view::npos) {
+    if (!virtual_cluster.empty())
+      throw ConfigError(fmt::format("--virtual-cluster {}: {} is what `sacct -P` prints, which has no virtual clusters",
+                                    virtual_cluster, name));
+    return import_slurm(CsvTable::parse(as_csv(text), name));
+  }
   const CsvTable table = CsvTable::parse(text, name);
   if (!table.has("virtual_cluster"))
     throw ConfigError(

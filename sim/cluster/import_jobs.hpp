@@ -14,7 +14,8 @@ struct ImportedJobs {
 
 /// Reads what `sacct -P` prints (cells separated by '|') or a trace of Gavel (CSV with virtual_cluster, arrival_s,
 /// gpus, model, batch_per_gpu, total_steps). Times count from the first submission. Throws ConfigError with file and
-/// line for what cannot be read.
+/// line for what cannot be read, and for a virtual cluster of what `sacct -P` prints. Remarks name columns that are not
+/// read.
 ImportedJobs import_jobs(std::string_view text, const std::string& name, const std::string& virtual_cluster);
 
 }  // namespace ganymede::sim

@@ -8,11 +8,12 @@
 #include <sstream>
 
 #include "common/csv.hpp"
+#include "common/text.hpp"
 
 namespace ganymede::sim {
 namespace {
 
-constexpr double kMostGpus = 65536;
+constexpr std::int64_t kMostGpus = 65536;
 constexpr double kLongest = 1e9;  // seconds: 31 years
 
 /// One row of a trace, whose cells are read as numbers within bounds.
@@ -27,14 +28,15 @@ class TraceRow {
     double value = std::nan("");
     const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
     if (error != std::errc() || end != cell.data() + cell.size() || !(value >= low && value <= high))
-      fail(column, fmt::format("found \"{}\", expected a number from {:g} to {:g}", cell, low, high));
+      fail(column, fmt::format("found \"{}\", expected a number from {:.10g} to {:.10g}", cell, low, high));
     return value;
   }
-  int count(const char* column, double low) const {
-    const double value = number(column, low, kMostGpus);
+  std::int64_t whole(const char* column, std::int64_t low, std::int64_t high) const {
+    const double value = number(column, static_cast<double>(low), static_cast<double>(high));
     if (value != std::floor(value)) fail(column, fmt::format("found {}, expected a whole number", value));
-    return static_cast<int>(value);
+    return static_cast<std::int64_t>(value);
   }
+  int count(const char* column) const { return static_cast<int>(whole(column, 1, kMostGpus)); }
   [[noreturn]] void fail(const char* column, const std::string& message) const { table_.fail(row_, column, message); }
   std::size_t line() const { return row_.line; }
 
@@ -71,13 +73,13 @@ ClusterJob job_of(const TraceRow& row, Cluster& cluster) {
   ClusterJob job;
   job.name = row.has("job") ? row.text("job") : fmt::format("line-{}", row.line());
   job.arrival_s = row.number("arrival_s", 0, kLongest);
-  job.gpus = row.count("gpus", 1);
-  job.least = row.has("min_gpus") ? row.count("min_gpus", 1) : job.gpus;
-  job.most = row.has("max_gpus") ? row.count("max_gpus", 1) : job.gpus;
+  job.gpus = row.count("gpus");
+  job.least = row.has("min_gpus") ? row.count("min_gpus") : job.gpus;
+  job.most = row.has("max_gpus") ? row.count("max_gpus") : job.gpus;
   if (job.least > job.gpus || job.most < job.gpus)
     row.fail("gpus",
              fmt::format("found {}, which is not within the job's range {} to {}", job.gpus, job.least, job.most));
-  if (row.has("priority")) job.priority = static_cast<int>(row.number("priority", -1e9, 1e9));
+  if (row.has("priority")) job.priority = row.whole("priority", -kHighestPriority, kHighestPriority);
   if (row.has("deadline_s")) job.deadline_s = row.number("deadline_s", 1e-9, kLongest);
   const std::string owner = row.has("owner") ? row.text("owner") : row.text("virtual_cluster");
   job.owner = owner_of(owner.empty() ? "all" : owner, cluster);
@@ -95,6 +97,22 @@ std::vector<std::string> words_of(const std::string& text) {
   std::vector<std::string> words;
   for (std::string word; in >> word;) words.push_back(word);
   return words;
+}
+
+/// Warns of columns that are not read. Throws at `at` for one whose name is likely to be a misspelling.
+void warn_of_columns(const JsonNode& at, const CsvTable& table, Cluster& cluster) {
+  static const std::vector<std::string> known = {
+      "arrival_s", "gpus",  "workload", "model",    "batch_per_gpu", "duration_s", "steps",           "total_steps",
+      "job",       "owner", "priority", "min_gpus", "max_gpus",      "deadline_s", "virtual_cluster", "after"};
+  std::vector<std::string> others;
+  for (const std::string& name : table.names()) {
+    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+    if (const auto close = nearest(name, known); close && !table.has(*close))
+      at.fail(fmt::format("{} has a column \"{}\"; did you mean \"{}\"?", table.file(), name, *close));
+    others.push_back(name);
+  }
+  if (!others.empty())
+    cluster.warnings.push_back(fmt::format("{}: columns that are not read: {}", table.file(), fmt::join(others, ", ")));
 }
 
 /// Throws at `at` if jobs wait for one another in a circle.
@@ -127,10 +145,19 @@ std::size_t owner_of(const std::string& name, Cluster& cluster) {
   return cluster.owners.size() - 1;
 }
 
+void warn_of_estimate(const MeasuredModel& model, Cluster& cluster) {
+  if (!cluster.throughputs->is_measured(model))
+    cluster.warnings.push_back(
+        fmt::format("the speeds of {} with batch {} were not measured; they are estimated from "
+                    "those with other batches",
+                    model.first, model.second));
+}
+
 std::size_t measured_workload_of(const std::string& model, const std::string& batch, Cluster& cluster) {
   for (std::size_t i = 0; i < cluster.workloads.size(); ++i)
     if (cluster.workloads[i].model == model && cluster.workloads[i].batch == batch) return i;
   cluster.workloads.push_back({batch.empty() ? model : model + " " + batch, nullptr, model, batch});
+  warn_of_estimate({model, batch}, cluster);
   return cluster.workloads.size() - 1;
 }
 
@@ -143,17 +170,13 @@ std::size_t timed_workload_of(Cluster& cluster) {
 
 void resolve_after(const JsonNode& at, const std::vector<std::vector<std::string>>& names, Cluster& cluster) {
   std::map<std::string, std::size_t> numbers;
-  std::map<std::string, int> count;
-  for (std::size_t i = 0; i < cluster.jobs.size(); ++i) {
-    numbers[cluster.jobs[i].name] = i;
-    ++count[cluster.jobs[i].name];
-  }
+  for (std::size_t i = 0; i < cluster.jobs.size(); ++i) numbers[cluster.jobs[i].name] = i;
   for (std::size_t i = 0; i < names.size(); ++i)
     for (const std::string& name : names[i]) {
-      if (count[name] != 1)
-        at.fail(fmt::format("the job {} waits for \"{}\", which is the name of {} jobs", cluster.jobs[i].name, name,
-                            count[name]));
-      cluster.jobs[i].after.push_back(numbers[name]);
+      const auto found = numbers.find(name);
+      if (found == numbers.end())
+        at.fail(fmt::format("the job {} waits for \"{}\", which is the name of no job", cluster.jobs[i].name, name));
+      cluster.jobs[i].after.push_back(found->second);
     }
   check_cycles(at, cluster);
 }
@@ -164,7 +187,9 @@ void read_job_trace(const JsonNode& at, const std::string& virtual_cluster, Clus
     if (!table.has(column)) at.fail(fmt::format("{} has no column \"{}\"", table.file(), column));
   if (!virtual_cluster.empty() && !table.has("virtual_cluster"))
     at.fail(fmt::format("{} has no column \"virtual_cluster\"", table.file()));
+  warn_of_columns(at, table, cluster);
   std::vector<std::vector<std::string>> after;
+  std::map<std::string, std::size_t> lines;  // by the name of the job
   for (const CsvTable::Row& cells : table.rows()) {
     const TraceRow row(table, cells);
     if (!virtual_cluster.empty() && row.text("virtual_cluster") != virtual_cluster) continue;
@@ -172,6 +197,9 @@ void read_job_trace(const JsonNode& at, const std::string& virtual_cluster, Clus
     if (!cluster.jobs.empty() && job.arrival_s < cluster.jobs.back().arrival_s)
       row.fail("arrival_s", fmt::format("found {:g} after {:g}: jobs must stand in the order of their arrival",
                                         job.arrival_s, cluster.jobs.back().arrival_s));
+    if (const auto [first, is_new] = lines.emplace(job.name, row.line()); !is_new)
+      row.fail(row.has("job") ? "job" : "arrival_s",
+               fmt::format("found \"{}\", which is the name of the job in line {} too", job.name, first->second));
     cluster.jobs.push_back(std::move(job));
     after.push_back(words_of(row.text("after")));
   }

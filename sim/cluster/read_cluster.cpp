@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "common/random.hpp"
@@ -56,8 +57,10 @@ void read_workload(const std::string& name, const JsonNode& node, Cluster& clust
       workload.batch = std::to_string(batch->as_integer(1, std::int64_t{1} << 31));
     if (!cluster.throughputs) cluster.throughputs = std::make_shared<const Throughputs>();
     if (!cluster.throughputs->has({workload.model, workload.batch}))
-      model->fail(fmt::format("no throughputs of \"{}\" with batch \"{}\" were measured, expected {}", workload.model,
-                              workload.batch, list_of(cluster.throughputs->models())));
+      model->fail(
+          fmt::format("no throughputs of \"{}\" with batch \"{}\" were measured, expected {}, or a batch between",
+                      workload.model, workload.batch, list_of(cluster.throughputs->models())));
+    warn_of_estimate({workload.model, workload.batch}, cluster);
   } else if (auto file = in.optional("scenario")) {
     workload.scenario = std::make_shared<const JsonNode>(JsonNode::load(file->directory() / file->as_string()));
   } else {
@@ -104,8 +107,7 @@ ClusterJob read_job(const JsonNode& node, std::size_t index, Cluster& cluster, s
   job.name = name ? name->as_string() : fmt::format("job-{}", index);
   if (auto arrival = in.optional("arrival")) job.arrival_s = arrival->as_quantity<Seconds>().si;
   read_gpus(in.required("gpus"), job);
-  if (auto priority = in.optional("priority"))
-    job.priority = static_cast<int>(priority->as_integer(-1'000'000, 1'000'000));
+  if (auto priority = in.optional("priority")) job.priority = priority->as_integer(-kHighestPriority, kHighestPriority);
   if (auto deadline = in.optional("deadline")) job.deadline_s = deadline->as_positive<Seconds>().si;
   auto owner = in.optional("owner");
   job.owner = owner_of(owner ? owner->as_string() : "all", cluster);
@@ -135,9 +137,12 @@ void read_jobs(const JsonNode& node, Cluster& cluster) {
     return;
   }
   std::vector<std::vector<std::string>> after;
+  std::map<std::string, std::size_t> names;
   for (const JsonNode& entry : node.as_array()) {
     after.emplace_back();
     ClusterJob job = read_job(entry, after.size(), cluster, after.back());
+    if (const auto [first, is_new] = names.emplace(job.name, after.size() - 1); !is_new)
+      entry.fail(fmt::format("the job is called \"{}\", as {}/{} is", job.name, node.pointer(), first->second));
     if (!cluster.jobs.empty() && job.arrival_s < cluster.jobs.back().arrival_s)
       entry.fail(
           fmt::format("{} arrives at {} after {}, which arrives at {}: jobs must stand in the order of their arrival",

@@ -28,23 +28,32 @@ std::string lower(std::string text) {
   return text;
 }
 
-CsvTable built_in(const std::string& name) {
+std::string_view built_in(const std::string& name) {
   for (const EmbeddedText& text : embedded_throughputs())
-    if (text.name == name) return CsvTable::parse(text.text, name);
-  return CsvTable::parse("", name);
+    if (text.name == name) return text.text;
+  return "";
+}
+
+/// The batch of one GPU; 1 if the model has one batch only.
+double batch_of(const MeasuredModel& model) {
+  double batch = 1;
+  std::from_chars(model.second.data(), model.second.data() + model.second.size(), batch);
+  return batch;
 }
 
 }  // namespace
 
-Throughputs::Throughputs() {
-  const CsvTable rates = built_in("rates.csv");
+Throughputs::Throughputs() : Throughputs(built_in("rates.csv"), built_in("shared_gpu.csv")) {}
+
+Throughputs::Throughputs(std::string_view rates_text, std::string_view shared_text) {
+  const CsvTable rates = CsvTable::parse(rates_text, "rates.csv");
   for (const CsvTable::Row& row : rates.rows()) {
     const MeasuredModel model{rates.at(row, "model"), rates.at(row, "batch")};
     const bool spread = rates.at(row, "machines") == "several";
     solo_[{lower(rates.at(row, "gpu")), model, spread}][static_cast<int>(number_in(rates, row, "gpus"))] =
         number_in(rates, row, "steps_per_s");
   }
-  const CsvTable shared = built_in("shared_gpu.csv");
+  const CsvTable shared = CsvTable::parse(shared_text, "shared_gpu.csv");
   for (const CsvTable::Row& row : shared.rows()) {
     const std::string gpu = lower(shared.at(row, "gpu"));
     const MeasuredModel a{shared.at(row, "model"), shared.at(row, "batch")};
@@ -55,8 +64,31 @@ Throughputs::Throughputs() {
   }
 }
 
-bool Throughputs::has(const MeasuredModel& model) const {
+bool Throughputs::is_measured(const MeasuredModel& model) const {
   return std::any_of(solo_.begin(), solo_.end(), [&](const auto& row) { return std::get<1>(row.first) == model; });
+}
+
+bool Throughputs::has(const MeasuredModel& model) const {
+  if (is_measured(model)) return true;
+  double least = 0, most = 0;
+  for (const auto& [key, rates] : solo_) {
+    const MeasuredModel& other = std::get<1>(key);
+    if (other.first != model.first || other.second.empty()) continue;
+    least = least == 0 ? batch_of(other) : std::min(least, batch_of(other));
+    most = std::max(most, batch_of(other));
+  }
+  return !model.second.empty() && batch_of(model) >= least / 2 && batch_of(model) <= most;
+}
+
+/// The measured batch of the model on that GPU that is the next larger one, or itself; none if no such batch ran there.
+std::optional<MeasuredModel> Throughputs::at_least(const std::string& gpu, const MeasuredModel& model) const {
+  std::optional<MeasuredModel> next;
+  for (const auto& [key, rates] : solo_) {
+    const auto& [where, other, spread] = key;
+    if (where != gpu || other.first != model.first || batch_of(other) < batch_of(model)) continue;
+    if (!next || batch_of(other) < batch_of(*next)) next = other;
+  }
+  return next;
 }
 
 std::vector<std::string> Throughputs::models() const {
@@ -68,21 +100,67 @@ std::vector<std::string> Throughputs::models() const {
   return {names.begin(), names.end()};
 }
 
+double Throughputs::likely_alone(const SoloPoint& point) const {
+  if (!likely_solo_) {
+    std::vector<SoloPoint> points;
+    std::vector<double> rates;
+    for (const auto& [key, by_gpus] : solo_)
+      for (const auto& [gpus, rate] : by_gpus) {
+        const auto& [gpu, model, spread] = key;
+        points.push_back({gpu, model.first, batch_of(model), spread, static_cast<double>(gpus)});
+        rates.push_back(rate);
+      }
+    likely_solo_.emplace(std::move(points), rates);
+  }
+  return likely_solo_->at(point);
+}
+
+double Throughputs::likely_beside(const PairPoint& point) const {
+  auto known = likely_pairs_.find(point.model);
+  if (known == likely_pairs_.end()) {
+    std::vector<PairPoint> points;
+    std::vector<double> speeds;
+    for (const auto& [key, both] : pairs_) {
+      const auto& [gpu, a, b] = key;
+      if (a.first != point.model) continue;
+      points.push_back({gpu, a.first, b.first, batch_of(a), batch_of(b)});
+      speeds.push_back(both.first);
+    }
+    known = likely_pairs_.emplace(point.model, LikelyValues<PairPoint>(std::move(points), speeds)).first;
+  }
+  return std::min(1.0, known->second.at(point));
+}
+
 std::optional<double> Throughputs::alone(const std::string& gpu, const MeasuredModel& model, int gpus,
                                          bool spread) const {
-  auto found = solo_.find({lower(gpu), model, spread && gpus > 1});
-  if (found == solo_.end() || gpus < found->second.begin()->first) found = solo_.find({lower(gpu), model, false});
-  if (found == solo_.end()) return std::nullopt;
-  const auto above = found->second.upper_bound(gpus);
-  if (above == found->second.begin()) return std::nullopt;
-  const auto& [measured, rate] = *std::prev(above);
-  return rate * gpus / measured;
+  const std::string where = lower(gpu);
+  const bool apart = spread && gpus > 1;
+  if (const auto found = solo_.find({where, model, apart}); found != solo_.end())
+    if (const auto exact = found->second.find(gpus); exact != found->second.end()) return exact->second;
+  if (!at_least(where, model)) return std::nullopt;
+  int most = 1;  // GPUs of a job of this model that were measured
+  for (const auto& [key, rates] : solo_)
+    if (std::get<1>(key).first == model.first) most = std::max(most, rates.rbegin()->first);
+  const int like = std::min(gpus, most);
+  if (like < gpus) return *alone(gpu, model, like, spread) * gpus / like;
+  return likely_alone({where, model.first, batch_of(model), apart, static_cast<double>(gpus)});
 }
 
 std::optional<std::pair<double, double>> Throughputs::together(const std::string& gpu, const MeasuredModel& a,
                                                                const MeasuredModel& b) const {
-  const auto found = pairs_.find({lower(gpu), a, b});
-  return found == pairs_.end() ? std::nullopt : std::optional(found->second);
+  const std::string where = lower(gpu);
+  if (const auto found = pairs_.find({where, a, b}); found != pairs_.end()) return found->second;
+  // What ran with larger batches fits.
+  bool fits = false;
+  for (auto row = pairs_.lower_bound({where, {a.first, ""}, {"", ""}}); row != pairs_.end() && !fits; ++row) {
+    const auto& [there, larger_a, larger_b] = row->first;
+    if (there != where || larger_a.first != a.first) break;
+    fits = larger_b.first == b.first && batch_of(larger_a) >= batch_of(a) && batch_of(larger_b) >= batch_of(b);
+  }
+  if (!fits) return std::nullopt;
+  const double batch_a = batch_of(a), batch_b = batch_of(b);
+  return std::pair(likely_beside({where, a.first, b.first, batch_a, batch_b}),
+                   likely_beside({where, b.first, a.first, batch_b, batch_a}));
 }
 
 }  // namespace ganymede::sim

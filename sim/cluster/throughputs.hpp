@@ -4,9 +4,12 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <utility>
 #include <vector>
+
+#include "sim/cluster/likely_throughputs.hpp"
 
 namespace ganymede::sim {
 
@@ -17,24 +20,38 @@ class Throughputs {
  public:
   /// The tables that are built into the program.
   Throughputs();
+  /// Other tables, as CSV with the same columns.
+  Throughputs(std::string_view rates, std::string_view shared);
 
+  /// True if the model was measured with that batch, or with batches around it: between half of the least and the
+  /// largest.
   bool has(const MeasuredModel& model) const;
+  /// True if the model was measured with that batch, on some GPU.
+  bool is_measured(const MeasuredModel& model) const;
   std::vector<std::string> models() const;
 
-  /// Steps per second of all workers together on so many GPUs of that family ("V100"); nullopt if it was not measured
-  /// or did not run. Between measured numbers of GPUs, and beyond the largest, the speed of a GPU is that of the
-  /// nearest number below: an assumption. `spread`: on several machines.
+  /// Steps per second of all workers together on so many GPUs of that family ("V100"); nullopt if the GPU was not
+  /// measured, or the batch is larger than any that ran there. What was not measured is estimated (LikelyValues).
+  /// Beyond the largest measured number of GPUs, the speed of a GPU stays the same: an assumption. `spread`: on several
+  /// machines.
   std::optional<double> alone(const std::string& gpu, const MeasuredModel& model, int gpus, bool spread) const;
 
-  /// The speeds of two jobs on one GPU, each relative to its speed alone; nullopt if not measured or if they do not
-  /// fit.
+  /// The speeds of two jobs on one GPU, each relative to its speed alone; nullopt if they are not known to fit: no pair
+  /// with batches at least as large was measured there. What was not measured is estimated.
   std::optional<std::pair<double, double>> together(const std::string& gpu, const MeasuredModel& a,
                                                     const MeasuredModel& b) const;
 
  private:
   using SoloKey = std::tuple<std::string, MeasuredModel, bool>;  // GPU, model, spread
-  std::map<SoloKey, std::map<int, double>> solo_;                // by number of GPUs
+  double likely_alone(const SoloPoint& point) const;
+  double likely_beside(const PairPoint& point) const;
+  std::optional<MeasuredModel> at_least(const std::string& gpu, const MeasuredModel& model) const;
+
+  std::map<SoloKey, std::map<int, double>> solo_;  // by number of GPUs
   std::map<std::tuple<std::string, MeasuredModel, MeasuredModel>, std::pair<double, double>> pairs_;
+  // Fitted when they are first needed; pairs by model.
+  mutable std::optional<LikelyValues<SoloPoint>> likely_solo_;
+  mutable std::map<std::string, LikelyValues<PairPoint>> likely_pairs_;
 };
 
 }  // namespace ganymede::sim

@@ -183,7 +183,7 @@ TEST(Cluster, RefusesWhatCannotBeRun) {
   b["after"] = {"a"};
   EXPECT_THAT(message_of<ConfigError>([&] { read(cluster_of({a, b})); }), HasSubstr("in a circle"));
   a["after"] = {"c"};
-  EXPECT_THAT(message_of<ConfigError>([&] { read(cluster_of(json::array({a}))); }), HasSubstr("the name of 0 jobs"));
+  EXPECT_THAT(message_of<ConfigError>([&] { read(cluster_of(json::array({a}))); }), HasSubstr("the name of no job"));
   EXPECT_THAT(message_of<ConfigError>([] {
                 read(cluster_of(json::array({timed("a", 0, 1, 1)}), {{"name", "fifo-backfil"}}));
               }),

@@ -5,35 +5,44 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <sstream>
 
 #include "common/process.hpp"
+#include "common/random.hpp"
 #include "platforms/platform.hpp"
 #include "sim/engine/communication_engine.hpp"
 
 namespace ganymede::sim {
 namespace {
 
-/// Two nodes of four GPUs with one NIC of 1 GB/s each. Nothing has a latency, and adding takes no time.
-platforms::Platform bare_platform() {
+/// Nodes of eight GPUs with one NIC of 1 GB/s each. Nothing but the NICs has a latency, and adding takes no time.
+platforms::Platform bare_platform(const std::string& latency = "0us") {
   return platforms::read_platform(JsonNode::parse(R"({
     "schema": "ganymede.platform/1", "provider": "private", "name": "bare",
     "gpus": { "G": { "memory": "16GiB", "fp32": "10Tflop/s", "memory_bandwidth": "1000000000GB/s" } },
-    "instances": { "node": { "gpu": "G", "gpus": 4,
+    "instances": { "node": { "gpu": "G", "gpus": 8,
       "gpu_links": { "kind": "nvlink", "bandwidth": "1000GB/s", "latency": "0us" },
-      "nic": { "bandwidth": "1GB/s", "latency": "0us" },
+      "nic": { "bandwidth": "1GB/s", "latency": ")" + latency +
+                                                      R"(" },
       "prices": [ { "region": "r", "market": "on-demand", "per_hour": "1USD/h", "as_of": "undated" } ] } },
     "regions": { "r": {} }, "fabric": { "kind": "switch", "latency": "0us" } })",
                                                   "bare.json"));
 }
 
-/// A job of one GPU on each of the two nodes.
+/// A job of one GPU on each node.
 struct PairJob {
-  int gpu;             ///< of both nodes
+  int gpu;             ///< of all nodes
   std::int64_t bytes;  ///< that a step reduces
   double compute_s;    ///< of a step
-  std::vector<int> members() const { return {gpu, 4 + gpu}; }
-  Schedule schedule() const { return parse_scheme("ring").plan({flat(2), bytes, Collective::all_reduce, ""}); }
+  const char* scheme = "ring";
+  int nodes = 2;
+  std::vector<int> members() const {
+    std::vector<int> all;
+    for (int node = 0; node < nodes; ++node) all.push_back(8 * node + gpu);
+    return all;
+  }
+  Schedule schedule() const { return parse_scheme(scheme).plan({flat(nodes), bytes, Collective::all_reduce, ""}); }
 };
 
 /// When each job ends each step, every message simulated. A step begins when the one before has ended, which is only
@@ -49,13 +58,16 @@ std::vector<std::vector<double>> message_ends(const FabricGraph& fabric, const s
       std::vector<Job> all;
       for (std::size_t j = 0; j < jobs.size(); ++j) {
         Communicator communicator{jobs[j].members(), {}};
-        for (const double at : arrivals[j]) communicator.calls.push_back({&schedules[j], {Seconds{at}, Seconds{at}}});
+        for (const double at : arrivals[j])
+          communicator.calls.push_back(
+              {&schedules[j], std::vector<Seconds>(static_cast<std::size_t>(jobs[j].nodes), Seconds{at})});
         all.push_back({{communicator}});
       }
       std::ostringstream out;
       out.precision(17);
       for (const auto& job : CommunicationEngine(fabric).run(all))
-        for (const CollectiveTimes& call : job[0]) out << std::max(call.done[0].si, call.done[1].si) << ' ';
+        for (const CollectiveTimes& call : job[0])
+          out << std::max_element(call.done.begin(), call.done.end())->si << ' ';
       return out.str();
     });
     std::istringstream in(text);
@@ -73,19 +85,22 @@ std::vector<std::vector<double>> message_ends(const FabricGraph& fabric, const s
   return ends;
 }
 
+/// A job's collectives as the cluster's simulation sees them; alone they take the time of their messages.
+TalkingJob seen(const FabricGraph& fabric, const PairJob& job) {
+  CollectiveTraffic traffic;
+  const std::int64_t sizes[] = {job.bytes};
+  traffic.between = rank_traffic(parse_scheme(job.scheme), flat(job.nodes), sizes);
+  traffic.alone_s = message_ends(fabric, {job}, 1)[0][0] - job.compute_s;
+  return talking_job(fabric, traffic, job.compute_s + traffic.alone_s, job.members(), 0);
+}
+
 void expect_as_messages(const std::vector<PairJob>& jobs, std::size_t steps) {
   const platforms::Platform platform = bare_platform();
-  const FabricGraph fabric(platform, platform.instance("node"), 2, 4);
+  const FabricGraph fabric(platform, platform.instance("node"), 2, 8);
   std::vector<TalkingJob> talking;
   std::vector<double> bandwidths;
   for (const DirectedLink& link : fabric.links()) bandwidths.push_back(link.bandwidth.si);
-  for (const PairJob& job : jobs) {
-    CollectiveTraffic traffic;
-    const std::int64_t sizes[] = {job.bytes};
-    traffic.between = rank_traffic(parse_scheme("ring"), flat(2), sizes);
-    traffic.alone_s = static_cast<double>(job.bytes) / 1e9;  // 2 (n - 1) / n of the bytes over the NIC, n = 2
-    talking.push_back(talking_job(fabric, traffic, job.compute_s + traffic.alone_s, job.members(), 0));
-  }
+  for (const PairJob& job : jobs) talking.push_back(seen(fabric, job));
   const auto folded = step_ends(talking, bandwidths, steps, 100'000);
   const auto messages = message_ends(fabric, jobs, steps);
   // Folded jobs go on until the last one has done its steps, so that only the time in which all run is compared.
@@ -103,6 +118,43 @@ TEST(Contention, TwoJobsAreAsWithEveryMessage) {
 
 TEST(Contention, ThreeJobsAreAsWithEveryMessage) {
   expect_as_messages({{0, 400'000'000, 0.3}, {1, 600'000'000, 0.17}, {3, 1'000'000'000, 0.71}}, 5);
+}
+
+double between(RandomStream& draw, double low, double high) { return low + (high - low) * draw.uniform(); }
+
+TEST(Contention, FourToSixJobsAreAsWithEveryMessage) {
+  RandomStream draw(7, "contention");
+  for (const int count : {4, 5, 6}) {
+    std::vector<PairJob> jobs;
+    for (int gpu = 0; gpu < count; ++gpu)
+      jobs.push_back({gpu, 2 * static_cast<std::int64_t>(between(draw, 0.1, 0.5) * 1e9), between(draw, 0.1, 2)});
+    expect_as_messages(jobs, 4);
+  }
+}
+
+/// The largest relative error of a job's mean step, folded against every message, of two jobs on four nodes of a switch
+/// with that latency.
+double error_of(const char* scheme, const char* latency) {
+  const platforms::Platform platform = bare_platform(latency);
+  const FabricGraph fabric(platform, platform.instance("node"), 4, 8);
+  const std::vector<PairJob> jobs = {{0, 40'000'000, 0.03, scheme, 4}, {1, 64'000'000, 0.05, scheme, 4}};
+  std::vector<TalkingJob> talking;
+  std::vector<double> bandwidths;
+  for (const DirectedLink& link : fabric.links()) bandwidths.push_back(link.bandwidth.si);
+  for (const PairJob& job : jobs) talking.push_back(seen(fabric, job));
+  constexpr std::size_t kSteps = 6;
+  const auto folded = step_ends(talking, bandwidths, kSteps, 10'000), messages = message_ends(fabric, jobs, kSteps);
+  double most = 0;
+  for (std::size_t j = 0; j < jobs.size(); ++j)
+    most = std::max(most, std::abs(folded[j][kSteps - 1] / messages[j][kSteps - 1] - 1));
+  return most;
+}
+
+// A collective that uses links unevenly over its time, or waits for latencies, is taken to use them at its mean rate.
+TEST(Contention, OtherSchemesAndLatenciesAreWithinTheirStatedError) {
+  for (const char* latency : {"0us", "50us"})
+    for (const char* scheme : {"ring", "halving-doubling", "recursive-doubling", "tree", "nccl"})
+      EXPECT_LT(error_of(scheme, latency), scheme == std::string("nccl") ? 0.2 : 0.15) << scheme << ", " << latency;
 }
 
 /// A job that sends over link 0 alone at 1 byte a second.
@@ -145,6 +197,30 @@ TEST(Contention, AFixedPointLiesBetweenAloneAndAlwaysTogether) {
       EXPECT_GE(step_s, 5 - 1e-6);
     }
   }
+}
+
+// Folding is the reference, which the tests above hold to every message.
+TEST(Contention, AFixedPointIsWithinItsStatedBound) {
+  RandomStream draw(7, "fixed point");
+  std::size_t all = 0, near = 0;
+  for (const std::size_t count : {9, 12, 16})
+    for (int tried = 0; tried < 3; ++tried) {
+      std::vector<TalkingJob> jobs;
+      for (std::size_t i = 0; i < count; ++i) {
+        const double alone_s = between(draw, 0.05, 1), compute_s = between(draw, 0.05, 3);
+        jobs.push_back({compute_s + alone_s, alone_s, 1, between(draw, 0.3, 1), {{0, 1}, {1, between(draw, 0.3, 1)}}});
+      }
+      const std::vector<double> bandwidths = {1, 1};
+      const auto ends = step_ends(jobs, bandwidths, 60, 20'000);
+      const auto steps = steps_by_fixed_point(jobs, bandwidths);
+      for (std::size_t i = 0; i < count; ++i) {
+        const double step_s = ends[i].back() / static_cast<double>(ends[i].size());
+        EXPECT_NEAR(steps[i] / step_s, 1, Contention::kLargestError);
+        ++all;
+        if (std::abs(steps[i] / step_s - 1) < 0.15) ++near;
+      }
+    }
+  EXPECT_GE(static_cast<double>(near), 0.8 * static_cast<double>(all));
 }
 
 TEST(Contention, AJobAloneIsSlowedByALinkThatIsTooNarrowForIt) {

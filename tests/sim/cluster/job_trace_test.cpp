@@ -67,6 +67,16 @@ TEST(JobTrace, SaysInWhichLineAJobIsWrong) {
               HasSubstr("line 2: model: found \"GPT\""));
 }
 
+TEST(JobTrace, NamesColumnsThatItDoesNotRead) {
+  const Cluster cluster = with_trace("arrival_s,gpus,duration_s,state,partition\n5,1,10,done,a\n");
+  ASSERT_EQ(cluster.warnings.size(), 1U);
+  EXPECT_THAT(cluster.warnings[0], HasSubstr("columns that are not read: state, partition"));
+  EXPECT_THAT(message_of<ConfigError>([&] { with_trace("arrival_s,gpus,duration_s,prioritty\n5,1,10,1\n"); }),
+              HasSubstr("has a column \"prioritty\"; did you mean \"priority\"?"));
+  EXPECT_THAT(message_of<ConfigError>([&] { with_trace("job,arrival_s,gpus,duration_s\na,5,1,10\na,6,1,9\n"); }),
+              HasSubstr("line 3: job: found \"a\", which is the name of the job in line 2 too"));
+}
+
 TEST(ImportJobs, TakesSlurmsAccounting) {
   const ImportedJobs jobs = import_jobs(kSlurm, "sacct.txt", "");
   EXPECT_EQ(jobs.csv,
