@@ -68,8 +68,9 @@ function(ganymede_target_name folder out)
   set(${out} "${name}" PARENT_SCOPE)
 endfunction()
 
-# Folders that compute little are compiled without optimisation for the sanitizers, which takes half as long.
-set(GANYMEDE_COMPUTES "^(kernel|sim|calibration|policies|common)")
+# Folders that compute little are compiled without optimisation for the sanitizers, which takes half as long. These
+# compute.
+set(GANYMEDE_COMPUTES "^(kernel|sim|calibration|policies|common|platforms|traces|plan|studies)")
 
 function(ganymede_library folder)
   cmake_parse_arguments(ARG "OWN_FLAGS" "" "SOURCES;DEPENDS;LINK" ${ARGN})
