@@ -11,6 +11,10 @@ do not grow. With the usual 1e-8, 2e-4 and 0.02, batch norms divide by deviation
 by the sign of gradients that are almost 0. A difference in the seventh digit then becomes one of a percent within ten
 steps, even between PyTorch in single and PyTorch in double precision.
 
+What remains are inputs of ReLUs at 0, whose sign rounding decides. Of six seeds (dcgan-32, hinge) five are within 1e-5 of
+PyTorch in double precision in both programs, and one is 8e-5 off in this one and 4e-5 in PyTorch. Losses below 1 are
+therefore compared by their difference.
+
   python3 tools/check_against_pytorch.py --model dcgan-32 --steps 10 --batch 8 --loss hinge
 
 Exit code 0: everything is within the tolerance; 1: it is not; 77: PyTorch is not installed.
@@ -267,7 +271,7 @@ def main():
     parser.add_argument("--d-steps", type=int, default=1)
     parser.add_argument("--loss", choices=("non-saturating", "minimax", "hinge", "wgan-gp"), default="non-saturating")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--tolerance", type=float, default=1e-4, help="relative, of losses")
+    parser.add_argument("--tolerance", type=float, default=5e-4, help="of losses: relative above 1, absolute below")
     options = parser.parse_args()
     torch.manual_seed(options.seed)
     channels, size, least = SHAPES[options.model]
@@ -295,7 +299,7 @@ def main():
     worst = 0.0
     for step in sorted(shown):
         pairs = list(zip(shown[step], theirs[step - 1]))
-        worst = max([worst] + [abs(a - b) / max(abs(b), 1e-2) for a, b in pairs])
+        worst = max([worst] + [abs(a - b) / max(abs(b), 1) for a, b in pairs])
         print(f"{step:>5} {pairs[0][0]:>14.6f} {pairs[0][1]:>12.6f} {pairs[1][0]:>12.6f} {pairs[1][1]:>12.6f}")
     expected = tensors_of(generator, discriminator)
     off = {name: ((found[name] - value).norm() / value.norm().clamp_min(1e-3)).item() for name, value in expected.items()}

@@ -17,8 +17,8 @@ declare -A groups=(
   [lint]="clang-format clang-tidy"
   # For tests that open pages in a browser; without it they are skipped.
   [browser]="chromium fonts-dejavu-core python3 python3-pip"
-  # For tests of frames and pictures, and of wheels; without them these are skipped.
-  [python]="python3 python3-pandas python3-matplotlib python3-venv python3-pip"
+  # For tests of frames and pictures, of wheels, and of PyTorch's steps; without them these are skipped.
+  [python]="python3 python3-pandas python3-matplotlib python3-venv python3-pip python3-torch"
   # What sweeps are started by in tests; without it they are skipped.
   [schedulers]="slurm-wlm munge parallel"
   # Programs that cpack runs to find the dependencies of a Debian package.
