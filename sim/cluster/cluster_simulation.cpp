@@ -19,6 +19,8 @@ constexpr double kShortestRound = 1e-3;            // seconds; a scheduler is no
 constexpr std::int64_t kMostIdleDecisions = 1000;  // between which no job arrives, ends or gets on
 constexpr std::size_t kMostPackable = 64;          // waiting jobs that are tried as a second job of a GPU
 
+constexpr double kLeastRead = 1e-9;  // images: what a job that reads has left at the least, until its caches are full
+
 int group_of(const ScenarioPool& pool) {
   const auto& levels = pool.platform->fabric.levels;
   return levels.empty() ? 0 : levels.front().nodes;
@@ -62,6 +64,13 @@ ClusterRecord ClusterSimulation::run() {
   for (;;) {
     const double arrival_s = next_arrival_ < cluster_.jobs.size() ? cluster_.jobs[next_arrival_].arrival_s : kNotYet;
     const double next_s = std::min({arrival_s, next_end(), again_s});
+    if (const double cached_s = next_cached(); cached_s < next_s) {  // which is nothing to a scheduler
+      now_ = std::max(now_, cached_s);
+      ++record_.events;
+      end_reading(now_);
+      update_rates();
+      continue;
+    }
     if (next_s == kNotYet && active_.empty()) break;
     if (next_s == kNotYet) fail_starved();
     now_ = std::max(now_, next_s);
@@ -196,7 +205,9 @@ void ClusterSimulation::account(RunningJob& running) {
   record_.busy_gpu_s[running.pool] += busy_gpu_s;
   running.accounted_s = now_;
   if (now_ > running.progress_s) {
-    state.left = std::max(0.0, state.left - running.rate * (now_ - running.progress_s));
+    const double done = running.rate * (now_ - running.progress_s);
+    state.left = std::max(0.0, state.left - done);
+    if (running.to_read > 0) running.to_read = std::max(kLeastRead, running.to_read - done / running.efficiency);
     running.progress_s = now_;
   }
 }
@@ -258,46 +269,11 @@ void ClusterSimulation::start(const policies::Grant& grant) {
   states_[grant.job].since_s = now_;
   states_[grant.job].running = true;
   dequeue(grant.job);
+  running.to_read = running.speed->reading.step_s > 0 ? running.speed->reading.images : 0;
   running.talk = talk_of(running);
-  running.end_s = kNotYet;
+  running.end_s = running.cached_s = kNotYet;
   open_stay(running);
   running_.push_back(std::move(running));
-}
-
-TalkingJob ClusterSimulation::talk_of(const RunningJob& running) {
-  if (!running.speed->traffic) return {};
-  const CollectiveTraffic& traffic = *running.speed->traffic;
-  // Ranks are numbered node by node, larger shares first, as in the job's shape.
-  std::map<int, int> of_node;
-  for (const GpuSlot& slot : running.slots) ++of_node[slot.node];
-  std::vector<GpuSlot> order = running.slots;
-  std::stable_sort(order.begin(), order.end(), [&](const GpuSlot& a, const GpuSlot& b) {
-    return of_node[a.node] != of_node[b.node] ? of_node[a.node] > of_node[b.node] : a < b;
-  });
-  std::vector<int> members;
-  for (const GpuSlot& slot : order) members.push_back(slot.node * pool_states_[running.pool].gpus_per_node + slot.gpu);
-  return talking_job(*fabrics_[running.pool], traffic, running.speed->step_s, members, first_link_[running.pool]);
-}
-
-double ClusterSimulation::packed_factor(const RunningJob& running) {
-  if (!running.partner) return 1;
-  const auto& family = cluster_.pools[running.pool].gpu().family;
-  return cluster_.throughputs->together(family, model_of(running.job), model_of(*running.partner))->first;
-}
-
-void ClusterSimulation::update_rates() {
-  std::vector<const TalkingJob*> talking;
-  for (const RunningJob& running : running_) talking.push_back(running.talk.uses.empty() ? nullptr : &running.talk);
-  const std::vector<double> steps = contention_->steps(talking);
-  for (std::size_t i = 0; i < running_.size(); ++i) {
-    RunningJob& running = running_[i];
-    double rate = running.speed->work_per_s * running.efficiency * packed_factor(running);
-    if (talking[i] != nullptr) rate *= running.talk.step_s / std::max(steps[i], running.talk.step_s);
-    if (rate == running.rate) continue;  // then its end stays the same to the last bit
-    account(running);
-    running.rate = rate;
-    running.end_s = running.progress_s + states_[running.job].left / rate;
-  }
 }
 
 void ClusterSimulation::pair_up(RunningJob& host, std::size_t guest) {

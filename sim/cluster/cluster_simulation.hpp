@@ -30,6 +30,8 @@ struct RunningJob {
   double progress_s = 0;               ///< until when its progress is counted, or when its restart is over
   double accounted_s = 0;              ///< until when the GPUs that it holds are counted
   double end_s = 0;                    ///< when it ends at this rate
+  double to_read = 0;                  ///< images of its first epoch here that it still reads; 0: its caches have them
+  double cached_s = 0;                 ///< when its caches have them at this rate; infinity: they do, or never will
   std::optional<std::size_t> partner;  ///< a job on the same GPU
   bool guest = false;                  ///< it came to another job's GPU; the scheduler counts it as waiting
 };
@@ -56,6 +58,8 @@ class ClusterSimulation {
   void finish_due(double now);
   void finish(std::size_t index, double now);
   double next_end() const;
+  double next_cached() const;
+  void end_reading(double now);
   [[noreturn]] void fail_starved() const;
 
   policies::JobSchedule ask();
@@ -75,6 +79,7 @@ class ClusterSimulation {
   void open_stay(const RunningJob& running);
   void close_stay(const RunningJob& running);
   TalkingJob talk_of(const RunningJob& running);
+  std::vector<double> steps_beside_others() const;
   void update_rates();
   double packed_factor(const RunningJob& running);
   void note_queue();

@@ -8,6 +8,7 @@
 
 #include "calibration/workload_model.hpp"
 #include "common/errors.hpp"
+#include "sim/steps/dataset_cache.hpp"
 #include "sim/steps/gradient_passes.hpp"
 #include "sim/steps/site_communication.hpp"
 #include "sim/steps/worker_layout.hpp"
@@ -46,6 +47,25 @@ Configuration whole(const Scenario& scenario, double network) {
   configuration.stage = scenario.stages.size() - 1;
   configuration.network = network;
   return configuration;
+}
+
+JobReading reading_of(const Scenario& scenario, ScenarioSteps& steps, double step_s) {
+  JobReading out;
+  if (!scenario.input.storage) return out;
+  const platforms::Storage& storage = *scenario.input.storage;
+  Configuration cold = whole(scenario, 1);
+  cold.cached = false;
+  const StepDistribution& reading = steps.distribution(cold);
+  out.step_s = std::max(step_s, reading.mean.si);
+  out.images = fits_cache(scenario) ? static_cast<double>(scenario.dataset.images) : kNoTime;
+  if (storage.each_node || storage.object_store) return out;
+  const double images = reading.reads * scenario.input.images_per_request;
+  out.store_s = images * scenario.dataset.bytes_per_image * scenario.input.compressed / storage.read.si;
+  if (storage.iops) out.store_s = std::max(out.store_s, reading.reads / *storage.iops);
+  out.latency_s = storage.latency.si;
+  // Volumes of other sizes have other rates, and are others.
+  out.store = fmt::format("{} {:.17g} {:.17g}", storage.name, storage.read.si, storage.iops.value_or(0));
+  return out;
 }
 
 /// The sizes of the gradients' buckets of a step.
@@ -121,6 +141,8 @@ JobSpeeds::Entry JobSpeeds::simulated(const ClusterWorkload& workload, std::size
   entry.speed.busy = std::min(1.0, device_s / (alone.workers * alone.mean.si));
   // Images for each second; speed() turns them into steps of the GPUs asked for.
   entry.speed.work_per_s = static_cast<double>(here->images_a_step(here->workers())) / alone.mean.si;
+  entry.speed.reading = reading_of(*here, steps, entry.speed.step_s);
+  if (!cluster_.contention) entry.speed.reading.store_s = 0;
   const Synchronization& sync = here->synchronization;
   if (!cluster_.contention || here->workers() == 1) return entry;
   if (sync.mode == Mode::all_reduce && sync.placement == Placement::data_parallel)
@@ -138,7 +160,7 @@ JobSpeeds::Entry JobSpeeds::measured(const ClusterWorkload& workload, std::size_
   const bool spread = shape.size() > tight_shape(where, gpus).size();
   const auto rate = cluster_.throughputs->alone(where.gpu().family, {workload.model, workload.batch}, gpus, spread);
   if (!rate) return {};
-  return {true, {gpus / *rate, *rate, 1, nullptr}};
+  return {true, {gpus / *rate, *rate, 1, nullptr, {}}};
 }
 
 const JobSpeed* JobSpeeds::speed(const ClusterJob& job, std::size_t pool, const PlaceShape& shape) {
@@ -146,7 +168,7 @@ const JobSpeed* JobSpeeds::speed(const ClusterJob& job, std::size_t pool, const 
   const bool timed = !workload.scenario && workload.model.empty();
   const auto [known, is_new] = entries_.try_emplace({job.workload, pool, shape});
   Entry& entry = known->second;
-  if (is_new && timed) entry = {true, {1, 1, 1, nullptr}};
+  if (is_new && timed) entry = {true, {1, 1, 1, nullptr, {}}};
   if (is_new && !timed) entry = workload.scenario ? simulated(workload, pool, shape) : measured(workload, pool, shape);
   return entry.possible ? &entry.speed : nullptr;
 }
@@ -201,7 +223,11 @@ double JobSpeeds::alone_s(const ClusterJob& job, std::size_t pool, int gpus) {
   if (is_new) known->second = speed(job, pool, tight_shape(where, gpus));
   const JobSpeed* speed = known->second;
   if (speed == nullptr) return kNoTime;
-  return work_of(job) / speed->work_per_s / efficiency(job, gpus);
+  const double work = work_of(job);
+  double alone_s = work / speed->work_per_s;
+  if (speed->reading.step_s > speed->step_s)
+    alone_s += std::min(work, speed->reading.images) / speed->work_per_s * (speed->reading.step_s / speed->step_s - 1);
+  return alone_s / efficiency(job, gpus);
 }
 
 double JobSpeeds::efficiency(const ClusterJob& job, int gpus) {

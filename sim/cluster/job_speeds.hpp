@@ -8,6 +8,7 @@
 
 #include "sim/cluster/cluster.hpp"
 #include "sim/cluster/collective_traffic.hpp"
+#include "sim/cluster/shared_storage.hpp"
 #include "sim/scenario/input_cache.hpp"
 #include "sim/steps/step_distribution_cache.hpp"
 
@@ -22,6 +23,7 @@ struct JobSpeed {
   double busy = 1;        ///< share of the time in which its GPUs compute
   /// What its collectives put on links; null: the job has none that cross links.
   std::shared_ptr<const CollectiveTraffic> traffic;
+  JobReading reading;  ///< its images, until the caches of its nodes hold them
 };
 
 class JobSpeeds {

@@ -153,6 +153,60 @@ TEST(Cluster, JobsThatShareNicsSlowEachOtherDown) {
   EXPECT_NEAR(end_of(result_of(document), 0), end_of(apart, 0), 1e-9 * end_of(apart, 0)) << "alone, today's formula";
 }
 
+/// Jobs of one GPU with 1,000 steps of 10 ms, one for each entry: what a step's 64 images have in kB, read from
+/// `store`.
+json reading(const TemporaryFolder& folder, const std::vector<int>& kilobytes, const char* store, const char* cache) {
+  json document = trained(folder);
+  document["placement"] = "consolidate";
+  const json workload = document["workloads"]["gan"];
+  document["jobs"] = json::array();
+  for (std::size_t i = 0; i < kilobytes.size(); ++i) {
+    const std::string name = fmt::format("gan-{}", i);
+    document["jobs"].push_back({{"name", name}, {"gpus", 1}, {"workload", name}});
+    json& own = document["workloads"][name] = workload;
+    own["workload"]["dataset"] = {{"name", "x"}, {"images", 12800}, {"bytes_per_image", kilobytes[i] * 1000 / 64.0}};
+    own["storage"] = {{"dataset", store}, {"cache", cache}};
+  }
+  return document;
+}
+
+/// Seconds: the pipeline of the steps that are simulated fills once.
+constexpr double kFill = 0.01;
+
+TEST(Cluster, JobsShareTheRateOfAStore) {
+  const TemporaryFolder folder;
+  // Of 96 MB/s a job alone needs 64.
+  const double alone_s = end_of(result_of(reading(folder, {640}, "disk", "none")), 0);
+  EXPECT_NEAR(alone_s, 10, kFill);
+  json document = reading(folder, {640, 640}, "disk", "none");
+  EXPECT_NEAR(end_of(result_of(document), 1), 1000 * 0.64 / 48, kFill) << "48 MB/s each";
+  document["contention"] = false;
+  EXPECT_NEAR(end_of(result_of(document), 1), 10, kFill);
+  // Who needs less than a third keeps its step; the others share what is left until it ends.
+  const json three = result_of(reading(folder, {640, 64, 640}, "disk", "none"));
+  EXPECT_NEAR(end_of(three, 1), 10, kFill);
+  const double done = 10 / (0.64 / ((96 - 6.4) / 2));  // steps of the others at that time
+  EXPECT_NEAR(end_of(three, 0), 10 + (1000 - done) * 0.64 / 48, kFill);
+  EXPECT_EQ(end_of(three, 2), end_of(three, 0));
+}
+
+TEST(Cluster, CachesHoldTheImagesAfterTheFirstEpoch) {
+  const TemporaryFolder folder;
+  // The first 200 of 1,000 steps read: at 1 MB/s, and 1 ms until the first byte.
+  const json alone = result_of(reading(folder, {640}, "slow", "memory"));
+  EXPECT_NEAR(end_of(alone, 0), 200 * 0.641 + 800 * 0.01, kFill);
+  EXPECT_NEAR(alone["jobs"][0]["slowdown"], 1, 1e-9) << "the run alone reads too";
+  EXPECT_NEAR(end_of(result_of(reading(folder, {640, 640}, "disk", "memory")), 0), 200 * 0.64 / 48 + 800 * 0.01, kFill);
+  // A job that is stopped reads them again: it may come to other nodes.
+  json document = reading(folder, {640}, "slow", "memory");
+  document["jobs"].push_back(timed("short", 60, 8, 20));
+  document["scheduler"] = {{"name", "shortest-remaining"}};
+  const json stopped = result_of(document);
+  EXPECT_EQ(stopped["jobs"][0]["preemptions"], 1);
+  const double done = 60 / 0.641;
+  EXPECT_NEAR(end_of(stopped, 0), 60 + 20 + 40 + 200 * 0.641 + (800 - done) * 0.01, kFill);
+}
+
 TEST(Cluster, ASpreadJobIsSlowerThanOneOnANode) {
   const TemporaryFolder folder;
   json document = trained(folder);
