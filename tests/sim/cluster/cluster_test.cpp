@@ -175,7 +175,7 @@ constexpr double kFill = 0.01;
 
 TEST(Cluster, JobsShareTheRateOfAStore) {
   const TemporaryFolder folder;
-  // Of 96 MB/s a job alone needs 64.
+  // A job alone needs 64 of the 96 MB/s.
   const double alone_s = end_of(result_of(reading(folder, {640}, "disk", "none")), 0);
   EXPECT_NEAR(alone_s, 10, kFill);
   json document = reading(folder, {640, 640}, "disk", "none");
