@@ -16,6 +16,7 @@
 #include "common/dates.hpp"
 #include "report/forecasts.hpp"
 #include "report/numbers.hpp"
+#include "report/prometheus.hpp"
 #include "serve/timed_server.hpp"
 
 namespace ganymede::cli {
@@ -61,7 +62,7 @@ class MetricsServer {
     const HostPort at = read_address(address);
     server_.Get("/metrics", [this](const httplib::Request&, httplib::Response& response) {
       const std::lock_guard lock(mutex_);
-      response.set_content(text_, "text/plain; version=0.0.4; charset=utf-8");
+      response.set_content(text_, report::kPrometheusType);
     });
     int port = at.port;
     if (port == 0)

@@ -7,6 +7,7 @@
 
 #include "common/dates.hpp"
 #include "report/numbers.hpp"
+#include "report/prometheus.hpp"
 
 namespace ganymede::report {
 namespace {
@@ -41,46 +42,6 @@ std::string decision_text(const OrderedJson& decision) {
                      : decision.at("changes").get<bool>() ? "would change to"
                                                           : "would keep";
   return fmt::format("{} {} {}", decision.at("policy").get<std::string>(), verb, pools.empty() ? "nothing" : pools);
-}
-
-/// One metric: its name, help, type and samples, each with labels in braces or none.
-class Metrics {
- public:
-  explicit Metrics(std::string labels) : labels_(std::move(labels)) {}
-
-  void add(const char* name, const char* help, const OrderedJson& value) {
-    if (!value.is_number()) return;
-    head(name, help);
-    text_ += fmt::format("ganymede_run_{}{{{}}} {}\n", name, labels_, value.get<double>());
-  }
-  void add_measure(const char* name, const char* help, const OrderedJson& measure) {
-    head(name, help);
-    const double values[] = {measure.at("interval").at(0).get<double>(), median_of(measure),
-                             measure.at("interval").at(1).get<double>()};
-    const char* quantiles[] = {"0.05", "0.5", "0.95"};
-    for (int i = 0; i < 3; ++i)
-      text_ += fmt::format("ganymede_run_{}{{{},quantile=\"{}\"}} {}\n", name, labels_, quantiles[i], values[i]);
-  }
-  std::string text() const { return text_; }
-
- private:
-  void head(const char* name, const char* help) {
-    text_ += fmt::format("# HELP ganymede_run_{0} {1}\n# TYPE ganymede_run_{0} gauge\n", name, help);
-  }
-
-  std::string labels_, text_;
-};
-
-std::string label_value(const std::string& text) {
-  std::string out;
-  for (const char c : text)
-    if (c == '\\' || c == '"') {
-      out += '\\';
-      out += c;
-    } else {
-      out += c == '\n' ? ' ' : c;
-    }
-  return out;
 }
 
 }  // namespace
@@ -128,21 +89,38 @@ std::string forecast_text(const OrderedJson& forecast, std::size_t width) {
 }
 
 std::string forecast_metrics(const OrderedJson& forecast) {
-  Metrics metrics(fmt::format("model=\"{}\",instance=\"{}\"", label_value(forecast.at("model").get<std::string>()),
-                              label_value(forecast.at("instance").get<std::string>())));
-  metrics.add("steps_done", "Steps done.", forecast.at("steps_done"));
-  metrics.add("steps", "Steps of the whole run.", forecast.at("steps"));
-  metrics.add("running", "1 while the run goes on.", forecast.at("state") == "running" ? 1 : 0);
-  metrics.add("last_line_timestamp_seconds", "Unix time of the log's last line.", forecast.at("last_line_unix_s"));
-  metrics.add("elapsed_seconds", "Time since the nodes were asked for.", forecast.at("elapsed_s"));
-  metrics.add("paused_seconds", "Time in evaluations, checkpoints and interruptions.", forecast.at("paused_s"));
-  metrics.add("step_seconds", "Time of a step.", forecast.at("step_s"));
-  metrics.add_measure("forecast_seconds", "Time from the request of nodes to the run's end.", forecast.at("time_s"));
-  metrics.add("spent_usd", "Price of the nodes so far.", forecast.at("spent_usd"));
-  metrics.add_measure("forecast_usd", "Bill at the run's end.", forecast.at("usd"));
-  metrics.add("deadline_seconds", "Time from the request to the deadline.", forecast.at("deadline").at("seconds"));
-  metrics.add("deadline_probability", "Probability to meet the deadline.", forecast.at("deadline").at("probability"));
-  return metrics.text();
+  Gauges gauges("ganymede_run_");
+  const Gauges::Labels labels{{"model", forecast.at("model").get<std::string>()},
+                              {"instance", forecast.at("instance").get<std::string>()}};
+  const auto add = [&](const char* name, const char* help, const OrderedJson& value) {
+    if (!value.is_number()) return;
+    gauges.begin(name, help);
+    gauges.sample(labels, value.get<double>());
+  };
+  const auto add_measure = [&](const char* name, const char* help, const OrderedJson& measure) {
+    gauges.begin(name, help);
+    const std::pair<const char*, double> quantiles[] = {{"0.05", measure.at("interval").at(0).get<double>()},
+                                                        {"0.5", median_of(measure)},
+                                                        {"0.95", measure.at("interval").at(1).get<double>()}};
+    for (const auto& [quantile, value] : quantiles) {
+      Gauges::Labels all = labels;
+      all.emplace_back("quantile", quantile);
+      gauges.sample(all, value);
+    }
+  };
+  add("steps_done", "Steps done.", forecast.at("steps_done"));
+  add("steps", "Steps of the whole run.", forecast.at("steps"));
+  add("running", "1 while the run goes on.", forecast.at("state") == "running" ? 1 : 0);
+  add("last_line_timestamp_seconds", "Unix time of the log's last line.", forecast.at("last_line_unix_s"));
+  add("elapsed_seconds", "Time since the nodes were asked for.", forecast.at("elapsed_s"));
+  add("paused_seconds", "Time in evaluations, checkpoints and interruptions.", forecast.at("paused_s"));
+  add("step_seconds", "Time of a step.", forecast.at("step_s"));
+  add_measure("forecast_seconds", "Time from the request of nodes to the run's end.", forecast.at("time_s"));
+  add("spent_usd", "Price of the nodes so far.", forecast.at("spent_usd"));
+  add_measure("forecast_usd", "Bill at the run's end.", forecast.at("usd"));
+  add("deadline_seconds", "Time from the request to the deadline.", forecast.at("deadline").at("seconds"));
+  add("deadline_probability", "Probability to meet the deadline.", forecast.at("deadline").at("probability"));
+  return gauges.text();
 }
 
 }  // namespace ganymede::report

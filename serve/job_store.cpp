@@ -23,11 +23,6 @@ namespace fs = std::filesystem;
 constexpr const char* kSchema = "ganymede.serve-job/1";
 constexpr const char* kRecord = "job.json";
 
-const std::vector<std::string>& state_names() {
-  static const std::vector<std::string> names = {"queued", "running", "done", "failed", "cancelled", "interrupted"};
-  return names;
-}
-
 constexpr int kLastId = 999'999'999;  ///< the addresses of jobs have nine digits at most
 
 /// The id of a job's folder of that name; 0 if it is not one.
@@ -91,6 +86,11 @@ void make_own_folder(const fs::path& folder) {
 }
 
 }  // namespace
+
+const std::vector<std::string>& state_names() {
+  static const std::vector<std::string> names = {"queued", "running", "done", "failed", "cancelled", "interrupted"};
+  return names;
+}
 
 std::string_view to_string(JobState state) { return state_names()[static_cast<std::size_t>(state)]; }
 

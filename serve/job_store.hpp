@@ -17,6 +17,8 @@ namespace ganymede::serve {
 
 enum class JobState { queued, running, done, failed, cancelled, interrupted };
 std::string_view to_string(JobState state);
+/// The names of all states, in the order of JobState.
+const std::vector<std::string>& state_names();
 
 struct JobRecord {
   int id = 0;  ///< from 1, in the order in which jobs were submitted

@@ -9,7 +9,9 @@
 #include "common/embedded.hpp"
 #include "common/errors.hpp"
 #include "common/file.hpp"
+#include "report/prometheus.hpp"
 #include "serve/access.hpp"
+#include "serve/job_metrics.hpp"
 #include "serve/timed_server.hpp"
 
 namespace ganymede::serve {
@@ -235,6 +237,9 @@ class Server::Impl {
       const JobOptions& limits = jobs_.options();
       options["limits"] = {{"at_once", limits.at_once}, {"queue", limits.queue}, {"seconds", limits.limit.si}};
       answer(response, options);
+    });
+    http_.Get("/metrics", [this](const Request&, Response& response) {
+      response.set_content(job_metrics(jobs_.list()), report::kPrometheusType);
     });
     http_.Get("/api/jobs", [this](const Request&, Response& response) { answer(response, jobs_.list()); });
     http_.Post("/api/jobs", [this](const Request& request, Response& response) {
