@@ -9,18 +9,24 @@ import sys
 import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.dont_write_bytecode = True
-os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
-os.environ["GANYMEDE"] = os.path.abspath(sys.argv[1])
-os.environ["MPLBACKEND"] = "Agg"
-sys.path[:0] = [HERE, os.path.join(HERE, "..", "..", "python")]
 
-try:
-    module = importlib.import_module(os.path.splitext(os.path.basename(sys.argv[2]))[0])
-except unittest.SkipTest as reason:
-    print(f"skipped: {reason}", file=sys.stderr)
-    sys.exit(77)
-result = unittest.main(module, argv=[sys.argv[2], *sys.argv[3:]], exit=False).result
-if result.wasSuccessful() and result.testsRun == len(result.skipped):
-    sys.exit(77)
-sys.exit(0 if result.wasSuccessful() else 1)
+
+def main():
+    sys.dont_write_bytecode = True
+    os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
+    os.environ["GANYMEDE"] = os.path.abspath(sys.argv[1])
+    os.environ["MPLBACKEND"] = "Agg"
+    sys.path[:0] = [HERE, os.path.join(HERE, "..", "..", "python")]
+    try:
+        module = importlib.import_module(os.path.splitext(os.path.basename(sys.argv[2]))[0])
+    except unittest.SkipTest as reason:
+        print(f"skipped: {reason}", file=sys.stderr)
+        return 77
+    result = unittest.main(module, argv=[sys.argv[2], *sys.argv[3:]], exit=False).result
+    if result.wasSuccessful() and result.testsRun == len(result.skipped):
+        return 77
+    return 0 if result.wasSuccessful() else 1
+
+
+if __name__ == "__main__":  # not in the workers that a test spawns, which import this file too
+    sys.exit(main())
