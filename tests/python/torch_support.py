@@ -10,7 +10,7 @@ import unittest
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-PROGRAM = os.environ.setdefault("GANYMEDE_PROGRAM", str(ROOT / "build/release/bin/ganymede"))
+PROGRAM = os.environ.setdefault("GANYMEDE", str(ROOT / "build/release/bin/ganymede"))
 sys.path.insert(0, str(ROOT / "python"))
 
 _other = os.environ.get("GANYMEDE_TORCH_PYTHON")
