@@ -16,7 +16,7 @@ constexpr std::size_t kMostBatches = 20;
 /// a share f of its steps by forecast(): in one of ten the total was off by more than 0.18 (1 - f)^1.3 in its
 /// logarithm; restarts, set-backs and hours of slow steps are among them. `bench/forecasts.py` prints the fit.
 constexpr double kWidth = 0.18, kWidthPower = 1.3;
-/// Of the same forecasts: shares of the runs whose error is below so many widths. Most runs are far closer.
+/// Shares of these forecasts whose error is below so many widths. Most are far closer.
 struct Quantile {
   double share, widths;
 };
