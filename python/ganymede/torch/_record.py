@@ -129,6 +129,7 @@ class Recorder:
 
     def __enter__(self) -> "Recorder":
         torch = self._torch
+        self._open_log()
         self._clock = CudaClock(torch) if self._kind == "cuda" else Clock()
         self._marks = Marks(torch, self._models, self._batch, self._progress, self._clock.now, time.perf_counter)
         self._hooks = Hooks(torch, self._models, self._marks, self._progress)
@@ -137,7 +138,6 @@ class Recorder:
         self._recording = True
         self._marks.count_always = True
         self._marks.watch_memory()
-        self._open_log()
         self._marks.start()
         return self
 
@@ -146,12 +146,11 @@ class Recorder:
         of one number, are for the log; those of a GPU are only read after the recording, because that waits for it."""
         self._check_inside("step")
         self._ended += 1
-        if self.log is not None:
-            self.log.step(self._first + self._ended, **{
-                name: loss for name, loss in losses.items() if not (self._recording and getattr(loss, "is_cuda", False))})
         if not self._recording:
+            self._log_step(losses)
             return
         step, end, counted = self._marks.finish()
+        self._log_step({name: loss for name, loss in losses.items() if not getattr(loss, "is_cuda", False)})
         counted, self._paused = counted or self._paused, False
         if self._ended <= COUNTED_STEPS:
             self._hooks.find_optimizers()
@@ -181,6 +180,10 @@ class Recorder:
             return
         self._marks.count_always = self._marks.count_always or self._ended < COUNTED_STEPS
         self._marks.start()
+
+    def _log_step(self, losses: Dict[str, Any]) -> None:
+        if self.log is not None:
+            self.log.step(self._first + self._ended, **losses)
 
     @contextlib.contextmanager
     def pause(self, what: str) -> Iterator[None]:
