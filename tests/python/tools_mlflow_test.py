@@ -36,7 +36,8 @@ class Mlflow(unittest.TestCase):
         server = subprocess.Popen(
             [sys.executable, "-m", "mlflow", "server", "--host", "127.0.0.1", "--port", str(port), "--workers", "1",
              "--backend-store-uri", f"sqlite:///{cls.folder}/runs.db", "--artifacts-destination", f"{cls.folder}/artifacts"],
-            stdout=log, stderr=log, cwd=cls.folder, start_new_session=True)
+            stdout=log, stderr=log, cwd=cls.folder, start_new_session=True,
+            env={**os.environ, "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false", "MLFLOW_DISABLE_TELEMETRY": "true"})
 
         def end():
             os.killpg(server.pid, signal.SIGTERM)
