@@ -7,7 +7,7 @@
 Every function runs the program `ganymede` and reads its JSON; docs/python.md has the whole of it.
 """
 
-from . import plot
+from . import plot, tensorboard
 from ._commands import (
     Changes,
     Flag,
@@ -70,6 +70,7 @@ __all__ = [
     "simulate",
     "simulate_cluster",
     "sweep",
+    "tensorboard",
     "validate",
     "watch",
 ]

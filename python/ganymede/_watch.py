@@ -7,6 +7,7 @@ import json
 import math
 import os
 import time
+import warnings
 from dataclasses import dataclass
 from typing import IO, Any, Dict, Iterator, List, Mapping, Optional, Union
 
@@ -49,6 +50,7 @@ class RunLog:
         self._every = every
         self._next = float("-inf")
         self._done = first_step
+        self._steps = steps
         self._file: IO[str] = open(path, "a" if first_step else "w", encoding="utf-8")
         self._write(
             schema="ganymede.run-log/1", model=model, device=device, gpus=gpus, batch=batch, steps=steps,
@@ -59,6 +61,11 @@ class RunLog:
         """So many steps are done. Losses are numbers, or tensors of one number; reading those of a GPU waits for it, and
         only steps that are written are read.
         """
+        if done > self._steps:
+            if self._done <= self._steps:
+                warnings.warn(f"step {done} of a run that was to have {self._steps}: the log ends with that", stacklevel=2)
+            self._done = done
+            return
         self._done = done
         now = time.monotonic()
         if now < self._next:
@@ -73,12 +80,12 @@ class RunLog:
         """A time without training: `with log.pause("evaluation"): ...`."""
         begin = time.monotonic()
         yield
-        self._write(pause=what, seconds=time.monotonic() - begin, step=self._done)
+        self._write(pause=what, seconds=time.monotonic() - begin, step=min(self._done, self._steps))
 
     def end(self, how: str = "finished") -> None:
         """Writes the last line and closes the file. `how` is "finished" or "stopped"."""
         if not self._file.closed:
-            self._write(end=how, step=self._done)
+            self._write(end=how, step=min(self._done, self._steps))
             self._file.close()
 
     def __enter__(self) -> RunLog:

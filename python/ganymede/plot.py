@@ -44,7 +44,8 @@ def _new_axes(axes: Optional[Axes], width: float = 7.0, height: float = 4.5) -> 
         import matplotlib.pyplot
     except ImportError as error:
         raise ImportError("plots need Matplotlib: pip install 'ganymede[plot]', or Debian's python3-matplotlib") from error
-    return matplotlib.pyplot.subplots(figsize=(width, height), layout="constrained")[1]
+    made: Axes = matplotlib.pyplot.subplots(figsize=(width, height), layout="constrained")[1]
+    return made
 
 
 def _points(result: Union[Run, Sweep, Plan, Iterable[Point]]) -> List[Point]:

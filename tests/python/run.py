@@ -9,14 +9,14 @@ import sys
 import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.dont_write_bytecode = True
-os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
-os.environ["GANYMEDE"] = os.path.abspath(sys.argv[1])
-os.environ["MPLBACKEND"] = "Agg"
-sys.path[:0] = [HERE, os.path.join(HERE, "..", "..", "python")]
 
 
-def run() -> int:
+def main():
+    sys.dont_write_bytecode = True
+    os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
+    os.environ["GANYMEDE"] = os.path.abspath(sys.argv[1])
+    os.environ["MPLBACKEND"] = "Agg"
+    sys.path[:0] = [HERE, os.path.join(HERE, "..", "..", "python")]
     try:
         module = importlib.import_module(os.path.splitext(os.path.basename(sys.argv[2]))[0])
     except unittest.SkipTest as reason:
@@ -28,6 +28,5 @@ def run() -> int:
     return 0 if result.wasSuccessful() else 1
 
 
-# Loaders of data that spawn their workers import this file again.
-if __name__ == "__main__":
-    sys.exit(run())
+if __name__ == "__main__":  # not in the workers that a test spawns, which import this file too
+    sys.exit(main())

@@ -2,6 +2,8 @@
 import contextlib
 import importlib.util
 import os
+import subprocess
+import sys
 import tempfile
 import unittest
 
@@ -17,6 +19,26 @@ def need(*modules):
     for name in modules:
         if importlib.util.find_spec(name) is None:
             raise unittest.SkipTest(f"there is no {name} (tools/install_packages.sh python installs it)")
+
+
+def need_tool(module, package=None):
+    """Goes on in an interpreter that has the module, if this one has not: GANYMEDE_TOOLS_PYTHON names some, separated by
+    colons. Skips the file if there is none."""
+    if importlib.util.find_spec(module) is not None:
+        return
+    for python in filter(None, os.environ.get("GANYMEDE_TOOLS_PYTHON", "").split(":")):
+        probe = f"import importlib.util, sys; sys.exit(importlib.util.find_spec({module!r}) is None)"
+        if subprocess.run([python, "-c", probe], check=False).returncode == 0:
+            os.execv(python, [python, *sys.argv])
+    raise unittest.SkipTest(f"there is no {module} (pip install {package or module}; GANYMEDE_TOOLS_PYTHON names "
+                            "interpreters that have such tools)")
+
+
+def program(*arguments, code=0):
+    """Runs the program and returns what it printed."""
+    done = subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True, check=False)
+    assert done.returncode == code, f"{arguments}: {done.returncode}: {done.stderr}"
+    return done.stdout
 
 
 def scenario(**changes):

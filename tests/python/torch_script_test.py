@@ -47,9 +47,11 @@ class Script(unittest.TestCase):
         self.assertIn("kernel model", plan["steps"][0]["how"])
 
     def test_the_documentation_shows_these_lines(self):
-        page = (ROOT / "docs/pytorch.md").read_text(encoding="utf-8")
-        for line in LINES.replace("netG", "G").replace("netD", "D").replace("options.batch_size", "64").splitlines():
-            self.assertIn(line.strip(), page)
+        for page in ("docs/pytorch.md", "README.md"):
+            text = (ROOT / page).read_text(encoding="utf-8")
+            for line in LINES.replace("netG", "G").replace("netD", "D").replace("options.batch_size", "64").splitlines():
+                self.assertIn(line.strip(), text, page)
+            self.assertIn("ganymede plan --trace step-trace.json --epochs 25 --dataset-images 202599", text, page)
 
 
 if __name__ == "__main__":

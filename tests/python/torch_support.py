@@ -10,7 +10,7 @@ import unittest
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-PROGRAM = os.environ.setdefault("GANYMEDE_PROGRAM", str(ROOT / "build/release/bin/ganymede"))
+PROGRAM = os.environ.setdefault("GANYMEDE", str(ROOT / "build/release/bin/ganymede"))
 sys.path.insert(0, str(ROOT / "python"))
 
 _other = os.environ.get("GANYMEDE_TORCH_PYTHON")
@@ -22,7 +22,7 @@ try:
     import torch
 except ImportError:
     print(f"skipped: {sys.executable} has no PyTorch (Debian: python3-torch)")
-    sys.exit(0)
+    sys.exit(77)
 torch.set_num_threads(1)
 VERSION = tuple(int(part) for part in torch.__version__.split(".")[:2])
 WORKLOAD = unittest.skipIf(VERSION < (2, 1), f"PyTorch {torch.__version__} has no fake tensors that workload() can use")

@@ -4,11 +4,11 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import subprocess
 import time
 from typing import Any, Callable, Dict, List
 
+from .._program import find_program
 from ._import import RecordError
 
 UNITS = {"T": 1e12, "G": 1e9, "M": 1e6}
@@ -88,23 +88,9 @@ def _measure(torch: Any, kind: str) -> Dict[str, Any]:
     return device
 
 
-def program() -> str:
-    """The program ganymede: named by GANYMEDE_PROGRAM, or found where commands are."""
-    try:
-        from .._program import find_program  # the package's own way
-        return str(find_program())
-    except ImportError:
-        pass
-    found = os.environ.get("GANYMEDE_PROGRAM") or shutil.which("ganymede")
-    if not found:
-        raise RecordError("the program ganymede, which knows the GPUs, is not on the PATH: set GANYMEDE_PROGRAM to it, or "
-                          "say device=None to count the step without times")
-    return found
-
-
 def ask(*arguments: str) -> Any:
     """What the program prints as JSON. Raises RecordError with its message if it fails."""
-    command: List[str] = [program(), *arguments, "--format", "json"]
+    command: List[str] = [str(find_program()), *arguments, "--format", "json"]
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False)
     except OSError as error:

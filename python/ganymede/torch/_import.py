@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import contextlib
-from typing import Any, Iterator, Optional, Tuple
+from typing import Any, Iterator, List, Optional, Tuple
 
 
 class RecordError(RuntimeError):
@@ -40,7 +40,7 @@ class Progress:
     """What happened that its user should know. `notes` is in the order in which it happened, each note once."""
 
     def __init__(self) -> None:
-        self.notes: list = []
+        self.notes: List[str] = []
 
     def note(self, text: str) -> None:
         if text not in self.notes:
@@ -69,7 +69,7 @@ def tf32_flags(torch: Any) -> Tuple[bool, bool]:
     return allowed(torch.backends.cudnn, True), allowed(torch.backends.cuda.matmul, False)
 
 
-def tensors_of(value: Any, torch: Any) -> list:
+def tensors_of(value: Any, torch: Any) -> List[Any]:
     """All tensors in nested lists, tuples, dictionaries and objects that hold them as attributes, as outputs of models."""
     if isinstance(value, torch.Tensor):
         return [value]

@@ -120,6 +120,25 @@ class Marks(Listener):
             self._layers.forget()
             self.counting = False
 
+    def interrupt(self) -> Tuple[bool, bool]:
+        """Nothing is marked until resume(), which takes what this returns."""
+        before = self.stopped, self.counting
+        self.stop_counting()
+        self.stopped = True
+        return before
+
+    def resume(self, stopped: bool, counting: bool) -> bool:
+        """True if something of the step came before the interruption; else the step begins now."""
+        self.stopped = stopped
+        self.variants -= counting
+        if len(self.step.parts) == 1 and not stopped:
+            self.count_always |= counting
+            self.start()
+            return False
+        if counting:
+            self._start_counting()
+        return True
+
     def _start_counting(self) -> None:
         self.counting = self.counted_step = True
         self.variants += 1

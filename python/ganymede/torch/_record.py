@@ -1,10 +1,12 @@
 """Records the steps of a training loop as a step trace."""
 from __future__ import annotations
 
+import contextlib
 import datetime
 import time
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 
+from .._watch import RunLog
 from . import _device, _trace
 from ._import import Progress, RecordError, load_torch, require_cuda, torch_version
 from ._kernels import Kernel
@@ -82,13 +84,22 @@ class Recorder:
     """Records between `with` and its end; step() ends a step of the training. Made by record()."""
 
     def __init__(self, models: Dict[str, Any], batch: int, output: Any = "step-trace.json", model: Optional[str] = None,
-                 steps: int = 300, seed: int = 0, device: Optional[str] = None) -> None:
+                 steps: int = 300, seed: int = 0, device: Optional[str] = None, log: Any = None,
+                 total_steps: Optional[int] = None, first_step: int = 0) -> None:
         self._torch = torch = load_torch()
         self._progress = Progress()
         self._models = check_models(torch, models, self._progress)
-        for name, value, least in (("batch", batch, 1), ("steps", steps, 1)):
+        if (log is None) != (total_steps is None):
+            raise RecordError("log and total_steps belong together: the log says how far the run is, and so needs the steps "
+                              "of the whole run, for example total_steps=epochs * len(loader)")
+        numbers = [("batch", batch, 1), ("steps", steps, 1), ("first_step", first_step, 0)]
+        if total_steps is not None:
+            numbers.append(("total_steps", total_steps, 1))
+        for name, value, least in numbers:
             if not isinstance(value, int) or isinstance(value, bool) or value < least:
                 raise RecordError(f"{name}={value!r}, expected a whole number of at least {least}")
+        if total_steps is not None and first_step > total_steps:
+            raise RecordError(f"first_step={first_step}, expected at most the {total_steps} of total_steps")
         on = {parameter.device.type for model in self._models.values() for parameter in model.parameters()}
         self._kind = device or ("cuda" if "cuda" in on else "cpu")
         if self._kind not in ("cpu", "cuda"):
@@ -103,6 +114,9 @@ class Recorder:
         self._steps: List[Tuple[Step, List[float], Any]] = []
         self._done: List[Step] = []
         self._counted = self._ended = 0
+        self._paused = False  # within this step
+        self._log_file, self._total, self._first = log, total_steps, first_step
+        self.log: Optional[RunLog] = None
         self._peak = 0.0
         self._trace: Optional[Dict[str, Any]] = None
 
@@ -115,6 +129,7 @@ class Recorder:
 
     def __enter__(self) -> "Recorder":
         torch = self._torch
+        self._open_log()
         self._clock = CudaClock(torch) if self._kind == "cuda" else Clock()
         self._marks = Marks(torch, self._models, self._batch, self._progress, self._clock.now, time.perf_counter)
         self._hooks = Hooks(torch, self._models, self._marks, self._progress)
@@ -126,14 +141,17 @@ class Recorder:
         self._marks.start()
         return self
 
-    def step(self) -> None:
-        """Ends a step. Call it once at the end of what is repeated, after the last update."""
-        if self._trace is not None or not hasattr(self, "_marks"):
-            raise RecordError("r.step() was called outside of the block of \"with ... as r\"")
+    def step(self, **losses: Any) -> None:
+        """Ends a step. Call it once at the end of what is repeated, after the last update. The losses, numbers or tensors
+        of one number, are for the log; those of a GPU are only read after the recording, because that waits for it."""
+        self._check_inside("step")
         self._ended += 1
         if not self._recording:
+            self._log_step(losses)
             return
         step, end, counted = self._marks.finish()
+        self._log_step({name: loss for name, loss in losses.items() if not getattr(loss, "is_cuda", False)})
+        counted, self._paused = counted or self._paused, False
         if self._ended <= COUNTED_STEPS:
             self._hooks.find_optimizers()
         if not self._marks.optimizers and self._ended == COUNTED_STEPS:
@@ -162,6 +180,37 @@ class Recorder:
             return
         self._marks.count_always = self._marks.count_always or self._ended < COUNTED_STEPS
         self._marks.start()
+
+    def _log_step(self, losses: Dict[str, Any]) -> None:
+        if self.log is not None:
+            self.log.step(self._first + self._ended, **losses)
+
+    @contextlib.contextmanager
+    def pause(self, what: str) -> Iterator[None]:
+        """A time without training, best right after r.step(): `with r.pause("evaluation"): ...`. The log has it, the trace
+        has not; a step that had begun already is left out."""
+        self._check_inside("pause")
+        with self.log.pause(what) if self.log is not None else contextlib.nullcontext():
+            interrupted = self._marks.interrupt()
+            try:
+                yield
+            finally:
+                self._paused |= self._marks.resume(*interrupted)
+
+    def _check_inside(self, call: str) -> None:
+        if self._trace is not None or not hasattr(self, "_marks"):
+            raise RecordError(f"r.{call}() was called outside of the block of \"with ... as r\"")
+
+    def _open_log(self) -> None:
+        """Begins the log of the run. Of several processes, the first writes it."""
+        distributed = self._torch.distributed
+        together = distributed.is_available() and distributed.is_initialized()
+        if self._log_file is None or self._total is None or (together and distributed.get_rank() != 0):
+            return
+        gpus = distributed.get_world_size() if together else 1
+        name = _device.gpu_name(self._torch.cuda.get_device_name()) if self._kind == "cuda" else _device.cpu_name()
+        self.log = RunLog(self._log_file, steps=self._total, batch=self._batch * gpus, gpus=gpus, model=self._model,
+                          device=name, first_step=self._first)
 
     def _stop(self) -> None:
         self._recording = False
@@ -200,6 +249,8 @@ class Recorder:
         return changed
 
     def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
+        if self.log is not None:
+            self.log.end("finished" if kind is None else "stopped")
         if self._recording:
             self._stop()
         if kind is not None:
@@ -264,7 +315,8 @@ class Recorder:
 
 
 def record(models: Dict[str, Any], batch: int, output: Any = "step-trace.json", model: Optional[str] = None,
-           steps: int = 300, seed: int = 0, device: Optional[str] = None) -> Recorder:
+           steps: int = 300, seed: int = 0, device: Optional[str] = None, log: Any = None,
+           total_steps: Optional[int] = None, first_step: int = 0) -> Recorder:
     """Records a training loop, to be used as `with record(models={...}, batch=64) as r:` with r.step() at each step's end.
 
     models: the networks by their names, for example {"generator": G, "discriminator": D}
@@ -274,5 +326,7 @@ def record(models: Dict[str, Any], batch: int, output: Any = "step-trace.json", 
     steps:  recorded steps; after them the hooks are gone and the loop goes on alone
     seed:   seed of the training, for people
     device: "cpu" or "cuda": whose times are meant; default: where the models are
+    log:    file of a run log, which `ganymede watch --log` follows as long as the block lasts
+    total_steps: steps of the whole run, for the log; first_step: those that its checkpoint holds, if it goes on from one
     """
-    return Recorder(models, batch, output, model, steps, seed, device)
+    return Recorder(models, batch, output, model, steps, seed, device, log, total_steps, first_step)

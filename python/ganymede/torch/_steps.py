@@ -5,6 +5,7 @@ because only its update tells whose step it was.
 """
 from __future__ import annotations
 
+import functools
 import gc
 import importlib
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Set, Tuple
@@ -67,6 +68,14 @@ def check_models(torch: Any, models: Any, progress: Progress) -> Dict[str, Any]:
         if model is first:
             raise RecordError(f"models[{name!r}] is the same module as models[{next(iter(models))!r}]")
     return dict(models)
+
+
+def _restore_step(optimizer: Any, step: Any) -> None:
+    """Sets the method of this object alone; None: it had none."""
+    if step is None:
+        optimizer.__dict__.pop("step", None)
+    else:
+        optimizer.step = step
 
 
 class Hooks:
@@ -206,7 +215,7 @@ class Hooks:
                     self._after_update(_opt)
             had = opt.__dict__.get("step")
             opt.step = run
-            self._undo.append(lambda o=opt, h=had: o.__dict__.update(step=h) if h else o.__dict__.pop("step", None))
+            self._undo.append(functools.partial(_restore_step, opt, had))
 
     def owner(self, optimizer: Any) -> Optional[str]:
         """The network of most of an optimizer's parameters; None if it updates no recorded one."""
@@ -285,7 +294,7 @@ def names_of(parts: List[Part]) -> List[Named]:
     return names
 
 
-def _name(part: Part, owner: str, through: set) -> Tuple[str, str]:
+def _name(part: Part, owner: str, through: Set[str]) -> Tuple[str, str]:
     if part.kind in ("load", "prepare"):
         return part.kind, ""
     network = part.network or owner

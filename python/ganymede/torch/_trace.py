@@ -26,8 +26,9 @@ class Step:
     wall_s: float = 0
     host_marks: List[float] = field(default_factory=list)  # when the host made the marks, and that of the end
     lag_s: List[float] = field(default_factory=list)  # by which a GPU was behind its host at each part's end
-    # Network, bucket, which update of the network in the step, index of the part, and when the bucket was ready.
-    ready: List[Tuple[str, int, int, int, float]] = field(default_factory=list)
+    # Network, bucket, which update of the network in the step, index of the part, and when the bucket was ready: what
+    # becomes seconds later, or None for the end of the part.
+    ready: List[Tuple[str, int, int, int, Any]] = field(default_factory=list)
 
     def seconds(self, index: int) -> float:
         end = self.starts[index + 1] if index + 1 < len(self.starts) else self.wall_s
@@ -90,11 +91,11 @@ def _named(step: Step, work: Dict[int, List[Kernel]]) -> Tuple[List[int], List[N
 
 def precision_of(kernels: List[Kernel]) -> str:
     """The precision of most matrix work; fp32 if there is none."""
-    flops: Counter = Counter()
+    flops: Dict[str, float] = {}
     for kernel in kernels:
         if kernel.flops:
-            flops[kernel.shape["precision"]] += kernel.flops
-    return flops.most_common(1)[0][0] if flops else "fp32"
+            flops[kernel.shape["precision"]] = flops.get(kernel.shape["precision"], 0) + kernel.flops
+    return max(flops, key=lambda precision: flops[precision]) if flops else "fp32"
 
 
 class Builder:
@@ -135,8 +136,8 @@ class Builder:
         return found
 
     def _mean(self, name: str, what: str) -> float:
-        return sum(share * sum(getattr(kernel, what) for kernel in self._r.work.get(key, []))
-                   for key, share in self._weights[name].items())
+        return float(sum(share * sum(getattr(kernel, what) for kernel in self._r.work.get(key, []))
+                         for key, share in self._weights[name].items()))
 
     def _launches(self, name: str) -> int:
         mean = sum(share * len(self._r.work.get(key, [])) for key, share in self._weights[name].items())

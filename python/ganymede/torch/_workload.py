@@ -8,7 +8,7 @@ import importlib
 import inspect
 import warnings
 from dataclasses import dataclass
-from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
+from typing import Any, Callable, Counter, Dict, Iterator, List, Optional, Tuple
 
 from . import _device, _trace
 from ._import import Progress, RecordError, load_torch, replaced, tensors_of, torch_version
@@ -74,7 +74,7 @@ def find_models(torch: Any, function: Callable[..., Any]) -> Dict[str, Any]:
 
 
 @contextlib.contextmanager
-def unchanged(torch: Any, models: Dict[str, Any], marks: List[Marks]) -> Iterator[None]:
+def unchanged(torch: Any, models: Dict[str, Any], marks: List[CountingMarks]) -> Iterator[None]:
     """Puts back what a step on fake tensors replaces: gradients, members of modules, states of optimizers."""
     modules = [module for model in models.values() for module in model.modules()]
     members = [(module, dict(module._parameters), dict(module._buffers)) for module in modules]
@@ -163,7 +163,7 @@ class CountingMarks(Marks):
             return tensor.detach().clone()
 
 
-def _first_extents(models: Dict[str, Any], torch: Any, into: collections.Counter) -> List[Any]:
+def _first_extents(models: Dict[str, Any], torch: Any, into: Counter[int]) -> List[Any]:
     """Counts the first extents of what the networks are called with."""
     def hook(module: Any, inputs: Any) -> None:
         for tensor in tensors_of(inputs, torch)[:1]:
@@ -184,7 +184,7 @@ def _explain(torch: Any, error: Exception) -> RecordError:
 
 
 def _pass(torch: Any, function: Callable[[], Any], marks: CountingMarks, progress: Progress,
-          extents: collections.Counter) -> Step:
+          extents: Counter[int]) -> Step:
     """Makes one step under hooks."""
     hooks = Hooks(torch, marks.models, marks, progress)
     watching = _first_extents(marks.models, torch, extents)
@@ -269,7 +269,7 @@ def workload(step_function: Callable[[], Any], device: Optional[str] = "A100", *
     if not known:
         raise RecordError("step_function sees no torch.nn.Module by name: say models={\"generator\": G, ...}")
     sheet = dict(_device.from_sheet(device)) if device is not None else dict(NOMINAL)
-    kept: List[Marks] = []
+    kept: List[CountingMarks] = []
     with unchanged(torch, known, kept):
         recorded = _count(torch, step_function, known, models is None, batch, progress, kept, sheet)
     recorded.seed, recorded.model = seed, model or recorded.model
@@ -288,12 +288,12 @@ def workload(step_function: Callable[[], Any], device: Optional[str] = "A100", *
 
 
 def _count(torch: Any, function: Callable[[], Any], known: Dict[str, Any], found: bool, batch: Optional[int],
-           progress: Progress, kept: List[Marks], sheet: Dict[str, Any]) -> Recorded:
+           progress: Progress, kept: List[CountingMarks], sheet: Dict[str, Any]) -> Recorded:
     """Two steps: the first makes gradients and the states of the optimizers, and finds what is trained; the second is
     the one that counts."""
     from torch._subclasses.fake_tensor import FakeTensorMode
 
-    extents: collections.Counter = collections.Counter()
+    extents: Counter[int] = collections.Counter()
     with FakeTensorMode(allow_non_fake_inputs=True), as_if_cuda(torch, progress), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         first = CountingMarks(torch, known, batch or 1, progress)
