@@ -158,7 +158,8 @@ class Child {
     const std::size_t end = received_.rfind('\n');
     if (end == std::string::npos) return std::nullopt;
     const std::size_t before = end == 0 ? std::string::npos : received_.rfind('\n', end - 1);
-    std::istringstream line(received_.substr(before == std::string::npos ? 0 : before + 1, end));
+    const std::size_t begin = before == std::string::npos ? 0 : before + 1;
+    std::istringstream line(received_.substr(begin, end - begin));
     received_.erase(0, end + 1);
     Progress progress;
     line >> progress.done >> progress.count >> std::ws;
