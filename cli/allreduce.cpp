@@ -35,6 +35,7 @@ struct AllReduceOptions {
   int gpus_per_node = 0;
   int groups = 1;
   bool real = false;
+  HostsChoice hosts;
   std::string collective = "all-reduce";
   std::string fidelity = "folded";
 };
@@ -263,7 +264,7 @@ std::string heading(const platforms::Platform& platform, const std::vector<sim::
 
 /// What the processes of --real execute, and the machine on which it is predicted, if one is named.
 void run_real(const AllReduceOptions& options, const Shared& shared) {
-  RealAllReduce real{.gpus_per_node = options.gpus_per_node};
+  RealAllReduce real{.gpus_per_node = options.gpus_per_node, .hosts = options.hosts};
   for (const auto& text : split(options.schemes, "--scheme")) real.schemes.push_back(sim::parse_scheme(text));
   for (const auto& text : split(options.bytes, "--bytes")) real.sizes.push_back(parse_bytes(text));
   if (options.catalog.empty() != options.instances.empty())
@@ -289,6 +290,7 @@ void run_real(const AllReduceOptions& options, const Shared& shared) {
 void run_allreduce(const AllReduceOptions& options, const Shared& shared) {
   check_output(shared);
   if (options.real) return run_real(options, shared);
+  if (options.hosts.hosts > 0) throw ConfigError("--hosts: expected --real with it");
   if (options.catalog.empty() || options.instances.empty())
     throw ConfigError(fmt::format("{} is required, unless --real executes the schedules",
                                   options.catalog.empty() ? "--catalog" : "--instance"));
@@ -331,8 +333,9 @@ void declare_allreduce(CLI::App& command, Shared& shared) {
   command.add_option("--bytes", options->bytes, "sizes with commas: 8, 64KiB, 1GB")->required();
   CLI::Option* real = command.add_flag(
       "--real", options->real,
-      "execute the schedules between the processes that mpirun started, and check and time them; --output is then an "
+      "execute the schedules between the processes that mpirun or --hosts starts, and time them; --output is then an "
       "overlay of the fitted links");
+  add_hosts(command, options->hosts);
   command.add_option("--collective", options->collective, "the collective to time")
       ->check(CLI::IsMember(sim::collective_names()))
       ->capture_default_str()

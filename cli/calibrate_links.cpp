@@ -81,6 +81,19 @@ void measure(const kernel::TrainOptions& train, kernel::Communicator& communicat
 
 }  // namespace
 
+std::string log_of_sizes(int ranks, const std::string& by, const std::string& on, std::span<const TimedSize> sizes) {
+  std::string log = fmt::format(
+      "# all-reduce of {} ranks by {}, {}\n#       size         count      type   redop    root     time   "
+      "algbw   busbw\n",
+      ranks, by, on);
+  for (const TimedSize& size : sizes) {
+    const double rate = static_cast<double>(size.bytes) / size.seconds / 1e9;
+    log += fmt::format("{:12} {:13} {:>9} {:>7} {:>7} {:8.2f} {:7.2f} {:7.2f}\n", size.bytes, size.bytes / 4, "float",
+                       "sum", -1, size.seconds * 1e6, rate, rate * 2 * (ranks - 1) / ranks);
+  }
+  return log;
+}
+
 void check_gpus_for_links(const kernel::TrainOptions& train, int gpus) {
   const kernel::Gpus found = kernel::count_gpus();
   if (train.backend == "cpu" || found.count < gpus)

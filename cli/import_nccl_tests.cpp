@@ -112,9 +112,7 @@ class Setting {
       instance.nic->tcp.reset();
     }
     const sim::FabricGraph fabric(platform_, instance, nodes, gpus_per_node);
-    const auto names = sim::collective_names();
-    const auto index = std::find(names.begin(), names.end(), collective) - names.begin();
-    sim::Schedule schedule = scheme->plan({fabric.topology(), bytes, static_cast<sim::Collective>(index), ""});
+    sim::Schedule schedule = scheme->plan({fabric.topology(), bytes, sim::parse_collective(collective), ""});
     if (eager_) schedule.set_cost({.eager = true});
     const sim::Job job{{sim::Communicator{{}, {{&schedule, std::vector<Seconds>(static_cast<std::size_t>(ranks()))}}}}};
     const sim::FoldedTimes times = sim::run_folded(fabric, {&job, 1}, explain);
@@ -319,19 +317,6 @@ std::string report_of(const Setting& setting, const calibration::LinkFit& fit, c
 }
 
 }  // namespace
-
-std::string log_of_sizes(int ranks, const std::string& by, const std::string& on, std::span<const TimedSize> sizes) {
-  std::string log = fmt::format(
-      "# all-reduce of {} ranks by {}, {}\n#       size         count      type   redop    root     time   "
-      "algbw   busbw\n",
-      ranks, by, on);
-  for (const TimedSize& size : sizes) {
-    const double rate = static_cast<double>(size.bytes) / size.seconds / 1e9;
-    log += fmt::format("{:12} {:13} {:>9} {:>7} {:>7} {:8.2f} {:7.2f} {:7.2f}\n", size.bytes, size.bytes / 4, "float",
-                       "sum", -1, size.seconds * 1e6, rate, rate * 2 * (ranks - 1) / ranks);
-  }
-  return log;
-}
 
 void import_collective_log(const LinkImport& options, const Shared& shared) {
   check_output(shared);

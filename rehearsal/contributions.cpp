@@ -21,6 +21,10 @@ void fill(std::span<float> buffer, int rank) {
   for (std::size_t i = 0; i < buffer.size(); ++i) buffer[i] = contribution(i, rank);
 }
 
+void add(std::span<float> mine, const float* theirs) {
+  for (std::size_t i = 0; i < mine.size(); ++i) mine[i] += theirs[i];
+}
+
 std::string fault_in_sum(std::span<const float> buffer, int ranks) {
   std::array<float, kPeriod> sums{};
   for (std::size_t i = 0; i < kPeriod; ++i)

@@ -10,6 +10,9 @@ namespace ganymede::rehearsal {
 /// ranks are exact in fp32 in any order.
 void fill(std::span<float> buffer, int rank);
 
+/// Adds as many floats from `theirs` on to `mine`.
+void add(std::span<float> mine, const float* theirs);
+
 /// Returns what is wrong with a buffer that should hold the sums over all ranks: "float 17 is 3, expected 5; 4 of 16
 /// are wrong"; "": nothing.
 std::string fault_in_sum(std::span<const float> buffer, int ranks);

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cassert>
 
+#include "rehearsal/contributions.hpp"
+
 namespace ganymede::rehearsal {
 namespace {
 
@@ -55,9 +57,8 @@ bool Execution::can_apply(const Lane& lane, const Receiving& receiving) const {
 void Execution::apply(Receiving& receiving) const {
   if (receiving.arrived.empty()) return;
   const std::span<float> mine = part(*receiving.transfer);
-  const float* theirs = receiving.arrived.data();
   if (receiving.transfer->reduce)
-    for (std::size_t i = 0; i < mine.size(); ++i) mine[i] += theirs[i];
+    add(mine, receiving.arrived.data());
   else
     std::copy(receiving.arrived.begin(), receiving.arrived.end(), mine.begin());
 }

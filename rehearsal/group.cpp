@@ -1,7 +1,6 @@
 #include "rehearsal/group.hpp"
 
 #include <fmt/format.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,20 +12,16 @@
 #include "common/errors.hpp"
 #include "common/file.hpp"
 #include "common/random.hpp"
+#include "rehearsal/clock.hpp"
 
 namespace ganymede::rehearsal {
 namespace {
 
 constexpr int kControl = 0, kPing = 1;
 constexpr int kPings = 20;
+constexpr double kNap = 5e-3;  // seconds between two looks at most
 
 volatile std::sig_atomic_t end_asked = 0;
-
-double own_clock() {
-  timespec time{};
-  ::clock_gettime(CLOCK_MONOTONIC, &time);
-  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
-}
 
 template <class Value>
 std::span<std::byte> bytes_of(Value& value) {
@@ -51,7 +46,7 @@ Group::~Group() {
   for (const int signal : {SIGTERM, SIGINT}) std::signal(signal, SIG_DFL);
 }
 
-double Group::now() const { return own_clock() + offset_; }
+double Group::now() const { return machine_time() + offset_; }
 
 void Group::throw_if_asked_to_end(const std::function<std::string()>& where) const {
   if (end_asked != 0) throw Failure(fmt::format("rank {}: asked to end while it was in {}", rank(), where()));
@@ -59,20 +54,19 @@ void Group::throw_if_asked_to_end(const std::function<std::string()>& where) con
 
 void Group::drive(const std::function<bool()>& step, const std::function<bool()>& over,
                   const std::function<std::string()>& where, double patience) {
-  constexpr double kAwake = 50e-6;  // seconds without news after which a crowded rank sleeps between two looks
-  double last = own_clock();
+  double last = machine_time();
   while (true) {
     const bool any = step();
     if (over()) return;
     if (any) {
-      last = own_clock();
+      last = machine_time();
       continue;
     }
     throw_if_asked_to_end(where);
-    const double idle = own_clock() - last;
+    const double idle = machine_time() - last;
     if (idle > patience)
       throw Failure(fmt::format("rank {}: nothing has happened for {:.0f} s in {}", rank(), idle, where()));
-    messenger_.wait(crowded_ && idle > kAwake ? 1e-3 : 0);
+    messenger_.wait(kNap);
   }
 }
 
@@ -95,7 +89,7 @@ void Group::sleep_until(double time, bool exactly) {
   timespec target{};
   target.tv_sec = static_cast<std::time_t>(until);
   target.tv_nsec = static_cast<long>((until - static_cast<double>(target.tv_sec)) * 1e9);
-  while (until > own_clock() && ::clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &target, nullptr) == EINTR)
+  while (until > machine_time() && ::clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &target, nullptr) == EINTR)
     throw_if_asked_to_end([] { return std::string("a pause"); });
   while (awake && now() < time) {
   }
@@ -123,6 +117,14 @@ void Group::broadcast(std::span<double> values) {
   std::vector<kernel::Messenger::Message> messages;
   for (int rank = 1; rank < ranks(); ++rank) messages.push_back(messenger_.send(std::as_bytes(values), rank, kControl));
   for (int rank = 1; rank < ranks(); ++rank) wait_for(messages[static_cast<std::size_t>(rank - 1)], "sending to", rank);
+}
+
+void Group::send(std::span<const std::byte> bytes, int to, int tag) {
+  wait_for(messenger_.send(bytes, to, tag), "sending to", to);
+}
+
+void Group::receive(std::span<std::byte> bytes, int from, int tag) {
+  wait_for(messenger_.receive(bytes, from, tag), "waiting for a message of", from);
 }
 
 void Group::barrier() {
@@ -153,10 +155,10 @@ std::string Group::first_of(const std::string& text) {
 double Group::offset_of(int rank) {
   double best = std::numeric_limits<double>::infinity(), offset = 0;
   for (int i = 0; i < kPings; ++i) {
-    double before = own_clock(), theirs = 0;
-    wait_for(messenger_.send(bytes_of(before), rank, kPing), "pinging", rank);
-    wait_for(messenger_.receive(bytes_of(theirs), rank, kPing), "waiting for a ping of", rank);
-    const double after = own_clock();
+    double before = machine_time(), theirs = 0;
+    send(bytes_of(before), rank, kPing);
+    receive(bytes_of(theirs), rank, kPing);
+    const double after = machine_time();
     if (after - before >= best) continue;
     best = after - before;
     offset = (before + after) / 2 - theirs;
@@ -178,9 +180,9 @@ void Group::align_clocks() {
   for (int rank = 1; is_first() && rank < ranks(); ++rank) offsets[static_cast<std::size_t>(rank)] = offset_of(rank);
   for (int i = 0; !is_first() && i < kPings; ++i) {
     double time = 0;
-    wait_for(messenger_.receive(bytes_of(time), 0, kPing), "waiting for a ping of", 0);
-    time = own_clock();
-    wait_for(messenger_.send(bytes_of(time), 0, kPing), "answering a ping of", 0);
+    receive(bytes_of(time), 0, kPing);
+    time = machine_time();
+    send(bytes_of(time), 0, kPing);
   }
   broadcast(offsets);
   offset_ = offsets[static_cast<std::size_t>(rank())];

@@ -51,6 +51,10 @@ class Group {
   /// The first text that is not empty, by rank, at all ranks, as "rank 3: text"; "" if all are empty.
   std::string first_of(const std::string& text);
 
+  /// Send or receive one message and wait for its end, with a tag below kFirstFreeTag.
+  void send(std::span<const std::byte> bytes, int to, int tag);
+  void receive(std::span<std::byte> bytes, int from, int tag);
+
   /// Drives an execution to its end. `what` names it in errors, for example "ring of 1 MiB".
   void finish(Execution& execution, const std::string& what);
   /// Calls `step` until `over` is true; `step` returns whether anything happened.

@@ -1,7 +1,5 @@
 #include "rehearsal/timed_call.hpp"
 
-#include <sys/resource.h>
-
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -9,6 +7,7 @@
 
 #include "common/errors.hpp"
 #include "common/statistics.hpp"
+#include "rehearsal/clock.hpp"
 #include "rehearsal/contributions.hpp"
 
 namespace ganymede::rehearsal {
@@ -16,15 +15,6 @@ namespace {
 
 constexpr int kWarmups = 3, kMinRepeats = 7, kMaxRepeats = 101;
 constexpr double kBudget = 1;  // seconds of measuring for each call, about
-
-double processor_time() {
-  rusage use{};
-  ::getrusage(RUSAGE_SELF, &use);
-  const auto seconds = [](const timeval& time) {
-    return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
-  };
-  return seconds(use.ru_utime) + seconds(use.ru_stime);
-}
 
 /// One rank's side of the calls.
 class Caller {

@@ -33,6 +33,8 @@ class Messenger {
   virtual bool done(Message message) = 0;
   /// Returns when something may have happened, after `seconds` at the latest.
   virtual void wait(double seconds) = 0;
+  /// The same for a process that expects no message: others may have its processor meanwhile.
+  virtual void rest(double seconds) = 0;
 };
 
 /// The function that the MPI module exports.

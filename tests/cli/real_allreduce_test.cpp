@@ -77,6 +77,26 @@ TEST_F(RealAllReduceUnderMpi, RefusesWhatDoesNotFit) {
   EXPECT_THAT(run(2, "--scheme ring --bytes 2GiB").err, HasSubstr("expected 1B to 1GiB"));
 }
 
+TEST(RealAllReduce, StartsHostsOfItsOwn) {
+  const Scratch scratch;
+  const std::string catalog = scratch.write("lab.json", run_program("example platform").out);
+  const std::string lab = " --catalog " + catalog + " --instance node --gpus-per-node 1 --scheme ring --bytes 64KiB";
+  const Outcome outcome = run_program("allreduce --real --hosts 3 --nodes 3 --network paced --format json" + lab);
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const Json row = Json::parse(outcome.out)[0];
+  // 3 hosts of 12.5 GB/s would send 37.5 GB/s together; 250 MB/s is what one machine may, so all takes 150 times as
+  // long.
+  const std::string padded = " --catalog " + catalog + " --instance node --gpus-per-node 1 --scheme ring --bytes 65544";
+  const Json simulated = Json::parse(run_program("allreduce --nodes 3 --format json" + padded).out);
+  EXPECT_NEAR(row["predicted_s"].get<double>(), 150 * simulated[0]["time_s"].get<double>(), 1e-9);
+  // Shaping only ever adds time.
+  EXPECT_GT(row["time_s"].get<double>(), 0.99 * row["predicted_s"].get<double>());
+  EXPECT_THAT(run_program("allreduce --real --hosts 3 --nodes 2 --network paced" + lab).err,
+              HasSubstr("found 2 GPUs on 2 nodes, expected 3 nodes with one GPU each"));
+  EXPECT_EQ(run_program("allreduce --hosts 3 --nodes 3" + lab).code, 2);
+  EXPECT_EQ(run_program("allreduce --real --hosts 3 --scheme ring --bytes 1KiB").code, 2);
+}
+
 TEST(RealAllReduce, NeedsSeveralProcesses) {
   const Outcome outcome = run_program("allreduce --real --scheme ring --bytes 1KiB");
   EXPECT_EQ(outcome.code, 2);

@@ -60,6 +60,7 @@ class FakeMessenger : public kernel::Messenger {
     return mine.over = true;
   }
   void wait(double) override {}
+  void rest(double) override {}
 
  private:
   struct Started {

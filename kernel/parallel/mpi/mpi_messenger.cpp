@@ -1,5 +1,8 @@
 // Messages between processes that an MPI launcher started, in the same module as mpi_communicator.cpp.
 
+#include <unistd.h>
+
+#include <algorithm>
 #include <chrono>
 #include <thread>
 #include <vector>
@@ -15,6 +18,13 @@ class MpiMessenger final : public Messenger {
   MpiMessenger() : session_(MPI_THREAD_SINGLE) {
     check_mpi(MPI_Comm_rank(MPI_COMM_WORLD, &rank_), "MPI_Comm_rank");
     check_mpi(MPI_Comm_size(MPI_COMM_WORLD, &ranks_), "MPI_Comm_size");
+    MPI_Comm here = MPI_COMM_NULL;
+    int ranks_here = 1;
+    check_mpi(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &here),
+              "MPI_Comm_split_type");
+    check_mpi(MPI_Comm_size(here, &ranks_here), "MPI_Comm_size");
+    MPI_Comm_free(&here);
+    naps_ = ranks_here > ::sysconf(_SC_NPROCESSORS_ONLN);
   }
 
   std::string name() const override { return mpi_name(); }
@@ -41,11 +51,14 @@ class MpiMessenger final : public Messenger {
     if (flag != 0) free_.push_back(message);
     return flag != 0;
   }
-  // MPI makes progress only inside its calls, so a process lets others run for a moment and asks again.
+  // MPI makes progress only inside its calls, so this returns at once, or soon if others need the processor.
   void wait(double seconds) override {
-    if (seconds > kNap) return std::this_thread::sleep_for(std::chrono::duration<double>(kNap));
-    std::this_thread::yield();
+    if (naps_)
+      std::this_thread::sleep_for(std::chrono::duration<double>(std::min(seconds, kNap)));
+    else
+      std::this_thread::yield();
   }
+  void rest(double seconds) override { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); }
 
  private:
   static constexpr double kNap = 20e-6;  // seconds; a message that arrives meanwhile is seen so much later
@@ -62,6 +75,7 @@ class MpiMessenger final : public Messenger {
 
   MpiSession session_;
   int rank_ = 0, ranks_ = 1;
+  bool naps_ = false;  // more processes than processors are here
   std::vector<MPI_Request> requests_;
   std::vector<Message> free_;
 };
