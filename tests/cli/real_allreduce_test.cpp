@@ -88,7 +88,8 @@ TEST(RealAllReduce, StartsHostsOfItsOwn) {
   // long.
   const std::string padded = " --catalog " + catalog + " --instance node --gpus-per-node 1 --scheme ring --bytes 65544";
   const Json simulated = Json::parse(run_program("allreduce --nodes 3 --format json" + padded).out);
-  EXPECT_NEAR(row["predicted_s"].get<double>(), 150 * simulated[0]["time_s"].get<double>(), 1e-9);
+  constexpr double kLaunch = 3e-6;  // of a kernel on the example's GPUs; processes launch none
+  EXPECT_NEAR(row["predicted_s"].get<double>(), 150 * (simulated[0]["time_s"].get<double>() - kLaunch), 1e-9);
   // Shaping only ever adds time.
   EXPECT_GT(row["time_s"].get<double>(), 0.99 * row["predicted_s"].get<double>());
   EXPECT_THAT(run_program("allreduce --real --hosts 3 --nodes 2 --network paced" + lab).err,
