@@ -9,6 +9,7 @@
 #include <set>
 #include <sstream>
 
+#include "cli/allreduce_real.hpp"
 #include "cli/command.hpp"
 #include "cli/names.hpp"
 #include "cli/terminal.hpp"
@@ -33,6 +34,8 @@ struct AllReduceOptions {
   std::string transport;  ///< empty: as the platform says
   int gpus_per_node = 0;
   int groups = 1;
+  bool real = false;
+  HostsChoice hosts;
   std::string collective = "all-reduce";
   std::string fidelity = "folded";
 };
@@ -259,8 +262,38 @@ std::string heading(const platforms::Platform& platform, const std::vector<sim::
   return text + "\n\n";
 }
 
+/// What the processes of --real execute, and the machine on which it is predicted, if one is named.
+void run_real(const AllReduceOptions& options, const Shared& shared) {
+  RealAllReduce real{.gpus_per_node = options.gpus_per_node, .hosts = options.hosts};
+  for (const auto& text : split(options.schemes, "--scheme")) real.schemes.push_back(sim::parse_scheme(text));
+  for (const auto& text : split(options.bytes, "--bytes")) real.sizes.push_back(parse_bytes(text));
+  if (options.catalog.empty() != options.instances.empty())
+    throw ConfigError("--real: found one of --catalog and --instance, expected both or neither");
+  if (options.catalog.empty()) return run_real_allreduce(real, shared);
+  platforms::Platform platform = platforms::load_platform_choice(options.catalog, options.overlay);
+  set_transport(platform, options);
+  const auto groups = node_groups(platform, options);
+  const sim::FabricGraph fabric(platform, groups);
+  real.fabric = &fabric;
+  real.machine = heading(platform, groups, fabric, options);
+  if (groups.size() == 1)
+    real.link = {.catalog = options.catalog,
+                 .overlay = options.overlay,
+                 .instance = options.instances,
+                 .scheme = real.schemes[0].name(),
+                 .nodes = groups[0].nodes,
+                 .gpus_per_node = groups[0].gpus_per_node,
+                 .eager = true};
+  run_real_allreduce(real, shared);
+}
+
 void run_allreduce(const AllReduceOptions& options, const Shared& shared) {
   check_output(shared);
+  if (options.real) return run_real(options, shared);
+  if (options.hosts.hosts > 0) throw ConfigError("--hosts: expected --real with it");
+  if (options.catalog.empty() || options.instances.empty())
+    throw ConfigError(fmt::format("{} is required, unless --real executes the schedules",
+                                  options.catalog.empty() ? "--catalog" : "--instance"));
   if (!options.timeline.empty()) check_writable(options.timeline);
   platforms::Platform platform = platforms::load_platform_choice(options.catalog, options.overlay);
   set_transport(platform, options);
@@ -281,13 +314,11 @@ void run_allreduce(const AllReduceOptions& options, const Shared& shared) {
 void declare_allreduce(CLI::App& command, Shared& shared) {
   auto options = std::make_shared<AllReduceOptions>();
   command.add_option("--catalog", options->catalog, "a provider (ganymede list providers) or a platform file")
-      ->check(suggest("@providers @files"))
-      ->required();
+      ->check(suggest("@providers @files"));
   command.add_option("--overlay", options->overlay,
                      "a file of measured values that replace the platform's (ganymede import nccl-tests)");
   command.add_option("--instance", options->instances, "instance type; for nodes of unlike GPUs several, with commas")
-      ->check(suggest("@instances @list"))
-      ->required();
+      ->check(suggest("@instances @list"));
   command.add_option("--nodes", options->nodes, "number of nodes; with several instance types a count for each")
       ->capture_default_str();
   command.add_option("--gpus-per-node", options->gpus_per_node, "GPUs used on each node; default: all")
@@ -300,23 +331,33 @@ void declare_allreduce(CLI::App& command, Shared& shared) {
       ->check(suggest("@schemes @list"))
       ->required();
   command.add_option("--bytes", options->bytes, "sizes with commas: 8, 64KiB, 1GB")->required();
+  CLI::Option* real = command.add_flag(
+      "--real", options->real,
+      "execute the schedules between the processes that mpirun or --hosts starts, and time them; --output is then an "
+      "overlay of the fitted links");
+  add_hosts(command, options->hosts);
   command.add_option("--collective", options->collective, "the collective to time")
       ->check(CLI::IsMember(sim::collective_names()))
-      ->capture_default_str();
+      ->capture_default_str()
+      ->excludes(real);
   command
       .add_option("--fidelity", options->fidelity,
                   "folded: simulate one of each class of like ranks and rounds; message: simulate every message")
       ->check(CLI::IsMember({"folded", "message"}))
-      ->capture_default_str();
+      ->capture_default_str()
+      ->excludes(real);
   command
       .add_option(
           "--groups", options->groups,
           "number of communicators that call at once and share the links; with N, communicator i has the ranks i, i+N, "
           "i+2N, ...")
       ->check(CLI::Range(1, kMaxRanks))
-      ->capture_default_str();
-  command.add_option("--late", options->late, "RANK=TIME[,RANK=TIME]: ranks that call later than the others");
-  command.add_option("--timeline", options->timeline, "file for a Chrome trace of every message (at message fidelity)");
+      ->capture_default_str()
+      ->excludes(real);
+  command.add_option("--late", options->late, "RANK=TIME[,RANK=TIME]: ranks that call later than the others")
+      ->excludes(real);
+  command.add_option("--timeline", options->timeline, "file for a Chrome trace of every message (at message fidelity)")
+      ->excludes(real);
   add_jobs(command, shared);
   add_format(command, shared, {"table", "json", "csv"});
   add_output(command, shared);
@@ -334,10 +375,13 @@ Command allreduce_command() {
               "  ganymede allreduce --catalog lab.json --instance node --nodes 64 --scheme nccl:2.18.3 --bytes 64MiB "
               "--format json\n"
               "  ganymede allreduce --catalog aws --instance p3.16xlarge --scheme multi-ring --bytes 64MiB --timeline "
-              "rounds.json\n",
+              "rounds.json\n"
+              "  mpirun -n 4 ganymede allreduce --real --scheme ring,two-level --gpus-per-node 2 --bytes 64KiB,1MiB\n",
           .about =
               "Times collectives on a fabric: one warm call, from the first start to the last finish. algbw and busbw\n"
-              "are those of nccl-tests, and a GB is 1e9 bytes.",
+              "are those of nccl-tests, and a GB is 1e9 bytes. With --real the schedules are executed over MPI; a "
+              "platform\n"
+              "then shows what was predicted beside what was measured.",
           .declare = declare_allreduce};
 }
 

@@ -49,23 +49,17 @@ double time_all_reduce(const kernel::Backend& backend, kernel::Communicator& com
 }
 
 std::string log_of(const kernel::Backend& backend, kernel::Communicator& communicator, const Shared& shared) {
-  const int ranks = communicator.shard().ranks;
-  std::string log = fmt::format(
-      "# all-reduce of {} ranks by {}, {}\n#       size         count      type   redop    root     time   "
-      "algbw   busbw\n",
-      ranks, backend.gradient_reducer != nullptr ? "NCCL" : communicator.name(), backend.info.device);
-  std::vector<std::size_t> sizes;
-  for (std::size_t bytes = kMinMessageBytes; bytes <= kMaxMessageBytes; bytes *= 4) sizes.push_back(bytes);
+  std::vector<TimedSize> sizes;
+  for (std::size_t bytes = kMinMessageBytes; bytes <= kMaxMessageBytes; bytes *= 4)
+    sizes.push_back({static_cast<std::int64_t>(bytes), 0});
   std::function<void(std::size_t)> progress;
   if (communicator.shard().rank == 0) progress = progress_bar(shared, sizes.size(), "sizes of all-reduce");
-  for (const std::size_t bytes : sizes) {
-    const double seconds = time_all_reduce(backend, communicator, bytes / sizeof(float));
-    const double rate = static_cast<double>(bytes) / seconds / 1e9;
-    log += fmt::format("{:12} {:13} {:>9} {:>7} {:>7} {:8.2f} {:7.2f} {:7.2f}\n", bytes, bytes / sizeof(float), "float",
-                       "sum", -1, seconds * 1e6, rate, rate * 2 * (ranks - 1) / ranks);
-    if (progress) progress(static_cast<std::size_t>(&bytes - sizes.data()) + 1);
+  for (TimedSize& size : sizes) {
+    size.seconds = time_all_reduce(backend, communicator, static_cast<std::size_t>(size.bytes) / sizeof(float));
+    if (progress) progress(static_cast<std::size_t>(&size - sizes.data()) + 1);
   }
-  return log;
+  return log_of_sizes(communicator.shard().ranks, backend.gradient_reducer != nullptr ? "NCCL" : communicator.name(),
+                      backend.info.device, sizes);
 }
 
 void measure(const kernel::TrainOptions& train, kernel::Communicator& communicator, const LinkImport& link,
@@ -86,6 +80,19 @@ void measure(const kernel::TrainOptions& train, kernel::Communicator& communicat
 }
 
 }  // namespace
+
+std::string log_of_sizes(int ranks, const std::string& by, const std::string& on, std::span<const TimedSize> sizes) {
+  std::string log = fmt::format(
+      "# all-reduce of {} ranks by {}, {}\n#       size         count      type   redop    root     time   "
+      "algbw   busbw\n",
+      ranks, by, on);
+  for (const TimedSize& size : sizes) {
+    const double rate = static_cast<double>(size.bytes) / size.seconds / 1e9;
+    log += fmt::format("{:12} {:13} {:>9} {:>7} {:>7} {:8.2f} {:7.2f} {:7.2f}\n", size.bytes, size.bytes / 4, "float",
+                       "sum", -1, size.seconds * 1e6, rate, rate * 2 * (ranks - 1) / ranks);
+  }
+  return log;
+}
 
 void check_gpus_for_links(const kernel::TrainOptions& train, int gpus) {
   const kernel::Gpus found = kernel::count_gpus();

@@ -10,6 +10,7 @@
   ROW(generate) \
   ROW(calibrate) \
   ROW(simulate) \
+  ROW(rehearse) \
   ROW(sweep) \
   ROW(merge) \
   ROW(validate) \

@@ -2,6 +2,8 @@
 // Fits a platform's links to timed collectives, for `import nccl-tests` and for `calibrate --gpus`, which times them
 // itself.
 
+#include <cstdint>
+#include <span>
 #include <string>
 
 #include "cli/command.hpp"
@@ -9,10 +11,19 @@
 namespace ganymede::cli {
 
 struct LinkImport {
-  std::string log, catalog, overlay, instance, scheme;
+  std::string log = {}, catalog = {}, overlay = {}, instance = {}, scheme = {};
   int nodes = 0;          ///< 0: as the log says, or 1 if it does not say
   int gpus_per_node = 0;  ///< 0: as the log says, or all of the instance if it does not say
+  bool eager = false;     ///< sources do not wait for destinations (ProtocolCost::eager)
 };
+
+/// An all-reduce that was timed.
+struct TimedSize {
+  std::int64_t bytes = 0;
+  double seconds = 0;
+};
+/// The log of timed all-reduces as nccl-tests prints it. `by` and `on` name the library and the device.
+std::string log_of_sizes(int ranks, const std::string& by, const std::string& on, std::span<const TimedSize> sizes);
 
 /// Fits a link to the log and writes the overlay to --output, and a table of the errors to stderr. Throws ConfigError
 /// for a log that contradicts the options.

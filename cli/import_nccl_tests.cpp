@@ -62,7 +62,7 @@ platforms::Link& link_of(platforms::Instance& instance, const FittedLink& which)
 class Setting {
  public:
   Setting(const traces::NcclLog& log, const LinkImport& options)
-      : log_(log), platform_(platforms::load_platform_choice(options.catalog, options.overlay)) {
+      : log_(log), platform_(platforms::load_platform_choice(options.catalog, options.overlay)), eager_(options.eager) {
     const platforms::Instance& instance = platform_.instance(options.instance);
     nodes = options.nodes > 0 ? options.nodes : std::max(1, log.nodes);
     gpus_per_node = options.gpus_per_node > 0                 ? options.gpus_per_node
@@ -112,9 +112,8 @@ class Setting {
       instance.nic->tcp.reset();
     }
     const sim::FabricGraph fabric(platform_, instance, nodes, gpus_per_node);
-    const auto names = sim::collective_names();
-    const auto index = std::find(names.begin(), names.end(), collective) - names.begin();
-    const sim::Schedule schedule = scheme->plan({fabric.topology(), bytes, static_cast<sim::Collective>(index), ""});
+    sim::Schedule schedule = scheme->plan({fabric.topology(), bytes, sim::parse_collective(collective), ""});
+    if (eager_) schedule.set_cost({.eager = true});
     const sim::Job job{{sim::Communicator{{}, {{&schedule, std::vector<Seconds>(static_cast<std::size_t>(ranks()))}}}}};
     const sim::FoldedTimes times = sim::run_folded(fabric, {&job, 1}, explain);
     const auto& done = times.times[0][0][0].done;
@@ -151,6 +150,7 @@ class Setting {
 
   const traces::NcclLog& log_;
   platforms::Platform platform_;
+  bool eager_;
   std::size_t instance_ = 0;
   platforms::Instance stated_;
 };

@@ -9,6 +9,7 @@
 #include <system_error>
 
 #include "common/errors.hpp"
+#include "kernel/parallel/messenger.hpp"
 
 namespace ganymede::kernel {
 
@@ -30,9 +31,10 @@ int local_rank() {
 
 int gpu_of_process(int visible) { return visible > 0 ? local_rank() % visible : 0; }
 
-std::unique_ptr<Communicator> open_communicator() {
-  const int processes = launched_processes();
-  if (processes == 1) return nullptr;
+namespace {
+
+/// The function of that name in the MPI module, which is loaded. Throws ConfigError if there is no module.
+void* function_of_mpi_module(const char* name) {
   std::error_code ignored;
   const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", ignored);
   const std::filesystem::path module = program.parent_path().parent_path() / "lib" / "ganymede" / "libganymede_mpi.so";
@@ -42,10 +44,22 @@ std::unique_ptr<Communicator> open_communicator() {
     throw ConfigError(
         fmt::format("started as {} processes, expected one: the MPI module is not there ({}); install its "
                     "package (ganymede-mpi), or an MPI (Debian: libopenmpi-dev), configure and build again",
-                    processes, ::dlerror()));
-  const auto make = reinterpret_cast<MakeCommunicator>(::dlsym(handle, kMakeCommunicator));
-  if (make == nullptr) throw ConfigError(fmt::format("{}: is no MPI module of this program", module.string()));
-  return std::unique_ptr<Communicator>(make());
+                    launched_processes(), ::dlerror()));
+  void* function = ::dlsym(handle, name);
+  if (function == nullptr) throw ConfigError(fmt::format("{}: is no MPI module of this program", module.string()));
+  return function;
+}
+
+}  // namespace
+
+std::unique_ptr<Communicator> open_communicator() {
+  if (launched_processes() == 1) return nullptr;
+  return std::unique_ptr<Communicator>(reinterpret_cast<MakeCommunicator>(function_of_mpi_module(kMakeCommunicator))());
+}
+
+std::unique_ptr<Messenger> open_messenger() {
+  if (launched_processes() == 1) return nullptr;
+  return std::unique_ptr<Messenger>(reinterpret_cast<MakeMessenger>(function_of_mpi_module(kMakeMessenger))());
 }
 
 }  // namespace ganymede::kernel

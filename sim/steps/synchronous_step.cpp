@@ -44,6 +44,37 @@ Seconds kth_smallest(std::vector<Seconds> times, std::size_t k) {
 
 }  // namespace
 
+std::vector<std::size_t> phases_that_wait(const calibration::StepModel& model, bool overlap) {
+  std::vector<std::size_t> waiting;
+  for (const auto& bucket : model.buckets) {
+    std::size_t last = bucket.phase;
+    for (const auto& other : model.buckets)
+      if (other.network == bucket.network && other.needed_by == bucket.needed_by) last = std::max(last, other.phase);
+    const std::size_t first = first_user(model, bucket.network, last, overlap);
+    waiting.push_back(bucket.needed_by && overlap ? *bucket.needed_by : first);
+  }
+  return waiting;
+}
+
+InputPipeline::InputPipeline(std::size_t phases, int prefetch_depth)
+    : stage_free_(phases), taken_(static_cast<std::size_t>(std::max(1, prefetch_depth))) {}
+
+Seconds InputPipeline::next_batch(const calibration::StepModel& model, std::size_t row, Seconds start,
+                                  const std::function<void(const calibration::StepPhase&, Seconds, Seconds)>& stage) {
+  Seconds& slot = taken_[batches_++ % taken_.size()];
+  Seconds ready = slot;  // the queue has room once the previous batch in this slot was taken
+  for (std::size_t i = 0; i < model.phases.size(); ++i) {
+    const calibration::StepPhase& phase = model.phases[i];
+    if (phase.stream != calibration::Stream::input) continue;
+    const Seconds begin = std::max(ready, stage_free_[i]);
+    ready = begin + Seconds{phase.device_s[row]};
+    stage_free_[i] = ready;
+    if (stage) stage(phase, begin, ready);
+  }
+  slot = std::max(start, ready);
+  return slot;
+}
+
 SynchronousStep::SynchronousStep(const calibration::StepModel& model, const Topology& topology,
                                  const SynchronousOptions& options, Reduce reduce)
     : SynchronousStep(std::vector<const calibration::StepModel*>(static_cast<std::size_t>(topology.ranks), &model),
@@ -56,41 +87,23 @@ SynchronousStep::SynchronousStep(std::vector<const calibration::StepModel*> mode
       topology_(topology),
       options_(options),
       reduce_(std::move(reduce)),
-      inputs_(static_cast<std::size_t>(topology.ranks)),
+      inputs_(static_cast<std::size_t>(topology.ranks), InputPipeline(model_.phases.size(), options.prefetch_depth)),
       clock_(static_cast<std::size_t>(topology.ranks)),
       parts_(static_cast<std::size_t>(topology.ranks)) {
   assert(topology.ranks == 1 || reduce_);
   assert(models_.size() == clock_.size());
   for (int rank = 0; rank < topology.ranks; ++rank)
     node_of_.push_back(static_cast<std::size_t>(topology.node_of(rank)));
-  for (const auto& bucket : model_.buckets) {
-    std::size_t last = bucket.phase;
-    for (const auto& other : model_.buckets)
-      if (other.network == bucket.network && other.needed_by == bucket.needed_by) last = std::max(last, other.phase);
-    const std::size_t first = first_user(model_, bucket.network, last, options.overlap);
-    wait_before_.push_back(bucket.needed_by && options.overlap ? *bucket.needed_by : first);
-  }
-  for (auto& input : inputs_) {
-    input.stage_free.resize(model_.phases.size());
-    input.taken.resize(static_cast<std::size_t>(std::max(1, options.prefetch_depth)));
-  }
+  wait_before_ = phases_that_wait(model_, options.overlap);
 }
 
 Seconds SynchronousStep::next_batch(std::size_t worker, std::size_t row, Seconds start) {
-  Input& input = inputs_[worker];
-  const calibration::StepModel& model = *models_[worker];
-  Seconds& slot = input.taken[steps_ % input.taken.size()];
-  Seconds ready = slot;  // the queue has room once the previous batch in this slot was taken
-  for (std::size_t i = 0; i < model.phases.size(); ++i) {
-    const calibration::StepPhase& stage = model.phases[i];
-    if (stage.stream != calibration::Stream::input) continue;
-    const Seconds begin = std::max(ready, input.stage_free[i]);
-    ready = begin + Seconds{stage.device_s[row]};
-    input.stage_free[i] = ready;
-    show(worker, StepSpan::Kind::input, stage.name, begin, ready);
-  }
-  slot = std::max(start, ready);
-  return slot;
+  std::function<void(const calibration::StepPhase&, Seconds, Seconds)> stage;
+  if (spans_)
+    stage = [&](const calibration::StepPhase& phase, Seconds begin, Seconds end) {
+      show(worker, StepSpan::Kind::input, phase.name, begin, end);
+    };
+  return inputs_[worker].next_batch(*models_[worker], row, start, stage);
 }
 
 void SynchronousStep::run_phase(std::size_t index, std::span<const std::size_t> rows) {
@@ -266,7 +279,6 @@ StepOutcome SynchronousStep::next(std::span<const std::size_t> rows, std::span<c
   const Seconds end = end_step(rows);
   const Seconds duration = end - now_;
   now_ = end;
-  ++steps_;
   return {duration, parts_};
 }
 

@@ -43,6 +43,25 @@ struct SynchronousOptions {
   std::vector<BucketWork> bucket_work{};  ///< By bucket; empty: buckets cost nothing but their reduction.
 };
 
+/// For each bucket the index of the phase before which its reduction must be done; the number of phases: before the end
+/// of the step.
+std::vector<std::size_t> phases_that_wait(const calibration::StepModel& model, bool overlap);
+
+/// A worker's input pipeline: when each stage is free, and the batches that it has worked ahead.
+class InputPipeline {
+ public:
+  InputPipeline(std::size_t phases, int prefetch_depth);
+  /// When the worker, which asks at `start`, has its next batch. `stage` is called with each stage's phase, begin and
+  /// end.
+  Seconds next_batch(const calibration::StepModel& model, std::size_t row, Seconds start,
+                     const std::function<void(const calibration::StepPhase&, Seconds, Seconds)>& stage = {});
+
+ private:
+  std::vector<Seconds> stage_free_;
+  std::vector<Seconds> taken_;  // when each of the last prefetch_depth batches was taken, as a ring
+  std::size_t batches_ = 0;
+};
+
 /// The mode `all-reduce`. A network's reductions must be done before the network's next phase (its update), or by the
 /// end of the step if there is none; without overlap, before the phase that comes next. Workers start a step together,
 /// when the slowest has ended the previous one.
@@ -60,12 +79,6 @@ class SynchronousStep : public StepProcess {
   StepOutcome next(std::span<const std::size_t> rows, std::span<const double> extra_s = {}) override;
 
  private:
-  /// A worker's input pipeline: when each stage is free, and the batches that it has worked ahead.
-  struct Input {
-    std::vector<Seconds> stage_free;
-    std::vector<Seconds> taken;  // when each of the last prefetch_depth batches was taken, as a ring
-  };
-
   /// A reduction that was simulated and that the workers will still wait for.
   struct Running {
     std::size_t bucket;
@@ -87,8 +100,7 @@ class SynchronousStep : public StepProcess {
   SynchronousOptions options_;
   Reduce reduce_;
   std::vector<std::size_t> wait_before_;  // by bucket: the phase before which it must be done; phases.size(): the end
-  std::vector<Input> inputs_;
-  std::size_t steps_ = 0;
+  std::vector<InputPipeline> inputs_;
   Seconds now_;  // end of the step before
 
   // State of the step under way.

@@ -1,0 +1,196 @@
+#include "cli/allreduce_real.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "cli/terminal.hpp"
+#include "common/errors.hpp"
+#include "common/file.hpp"
+#include "kernel/parallel/communicator.hpp"
+#include "rehearsal/prediction.hpp"
+#include "rehearsal/rank_plan.hpp"
+#include "rehearsal/timed_call.hpp"
+#include "report/table.hpp"
+
+namespace ganymede::cli {
+namespace {
+
+using OrderedJson = nlohmann::ordered_json;
+
+constexpr std::int64_t kMaxRealBytes = std::int64_t{1} << 30;  // a message has at most 2^31 - 1 bytes
+
+void check_request(const RealAllReduce& request, const Shared& shared) {
+  const int processes = kernel::launched_processes();
+  if (request.hosts.hosts == 0 && processes == 1)
+    throw ConfigError(
+        "--real: found one process, expected several: mpirun -n 4 ganymede allreduce --real ..., or --hosts 4");
+  if (request.hosts.hosts > 0 && processes > 1)
+    throw ConfigError("--hosts: found several processes, expected one, which starts the others");
+  if (request.hosts.hosts > 0 && request.fabric == nullptr)
+    throw ConfigError("--hosts: expected --catalog and --instance, which say how slow the network is");
+  if (request.hosts.hosts == 0 && request.fabric != nullptr && request.fabric->ranks() != processes)
+    throw ConfigError(
+        fmt::format("--real: started as {} processes, expected {}, one for each GPU of --nodes and "
+                    "--gpus-per-node",
+                    processes, request.fabric->ranks()));
+  if (!shared.output.empty() && (request.link.instance.empty() || request.hosts.hosts > 0))
+    throw ConfigError("--output: expected --catalog and one --instance whose links are to be fitted, and no --hosts");
+  for (const std::int64_t bytes : request.sizes)
+    if (bytes < 1 || bytes > kMaxRealBytes)
+      throw ConfigError(fmt::format("--bytes: found {}, expected 1B to 1GiB with --real", bytes));
+}
+
+OrderedJson row_json(const sim::Scheme& scheme, std::int64_t bytes, const sim::Schedule& schedule,
+                     const rehearsal::TimedCall& call, const rehearsal::Group& group) {
+  const double rate = static_cast<double>(bytes) / call.median_s / 1e9;
+  return {{"scheme", scheme.name()},
+          {"collective", "all-reduce"},
+          {"ranks", group.ranks()},
+          {"bytes", bytes},
+          {"sent_bytes", schedule.bytes()},
+          {"time_s", call.median_s},
+          {"interval_s", {call.low_s, call.high_s}},
+          {"predicted_s", nullptr},
+          {"predicted_from_ping_s", nullptr},
+          {"algbw_GBps", rate},
+          {"busbw_GBps", rate * sim::bus_bandwidth_factor(sim::Collective::all_reduce, group.ranks())},
+          {"messages", schedule.messages()},
+          {"fidelity", "real"},
+          {"repeats", call.repeats},
+          {"start_spread_s", call.spread_s},
+          {"processor_s", call.processor_s}};
+}
+
+/// All schemes and sizes on all ranks; at rank 0 what is printed. `fabric` predicts, unless it is null.
+std::string execute(const RealAllReduce& request, const sim::FabricGraph* fabric, kernel::Messenger& messenger,
+                    const Shared& shared) {
+  rehearsal::Group group(messenger);
+  const sim::Topology topology = request.fabric != nullptr
+                                     ? request.fabric->topology()
+                                     : sim::clustered(group.ranks(), std::max(1, request.gpus_per_node));
+  const rehearsal::Ping ping = rehearsal::measure_ping(group);
+  std::function<void(std::size_t)> progress;
+  if (group.is_first()) progress = progress_bar(shared, request.schemes.size() * request.sizes.size(), "collectives");
+  std::vector<sim::Schedule> schedules;
+  OrderedJson rows = OrderedJson::array();
+  for (const std::int64_t bytes : request.sizes)
+    for (const sim::Scheme& scheme : request.schemes) {
+      schedules.push_back(rehearsal::plan_for_processes(scheme, topology, bytes));
+      const std::string what = fmt::format("{} of {}", scheme.name(), to_string(Bytes{static_cast<double>(bytes)}));
+      rows.push_back(row_json(scheme, bytes, schedules.back(), time_call(group, schedules.back(), what), group));
+      if (progress) progress(rows.size());
+    }
+  if (!group.is_first()) return "";
+  // Predicted when nobody waits for rank 0 any more.
+  const rehearsal::PlainFabric pinged(group.ranks(), ping);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (fabric != nullptr) rows[i]["predicted_s"] = rehearsal::predicted_time(*fabric, schedules[i]).si;
+    if (topology.nodes() == group.ranks())
+      rows[i]["predicted_from_ping_s"] = rehearsal::predicted_time(pinged.graph(), schedules[i]).si;
+  }
+  const std::string clocks = group.clock().same_machine
+                                 ? "one machine and one clock"
+                                 : "clocks agree within " + to_string(Seconds{group.clock().error_s});
+  return OrderedJson{
+      {"heading",
+       fmt::format("{} processes, {}; every sum was right on every rank; {}{}", group.ranks(), messenger.name(), clocks,
+                   group.is_crowded() ? "; more ranks than processors, which then wait for each other" : "")},
+      {"ping", fmt::format("a ping between two ranks found {} and {}", to_string(ping.rate), to_string(ping.latency))},
+      {"messenger", messenger.name()},
+      {"rows", rows}}
+      .dump();
+}
+
+report::Table table_of(const OrderedJson& rows) {
+  report::Table table({">size", "scheme", ">measured", ">95 % interval", ">predicted", ">off by", ">from a ping",
+                       ">off by", ">processor", ">starts apart"});
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const OrderedJson& row = rows[i];
+    const double measured = row["time_s"];
+    const auto time = [](const OrderedJson& value) {
+      return value.is_null() ? "" : to_string(Seconds{value.get<double>()});
+    };
+    const auto off = [&](const OrderedJson& value) {
+      return value.is_null() ? "" : fmt::format("{:+.1f} %", 100 * (value.get<double>() / measured - 1));
+    };
+    if (i > 0 && row["bytes"] != rows[i - 1]["bytes"]) table.rule();
+    table.add({to_string(Bytes{row["bytes"].get<double>()}), row["scheme"].get<std::string>(), time(row["time_s"]),
+               fmt::format("{} to {}", time(row["interval_s"][0]), time(row["interval_s"][1])),
+               time(row["predicted_s"]), off(row["predicted_s"]), time(row["predicted_from_ping_s"]),
+               off(row["predicted_from_ping_s"]), time(row["processor_s"]), time(row["start_spread_s"])});
+  }
+  return table;
+}
+
+std::string csv_of(const OrderedJson& rows) {
+  const std::vector<std::string> keys = {
+      "bytes",    "sent_bytes", "scheme",     "ranks", "time_s", "predicted_s", "predicted_from_ping_s",
+      "messages", "repeats",    "processor_s"};
+  report::Table table(keys);
+  for (const OrderedJson& row : rows) {
+    std::vector<std::string> cells;
+    for (const std::string& key : keys) {
+      const OrderedJson& value = row[key];
+      cells.push_back(value.is_null() ? "" : value.is_string() ? value.get<std::string>() : value.dump());
+    }
+    table.add(cells);
+  }
+  return table.csv();
+}
+
+void fit_overlay(const RealAllReduce& request, const OrderedJson& result, const Shared& shared) {
+  const OrderedJson& rows = result["rows"];
+  std::vector<TimedSize> sizes;
+  for (std::size_t i = 0; i < rows.size(); i += request.schemes.size())
+    sizes.push_back({rows[i]["sent_bytes"].get<std::int64_t>(), rows[i]["time_s"].get<double>()});
+  std::sort(sizes.begin(), sizes.end(), [](const TimedSize& a, const TimedSize& b) { return a.bytes < b.bytes; });
+  LinkImport link = request.link;
+  link.log = std::filesystem::path(shared.output).replace_extension(".all-reduce.txt").string();
+  write_file(link.log,
+             log_of_sizes(rows[0]["ranks"].get<int>(), result["messenger"].get<std::string>(), link.instance, sizes));
+  import_collective_log(link, shared);
+}
+
+void print_result(const RealAllReduce& request, const std::string& machine, const std::string& text,
+                  const Shared& shared) {
+  const OrderedJson result = OrderedJson::parse(text);
+  const OrderedJson& rows = result["rows"];
+  Shared to_stdout = shared;
+  to_stdout.output.clear();
+  if (shared.format == "json")
+    emit(to_stdout, rows.dump(2) + "\n");
+  else if (shared.format == "csv")
+    emit(to_stdout, csv_of(rows));
+  else
+    emit(to_stdout,
+         fmt::format("{}; {}\n{}\n", result["heading"].get<std::string>(), result["ping"].get<std::string>(), machine) +
+             table_of(rows).text(result_width(shared)));
+  if (!shared.output.empty()) fit_overlay(request, result, shared);
+}
+
+}  // namespace
+
+void run_real_allreduce(const RealAllReduce& request, const Shared& shared) {
+  check_request(request, shared);
+  const std::string machine = request.machine.empty() ? "" : "predicted for " + request.machine;
+  if (request.hosts.hosts == 0) {
+    const auto messenger = kernel::open_messenger();
+    const std::string text = execute(request, request.fabric, *messenger, shared);
+    if (!text.empty()) print_result(request, machine, text, shared);
+    return;
+  }
+  const HostsNetwork network = network_of_hosts(request.hosts, *request.fabric, shared);
+  const rehearsal::PlainFabric stated(request.hosts.hosts, network.stated);
+  const std::string text = run_on(request.hosts, network, [&](kernel::Messenger& messenger) {
+    return execute(request, &stated.graph(), messenger, shared);
+  });
+  print_result(request,
+               fmt::format("everything takes {:g} times as long as on the machine that is predicted for:\n{}",
+                           network.scale, request.machine),
+               text, shared);
+}
+
+}  // namespace ganymede::cli

@@ -1,0 +1,30 @@
+#pragma once
+// allreduce --real: the schedules executed between processes, with what was predicted beside what was measured.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "cli/command.hpp"
+#include "cli/hosts_options.hpp"
+#include "cli/import_links.hpp"
+#include "sim/collectives/allreduce.hpp"
+#include "sim/engine/fabric_graph.hpp"
+
+namespace ganymede::cli {
+
+struct RealAllReduce {
+  std::vector<sim::Scheme> schemes = {};
+  std::vector<std::int64_t> sizes = {};
+  int gpus_per_node = 0;                     ///< without a fabric: ranks on a node; 0: one
+  const sim::FabricGraph* fabric = nullptr;  ///< null: nothing is predicted
+  std::string machine = {};                  ///< names the fabric
+  HostsChoice hosts = {};
+  LinkImport link = {};  ///< for the overlay; no instance: links cannot be fitted
+};
+
+/// Executes every scheme at every size between the processes that a launcher started, or that this one starts on this
+/// machine. Prints the times at rank 0 and, with --output, fits the platform's links to those of the first scheme.
+void run_real_allreduce(const RealAllReduce& request, const Shared& shared);
+
+}  // namespace ganymede::cli

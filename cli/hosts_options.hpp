@@ -1,0 +1,36 @@
+#pragma once
+// Options of commands that start processes on this machine which stand for hosts.
+
+#include <functional>
+#include <string>
+
+#include "cli/command.hpp"
+#include "rehearsal/local_hosts.hpp"
+#include "rehearsal/ping.hpp"
+
+namespace ganymede::cli {
+
+struct HostsChoice {
+  int hosts = 0;     ///< 0: a launcher has started the processes
+  double scale = 0;  ///< how many times as long everything takes; 0: as long as this machine needs
+  std::string network;
+};
+
+/// Declares --hosts, --scale and --network.
+void add_hosts(CLI::App& command, HostsChoice& choice);
+
+/// The network between the hosts of a fabric, at a scale that this machine can follow.
+struct HostsNetwork {
+  double scale = 1;
+  bool name_spaces = false;
+  rehearsal::Ping stated;  ///< the fabric's, `scale` times as slow
+};
+/// Throws ConfigError if the fabric's ranks are not as many nodes as --hosts says, or if the network asked for cannot
+/// be made here. Removes name spaces that are left over, and says so.
+HostsNetwork network_of_hosts(const HostsChoice& choice, const sim::FabricGraph& fabric, const Shared& shared);
+
+/// Calls `work` in a process for each host and returns the text of host 0.
+std::string run_on(const HostsChoice& choice, const HostsNetwork& network,
+                   const std::function<std::string(kernel::Messenger&)>& work);
+
+}  // namespace ganymede::cli

@@ -1,0 +1,251 @@
+// ganymede rehearse: the steps of a scenario in real time, with what was predicted beside what was measured.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <tuple>
+
+#include "cli/command.hpp"
+#include "cli/hosts_options.hpp"
+#include "cli/names.hpp"
+#include "cli/terminal.hpp"
+#include "common/errors.hpp"
+#include "common/file.hpp"
+#include "kernel/parallel/communicator.hpp"
+#include "rehearsal/step_rehearsal.hpp"
+#include "report/table.hpp"
+
+namespace ganymede::cli {
+namespace {
+
+using OrderedJson = nlohmann::ordered_json;
+
+struct RehearseOptions {
+  std::string scenario, length = "10s";
+  HostsChoice hosts;
+  std::vector<std::string> assignments;
+};
+
+Seconds length_of(const RehearseOptions& options) {
+  try {
+    const Seconds length = parse_quantity<Seconds>(options.length);
+    if (!(length > Seconds{0} && length <= Seconds{3600}))
+      throw std::invalid_argument("expected more than 0s, at most 1h");
+    return length;
+  } catch (const std::invalid_argument& error) {
+    throw ConfigError(fmt::format("--for {}: {}", options.length, error.what()));
+  }
+}
+
+void check_processes(const RehearseOptions& options, const sim::Scenario& scenario) {
+  const int processes = kernel::launched_processes(),
+            expected = options.hosts.hosts > 0 ? options.hosts.hosts : processes;
+  if (options.hosts.hosts > 0 && processes > 1)
+    throw ConfigError("--hosts: found several processes, expected one, which starts the others");
+  if (expected == 1)
+    throw ConfigError(
+        fmt::format("rehearse: found one process, expected one for each of the {} GPUs of {}: mpirun -n {} "
+                    "ganymede rehearse {}, or --hosts {}",
+                    scenario.workers(), scenario.file, scenario.workers(), scenario.file, scenario.workers()));
+  if (expected != scenario.workers())
+    throw ConfigError(fmt::format("{}: /platform: found {} GPUs, expected {}, as many as there are {}", scenario.file,
+                                  scenario.workers(), expected, options.hosts.hosts > 0 ? "--hosts" : "processes"));
+}
+
+/// What the ranks do; at rank 0 the result as text.
+std::string rehearse_as_rank(const rehearsal::StepPlan& plan, const sim::FabricGraph& fabric, Seconds length,
+                             kernel::Messenger& messenger) {
+  rehearsal::Group group(messenger);
+  const OrderedJson result = rehearsal::rehearse_steps({&plan, length, &fabric}, group);
+  return group.is_first() ? result.dump() : "";
+}
+
+/// The result of all ranks at the first one; null elsewhere.
+OrderedJson rehearse_all(const RehearseOptions& options, const sim::Scenario& scenario, const Shared& shared) {
+  const sim::FabricGraph fabric = rehearsal::fabric_of(scenario);
+  const Seconds length = length_of(options);
+  if (options.hosts.hosts == 0) {
+    const rehearsal::StepPlan plan = rehearsal::plan_steps(scenario, fabric.topology(), 1);
+    const auto messenger = kernel::open_messenger();
+    const std::string text = rehearse_as_rank(plan, fabric, length, *messenger);
+    if (text.empty()) return nullptr;
+    OrderedJson result = OrderedJson::parse(text);
+    result["scale"] = 1;
+    return result;
+  }
+  const HostsNetwork network = network_of_hosts(options.hosts, fabric, shared);
+  const rehearsal::StepPlan plan = rehearsal::plan_steps(scenario, fabric.topology(), network.scale);
+  const rehearsal::PlainFabric stated(options.hosts.hosts, network.stated);
+  OrderedJson result = OrderedJson::parse(run_on(options.hosts, network, [&](kernel::Messenger& messenger) {
+    return rehearse_as_rank(plan, stated.graph(), length, messenger);
+  }));
+  result["scale"] = network.scale;
+  return result;
+}
+
+std::string seconds_text(const OrderedJson& value) { return to_string(Seconds{value.get<double>()}); }
+
+std::string network_text(const OrderedJson& network) {
+  return fmt::format("{} and {}", to_string(BytesPerSecond{network["rate_bytes_per_s"].get<double>()}),
+                     seconds_text(network["latency_s"]));
+}
+
+/// Names the part of the step that was predicted worst, if that matters: by 1 % of the step or more.
+std::string what_is_off(const OrderedJson& measured, const OrderedJson& predicted) {
+  constexpr double kMatters = 0.01;
+  const double step = measured["step_s"];
+  std::string out;
+  double worst = kMatters;
+  for (const auto& [key, value] : measured.items()) {
+    if (key == "step_s" || !value.is_number()) continue;
+    const double off = (predicted[key].get<double>() - value.get<double>()) / step;
+    if (std::abs(off) < worst) continue;
+    worst = std::abs(off);
+    std::string name = key.substr(0, key.size() - 2);
+    std::replace(name.begin(), name.end(), '_', ' ');
+    out = fmt::format("Most is off in {}: predicted {:.1f} % of the step too {}.", name, 100 * worst,
+                      off > 0 ? "long" : "short");
+  }
+  return out.empty() ? "No part of the step is off by 1 % of it or more." : out;
+}
+
+std::string text_of(const OrderedJson& result, std::size_t width) {
+  const OrderedJson &measured = result["measured"], &noise = result["noise"];
+  std::string out = fmt::format(
+      "{} ranks, {} steps, {}{}\n", result["ranks"].get<int>(), result["steps"].get<int>(),
+      result["messenger"].get<std::string>(),
+      result["scale"] == 1
+          ? ""
+          : fmt::format("; everything takes {:g} times as long as in the scenario", result["scale"].get<double>()));
+  if (!result["network"]["stated"].is_null())
+    out += fmt::format("The scenario states links of {}; a ping between two ranks found {}.\n",
+                       network_text(result["network"]["stated"]), network_text(result["network"]["measured"]));
+  const bool has_ping = result.contains("predicted_from_ping");
+  std::vector<std::string> head = {"of a mean step", ">measured", ">predicted", ">off by"};
+  if (has_ping) head.insert(head.end(), {">from the ping", ">off by"});
+  report::Table table(head);
+  for (const auto& [key, value] : measured.items()) {
+    if (!value.is_number()) continue;
+    std::string name = key.substr(0, key.size() - 2);
+    std::replace(name.begin(), name.end(), '_', ' ');
+    std::vector<std::string> cells = {name, seconds_text(value)};
+    for (const char* by : {"predicted", "predicted_from_ping"}) {
+      if (!result.contains(by)) continue;
+      const double predicted = result[by][key];
+      cells.push_back(to_string(Seconds{predicted}));
+      cells.push_back(
+          fmt::format("{:+.1f} %", 100 * (predicted - value.get<double>()) / measured["step_s"].get<double>()));
+    }
+    table.add(cells);
+  }
+  out += "\n" + table.text(width) + "\n";
+  out += fmt::format("Shares are of the measured step, whose 95 % interval is {} to {}. {}\n",
+                     seconds_text(measured["interval_s"][0]), seconds_text(measured["interval_s"][1]),
+                     what_is_off(measured, result[has_ping ? "predicted_from_ping" : "predicted"]));
+  out += fmt::format(
+      "Noise: a rank came up to {} late to a moment of its step (median); communication took {} of processor "
+      "time a step and rank; clocks agree within {}.{}\n",
+      seconds_text(noise["late_s"]), seconds_text(noise["processor_s"]), seconds_text(noise["clock_error_s"]),
+      noise["more_ranks_than_processors"].get<bool>()
+          ? " Compute is slept through: there are more ranks than processors."
+          : "");
+  return out;
+}
+
+/// The scenario with absolute paths, since the study may be in another folder.
+OrderedJson scenario_of_study(const sim::Scenario& scenario) {
+  OrderedJson content = OrderedJson::parse(scenario.content);
+  const std::filesystem::path folder = std::filesystem::absolute(scenario.file).parent_path();
+  for (const auto& [pointer, hash] : scenario.file_hashes) {
+    OrderedJson& name = content[OrderedJson::json_pointer(pointer)];
+    if (!name.is_string()) continue;  // a series, for example, which names a file in one of its members
+    const std::filesystem::path path = folder / name.get<std::string>();
+    if (std::filesystem::exists(path)) name = path.lexically_normal().string();
+  }
+  // A rehearsal replays a recorded step on every rank and slows down none of its kernels.
+  content["synchronization"]["jitter"] = 0;
+  content["synchronization"]["interference"] = 0;
+  return content;
+}
+
+/// A study for `ganymede validate`, in the scenario's own time.
+void write_study(const sim::Scenario& scenario, const OrderedJson& result, const std::string& file) {
+  constexpr double kMatters = 0.05;  // share of a step from which a part is a cell of its own
+  const double scale = result["scale"], step = result["measured"]["step_s"];
+  const double steps = static_cast<double>(scenario.steps);
+  OrderedJson cells = OrderedJson::array();
+  const auto add = [&](const char* what, const char* key, const std::string& value, double factor) {
+    cells.push_back({{"what", what},
+                     {"unit", "s"},
+                     {"run", "rehearsed"},
+                     {"value", value},
+                     {"scale", factor},
+                     {"measured", result["measured"][key].get<double>() / scale},
+                     {"role", "predict"},
+                     {"tags", {"rehearsed"}}});
+  };
+  add("step", "step_s", "/time/step_mean_s", 1);
+  for (const auto& [what, key, value] :
+       {std::tuple{"exposed communication of a step", "exposed_communication_s", "/gpu_seconds/exposed_communication"},
+        std::tuple{"waiting for other workers in a step", "straggler_s", "/gpu_seconds/straggler"}})
+    if (result["measured"][key].get<double>() > kMatters * step) add(what, key, value, 1 / steps / scenario.workers());
+  const OrderedJson study = {
+      {"schema", "ganymede.validation/1"},
+      {"name", std::filesystem::path(file).stem().string()},
+      {"title", fmt::format("{} rehearsed by {} ranks", std::filesystem::path(scenario.file).filename().string(),
+                            result["ranks"].get<int>())},
+      {"source", fmt::format("ganymede rehearse: {} steps, {}", result["steps"].get<int>(),
+                             result["messenger"].get<std::string>())},
+      {"assumptions",
+       {{{"what", "compute takes the recorded times, which were slept through"}, {"source", "ganymede rehearse"}},
+        {{"what", fmt::format("times are those of the rehearsal divided by {:g}", scale)},
+         {"source", "ganymede rehearse"}}}},
+      {"runs", {{"rehearsed", scenario_of_study(scenario)}}},
+      {"cells", cells}};
+  write_file(file, study.dump(1) + "\n");
+}
+
+void run_rehearse(const RehearseOptions& options, const Shared& shared) {
+  check_output(shared);
+  keep_input(shared, options.scenario);
+  const sim::Scenario scenario = sim::load_scenario(options.scenario, parse_assignments(options.assignments));
+  check_processes(options, scenario);
+  const OrderedJson result = rehearse_all(options, scenario, shared);
+  if (result.is_null()) return;
+  Shared to_stdout = shared;
+  to_stdout.output.clear();
+  emit(to_stdout, shared.format == "json" ? result.dump(2) + "\n" : text_of(result, result_width(shared)));
+  if (!shared.output.empty()) write_study(scenario, result, shared.output);
+}
+
+void declare_rehearse(CLI::App& command, Shared& shared) {
+  auto options = std::make_shared<RehearseOptions>();
+  command.add_option("scenario", options->scenario, "scenario file")->check(suggest("@files"))->required();
+  command.add_option("--for", options->length, "how long to play steps, about, for example 60s")->capture_default_str();
+  add_hosts(command, options->hosts);
+  add_set(command, options->assignments);
+  add_format(command, shared, {"table", "json"});
+  add_output(command, shared);
+  command.callback([options, &shared] { run_rehearse(*options, shared); });
+}
+
+}  // namespace
+
+Command rehearse_command() {
+  return {.name = "rehearse",
+          .summary = "a scenario's steps in real time on real sockets, beside what is predicted",
+          .examples =
+              "  mpirun -n 8 ganymede rehearse scenario.json --for 60s\n"
+              "  ganymede rehearse scenario.json --hosts 4 [--network paced] -o study.json\n"
+              "  ganymede validate study.json\n",
+          .about =
+              "Each rank sleeps through its phases as the trace says; buckets become ready at their times and are\n"
+              "summed for real meanwhile. With --hosts the processes are started here, on a network as slow as the\n"
+              "scenario's, scaled down. --output is a study that `ganymede validate` runs.",
+          .declare = declare_rehearse};
+}
+
+}  // namespace ganymede::cli

@@ -1,0 +1,24 @@
+#pragma once
+// The clock that all processes of a machine read, and the processor time of this one.
+
+#include <sys/resource.h>
+#include <time.h>
+
+namespace ganymede::rehearsal {
+
+/// Seconds since the machine was started.
+inline double machine_time() {
+  timespec time{};
+  ::clock_gettime(CLOCK_MONOTONIC, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+/// Seconds that processors have spent on this process.
+inline double processor_time() {
+  rusage use{};
+  ::getrusage(RUSAGE_SELF, &use);
+  return static_cast<double>(use.ru_utime.tv_sec + use.ru_stime.tv_sec) +
+         1e-6 * static_cast<double>(use.ru_utime.tv_usec + use.ru_stime.tv_usec);
+}
+
+}  // namespace ganymede::rehearsal

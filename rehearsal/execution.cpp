@@ -1,0 +1,106 @@
+#include "rehearsal/execution.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cassert>
+
+#include "rehearsal/contributions.hpp"
+
+namespace ganymede::rehearsal {
+namespace {
+
+bool overlap(const sim::Transfer& a, const sim::Transfer& b) {
+  return a.offset < b.offset + b.length && b.offset < a.offset + a.length;
+}
+
+}  // namespace
+
+Execution::Execution(const RankPlan& plan, kernel::Messenger& messenger, std::span<float> buffer, int first_tag)
+    : plan_(plan), messenger_(messenger), buffer_(buffer), first_tag_(first_tag), lanes_(plan.lanes().size()) {
+  assert(buffer.size() == plan.floats());
+  for (std::size_t lane = 0; lane < lanes_.size(); ++lane) {
+    if (plan.lanes()[lane].empty()) continue;
+    ++open_lanes_;
+    enter(lane);
+  }
+}
+
+std::span<float> Execution::part(const sim::Transfer& transfer) const {
+  return buffer_.subspan(static_cast<std::size_t>(transfer.offset) / sizeof(float),
+                         static_cast<std::size_t>(transfer.length) / sizeof(float));
+}
+
+void Execution::enter(std::size_t lane) {
+  Lane& mine = lanes_[lane];
+  const RankPlan::Round& round = plan_.lanes()[lane][mine.round];
+  const int tag = first_tag_ + static_cast<int>(lane);
+  for (const sim::Transfer& transfer : round.receives) {
+    // Bytes that this round also sends are as they were on entering it, so what arrives must wait elsewhere.
+    const bool is_sent = std::any_of(round.sends.begin(), round.sends.end(),
+                                     [&](const sim::Transfer& sent) { return overlap(sent, transfer); });
+    Receiving receiving{0, &transfer, {}, false};
+    if (transfer.reduce || is_sent) receiving.arrived.resize(part(transfer).size());
+    const std::span<float> into = receiving.arrived.empty() ? part(transfer) : std::span<float>(receiving.arrived);
+    receiving.message = messenger_.receive(std::as_writable_bytes(into), transfer.source, tag);
+    mine.receives.push_back(std::move(receiving));
+  }
+  for (const sim::Transfer& transfer : round.sends)
+    mine.sends.push_back({messenger_.send(std::as_bytes(part(transfer)), transfer.destination, tag), &transfer});
+}
+
+bool Execution::can_apply(const Lane& lane, const Receiving& receiving) const {
+  return std::none_of(lane.sends.begin(), lane.sends.end(),
+                      [&](const Sending& sending) { return overlap(*sending.transfer, *receiving.transfer); });
+}
+
+void Execution::apply(Receiving& receiving) const {
+  if (receiving.arrived.empty()) return;
+  const std::span<float> mine = part(*receiving.transfer);
+  if (receiving.transfer->reduce)
+    add(mine, receiving.arrived.data());
+  else
+    std::copy(receiving.arrived.begin(), receiving.arrived.end(), mine.begin());
+}
+
+bool Execution::advance(std::size_t lane) {
+  Lane& mine = lanes_[lane];
+  const auto sent = std::erase_if(mine.sends, [&](const Sending& sending) { return messenger_.done(sending.message); });
+  const auto received = std::erase_if(mine.receives, [&](Receiving& receiving) {
+    if (!receiving.complete) receiving.complete = messenger_.done(receiving.message);
+    if (!receiving.complete || !can_apply(mine, receiving)) return false;
+    apply(receiving);
+    return true;
+  });
+  if (mine.sends.empty() && mine.receives.empty()) {
+    if (++mine.round == plan_.lanes()[lane].size())
+      --open_lanes_;
+    else
+      enter(lane);
+  }
+  return sent + received > 0;
+}
+
+bool Execution::progress() {
+  bool any = false;
+  for (std::size_t lane = 0; lane < lanes_.size(); ++lane)
+    while (lanes_[lane].round < plan_.lanes()[lane].size() && advance(lane)) any = true;
+  return any;
+}
+
+std::string Execution::waits_for() const {
+  std::string out;
+  for (std::size_t lane = 0; lane < lanes_.size(); ++lane) {
+    if (lanes_[lane].round == plan_.lanes()[lane].size()) continue;
+    std::string peers;
+    for (const Receiving& receiving : lanes_[lane].receives)
+      peers += fmt::format("{}from rank {}", peers.empty() ? "" : ", ", receiving.transfer->source);
+    for (const Sending& sending : lanes_[lane].sends)
+      peers += fmt::format("{}to rank {}", peers.empty() ? "" : ", ", sending.transfer->destination);
+    out +=
+        fmt::format("{}round {}: {}", out.empty() ? "" : "; ", plan_.lanes()[lane][lanes_[lane].round].number, peers);
+  }
+  return out;
+}
+
+}  // namespace ganymede::rehearsal

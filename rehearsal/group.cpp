@@ -1,0 +1,192 @@
+#include "rehearsal/group.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <limits>
+
+#include "common/errors.hpp"
+#include "common/file.hpp"
+#include "common/random.hpp"
+#include "rehearsal/clock.hpp"
+
+namespace ganymede::rehearsal {
+namespace {
+
+constexpr int kControl = 0, kPing = 1;
+constexpr int kPings = 20;
+constexpr double kNap = 5e-3;  // seconds between two looks at most
+
+volatile std::sig_atomic_t end_asked = 0;
+
+template <class Value>
+std::span<std::byte> bytes_of(Value& value) {
+  return std::as_writable_bytes(std::span<Value>(&value, 1));
+}
+
+/// A number that processes have in common if they read the same clock: of this boot of the machine.
+double boot_of_machine() {
+  constexpr std::uint64_t kExactInDouble = (std::uint64_t{1} << 53) - 1;
+  return static_cast<double>(fnv1a(read_file("/proc/sys/kernel/random/boot_id")) & kExactInDouble);
+}
+
+}  // namespace
+
+Group::Group(kernel::Messenger& messenger) : messenger_(messenger) {
+  end_asked = 0;
+  for (const int signal : {SIGTERM, SIGINT}) std::signal(signal, [](int) { end_asked = 1; });
+  align_clocks();
+}
+
+Group::~Group() {
+  for (const int signal : {SIGTERM, SIGINT}) std::signal(signal, SIG_DFL);
+}
+
+double Group::now() const { return machine_time() + offset_; }
+
+void Group::throw_if_asked_to_end(const std::function<std::string()>& where) const {
+  if (end_asked != 0) throw Failure(fmt::format("rank {}: asked to end while it was in {}", rank(), where()));
+}
+
+void Group::drive(const std::function<bool()>& step, const std::function<bool()>& over,
+                  const std::function<std::string()>& where, double patience) {
+  double last = machine_time();
+  while (true) {
+    const bool any = step();
+    if (over()) return;
+    if (any) {
+      last = machine_time();
+      continue;
+    }
+    throw_if_asked_to_end(where);
+    const double idle = machine_time() - last;
+    if (idle > patience)
+      throw Failure(fmt::format("rank {}: nothing has happened for {:.0f} s in {}", rank(), idle, where()));
+    messenger_.wait(kNap);
+  }
+}
+
+void Group::wait_for(kernel::Messenger::Message message, const char* doing, int peer) {
+  bool done = false;
+  drive([&] { return done = messenger_.done(message); }, [&] { return done; },
+        [&] { return fmt::format("{} rank {}", doing, peer); });
+}
+
+void Group::finish(Execution& execution, const std::string& what) {
+  drive([&] { return execution.progress(); }, [&] { return execution.done(); },
+        [&] { return fmt::format("{}, {}", what, execution.waits_for()); },
+        kPatience + static_cast<double>(execution.bytes()) / kSlowest);
+}
+
+void Group::sleep_until(double time, bool exactly) {
+  constexpr double kEarly = 200e-6;  // a processor wakes up so much late, at most times
+  const bool awake = exactly && !crowded_;
+  const double until = time - offset_ - (awake ? kEarly : 0);
+  timespec target{};
+  target.tv_sec = static_cast<std::time_t>(until);
+  target.tv_nsec = static_cast<long>((until - static_cast<double>(target.tv_sec)) * 1e9);
+  while (until > machine_time() && ::clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &target, nullptr) == EINTR)
+    throw_if_asked_to_end([] { return std::string("a pause"); });
+  while (awake && now() < time) {
+  }
+}
+
+std::vector<std::vector<double>> Group::gather(std::span<const double> mine) {
+  if (!is_first()) {
+    wait_for(messenger_.send(std::as_bytes(mine), 0, kControl), "sending to", 0);
+    return {};
+  }
+  std::vector<std::vector<double>> all(static_cast<std::size_t>(ranks()), std::vector<double>(mine.size()));
+  all[0].assign(mine.begin(), mine.end());
+  std::vector<kernel::Messenger::Message> messages;
+  for (int rank = 1; rank < ranks(); ++rank)
+    messages.push_back(messenger_.receive(
+        std::as_writable_bytes(std::span<double>(all[static_cast<std::size_t>(rank)])), rank, kControl));
+  for (int rank = 1; rank < ranks(); ++rank)
+    wait_for(messages[static_cast<std::size_t>(rank - 1)], "waiting for numbers of", rank);
+  return all;
+}
+
+void Group::broadcast(std::span<double> values) {
+  if (!is_first())
+    return wait_for(messenger_.receive(std::as_writable_bytes(values), 0, kControl), "waiting for numbers of", 0);
+  std::vector<kernel::Messenger::Message> messages;
+  for (int rank = 1; rank < ranks(); ++rank) messages.push_back(messenger_.send(std::as_bytes(values), rank, kControl));
+  for (int rank = 1; rank < ranks(); ++rank) wait_for(messages[static_cast<std::size_t>(rank - 1)], "sending to", rank);
+}
+
+void Group::send(std::span<const std::byte> bytes, int to, int tag) {
+  wait_for(messenger_.send(bytes, to, tag), "sending to", to);
+}
+
+void Group::receive(std::span<std::byte> bytes, int from, int tag) {
+  wait_for(messenger_.receive(bytes, from, tag), "waiting for a message of", from);
+}
+
+void Group::barrier() {
+  double nothing = 0;
+  gather({&nothing, 1});
+  broadcast({&nothing, 1});
+}
+
+std::string Group::first_of(const std::string& text) {
+  std::array<char, 512> mine{};
+  text.copy(mine.data(), mine.size() - 1);
+  std::array<double, mine.size() / sizeof(double)> packed{};
+  std::copy_n(mine.data(), mine.size(), reinterpret_cast<char*>(packed.data()));
+  const auto all = gather(packed);
+  std::array<char, 512> found{};
+  for (std::size_t rank = all.size(); rank-- > 0;) {
+    const std::string theirs = reinterpret_cast<const char*>(all[rank].data());
+    if (theirs.empty()) continue;
+    found.fill(0);
+    fmt::format("rank {}: {}", rank, theirs).copy(found.data(), found.size() - 1);
+  }
+  std::copy_n(found.data(), found.size(), reinterpret_cast<char*>(packed.data()));
+  broadcast(packed);
+  return reinterpret_cast<const char*>(packed.data());
+}
+
+/// Pings a rank from rank 0 and returns what must be added to that rank's clock; keeps the error.
+double Group::offset_of(int rank) {
+  double best = std::numeric_limits<double>::infinity(), offset = 0;
+  for (int i = 0; i < kPings; ++i) {
+    double before = machine_time(), theirs = 0;
+    send(bytes_of(before), rank, kPing);
+    receive(bytes_of(theirs), rank, kPing);
+    const double after = machine_time();
+    if (after - before >= best) continue;
+    best = after - before;
+    offset = (before + after) / 2 - theirs;
+  }
+  clock_.error_s = std::max(clock_.error_s, best / 2);
+  return offset;
+}
+
+void Group::align_clocks() {
+  const double mine = boot_of_machine();
+  std::vector<double> boots(static_cast<std::size_t>(ranks())), offsets(boots.size());
+  const auto gathered = gather({&mine, 1});
+  for (std::size_t rank = 0; rank < gathered.size(); ++rank) boots[rank] = gathered[rank][0];
+  broadcast(boots);
+  const auto here = std::count(boots.begin(), boots.end(), mine);
+  clock_.same_machine = here == ranks();
+  crowded_ = here > ::sysconf(_SC_NPROCESSORS_ONLN);
+  if (clock_.same_machine) return;
+  for (int rank = 1; is_first() && rank < ranks(); ++rank) offsets[static_cast<std::size_t>(rank)] = offset_of(rank);
+  for (int i = 0; !is_first() && i < kPings; ++i) {
+    double time = 0;
+    receive(bytes_of(time), 0, kPing);
+    time = machine_time();
+    send(bytes_of(time), 0, kPing);
+  }
+  broadcast(offsets);
+  offset_ = offsets[static_cast<std::size_t>(rank())];
+  broadcast({&clock_.error_s, 1});
+}
+
+}  // namespace ganymede::rehearsal

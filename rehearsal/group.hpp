@@ -1,0 +1,78 @@
+#pragma once
+// What the processes of a rehearsal do together besides the schedules: they wait for each other, agree on a clock and
+// gather numbers.
+
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "kernel/parallel/messenger.hpp"
+#include "rehearsal/execution.hpp"
+
+namespace ganymede::rehearsal {
+
+/// How well the ranks' clocks agree.
+struct ClockAlignment {
+  bool same_machine = true;  ///< all ranks read one clock, whose error is 0
+  double error_s = 0;        ///< half the shortest round trip to the rank that is furthest away
+};
+
+/// All ranks must make the same calls in the same order. Each call throws Failure that names the peers it waited for if
+/// nothing has arrived for kPatience seconds, or if a signal (SIGTERM, SIGINT) asks the process to end: a launcher
+/// sends one when a peer has died.
+class Group {
+ public:
+  static constexpr double kPatience = 8;      ///< seconds
+  static constexpr double kSlowest = 1.25e6;  ///< bytes/s; a message may take its length over this longer
+  static constexpr int kFirstFreeTag = 16;    ///< tags below are the group's own
+
+  /// Aligns the clocks. The messenger must outlive the group.
+  explicit Group(kernel::Messenger& messenger);
+  ~Group();
+  Group(const Group&) = delete;
+  Group& operator=(const Group&) = delete;
+
+  kernel::Messenger& messenger() { return messenger_; }
+  int rank() const { return messenger_.rank(); }
+  int ranks() const { return messenger_.ranks(); }
+  bool is_first() const { return rank() == 0; }
+  const ClockAlignment& clock() const { return clock_; }
+
+  double now() const;  ///< seconds on the clock of rank 0
+  /// Returns at that time. With `exactly` the last moments are spent awake; what the processor was not given in time,
+  /// now() tells.
+  void sleep_until(double time, bool exactly = false);
+  void barrier();
+  /// The values of each rank at rank 0; empty elsewhere.
+  std::vector<std::vector<double>> gather(std::span<const double> mine);
+  /// Replaces the values of all ranks by those of rank 0.
+  void broadcast(std::span<double> values);
+  /// The first text that is not empty, by rank, at all ranks, as "rank 3: text"; "" if all are empty.
+  std::string first_of(const std::string& text);
+
+  /// Send or receive one message and wait for its end, with a tag below kFirstFreeTag.
+  void send(std::span<const std::byte> bytes, int to, int tag);
+  void receive(std::span<std::byte> bytes, int from, int tag);
+
+  /// Drives an execution to its end. `what` names it in errors, for example "ring of 1 MiB".
+  void finish(Execution& execution, const std::string& what);
+  /// Calls `step` until `over` is true; `step` returns whether anything happened.
+  void drive(const std::function<bool()>& step, const std::function<bool()>& over,
+             const std::function<std::string()>& where, double patience = kPatience);
+  void throw_if_asked_to_end(const std::function<std::string()>& where) const;
+  /// More ranks than processors are here: a rank that has nothing to do sleeps.
+  bool is_crowded() const { return crowded_; }
+
+ private:
+  void wait_for(kernel::Messenger::Message message, const char* doing, int peer);
+  void align_clocks();
+  double offset_of(int rank);
+
+  kernel::Messenger& messenger_;
+  double offset_ = 0;  // added to this process's clock
+  bool crowded_ = false;
+  ClockAlignment clock_;
+};
+
+}  // namespace ganymede::rehearsal

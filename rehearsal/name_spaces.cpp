@@ -1,0 +1,121 @@
+#include "rehearsal/name_spaces.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sched.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <system_error>
+
+#include "common/errors.hpp"
+
+namespace ganymede::rehearsal {
+namespace {
+
+namespace fs = std::filesystem;
+
+const std::string kOurs = "ganymede-rehearsal-";
+const fs::path kFolder = "/run/netns";
+
+/// Runs a shell's script; returns what it printed, and an empty text if all went well.
+std::string fault_of_script(const std::string& script) {
+  std::FILE* pipe = ::popen(fmt::format("( set -e\n{}\n) 2>&1", script).c_str(), "r");
+  if (pipe == nullptr) return "cannot start a shell";
+  std::string printed;
+  std::array<char, 4096> buffer{};
+  while (const std::size_t got = std::fread(buffer.data(), 1, buffer.size(), pipe)) printed.append(buffer.data(), got);
+  const int status = ::pclose(pipe);
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return "";
+  return printed.empty() ? "a command failed without saying why" : printed;
+}
+
+/// True if the process that made a name space of ours still runs.
+bool is_in_use(const std::string& name) {
+  const std::string pid = name.substr(kOurs.size(), name.find('-', kOurs.size()) - kOurs.size());
+  std::error_code ignored;
+  const fs::path here = fs::read_symlink("/proc/self/exe", ignored),
+                 there = fs::read_symlink("/proc/" + pid + "/exe", ignored);
+  return !there.empty() && there.filename() == here.filename();
+}
+
+}  // namespace
+
+std::string why_no_name_spaces() {
+  if (::geteuid() != 0) return "not root";
+  for (const char* tool : {"ip", "tc"})
+    if (std::system(fmt::format("command -v {} >/dev/null 2>&1", tool).c_str()) != 0)
+      return fmt::format("no `{}` here (Debian: iproute2)", tool);
+  return "";
+}
+
+int remove_left_over_name_spaces() {
+  int removed = 0;
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(kFolder, ignored)) {
+    const std::string name = entry.path().filename().string();
+    if (!name.starts_with(kOurs) || is_in_use(name)) continue;
+    if (fault_of_script("ip netns del " + name).empty()) ++removed;
+  }
+  return removed;
+}
+
+NameSpaces::NameSpaces(int hosts, BytesPerSecond rate)
+    : prefix_(fmt::format("{}{}-", kOurs, ::getpid())), own_(::open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC)) {
+  // Two packets may leave at once, so that a timer that is late costs no rate. Large packets at high rates, because
+  // each costs the processor as much as a small one.
+  const bool is_fast = rate.si > 40e6;
+  const int mtu = is_fast ? 9000 : 1500, frame = mtu + 14;
+  constexpr int kHeaders = 52 + 14;  // of a frame: IP, TCP with timestamps, Ethernet
+  const double bits = rate.si * 8 * frame / (frame - kHeaders);
+  const std::string bucket = fmt::format("root tbf rate {:.0f}bit burst {} limit 16mb", bits, 2 * frame);
+  std::string script = fmt::format(
+      "ip netns add {0}switch\nip -n {0}switch link add bridge type bridge\nip -n {0}switch link set bridge mtu {1} "
+      "up\n",
+      prefix_, mtu);
+  for (int host = 0; host < hosts; ++host)
+    script += fmt::format(
+        "ip netns add {0}{1}\n"
+        "ip -n {0}{1} link add eth0 type veth peer name port{1} netns {0}switch\n"
+        "ip -n {0}{1} addr add {2}/16 dev eth0\nip -n {0}{1} link set eth0 mtu {3} up\n"
+        "ip -n {0}switch link set port{1} mtu {3} master bridge up\n"
+        "tc -n {0}{1} qdisc add dev eth0 {4}\ntc -n {0}switch qdisc add dev port{1} {4}\n",
+        prefix_, host, address_of(host), mtu, bucket);
+  if (const std::string fault = fault_of_script(script); !fault.empty()) {
+    const std::string prefix = prefix_;
+    fault_of_script(
+        fmt::format("for n in $(ls {}); do case $n in {}*) ip netns del $n;; esac; done", kFolder.string(), prefix));
+    ::close(own_);
+    throw Failure("cannot make network namespaces: " + fault);
+  }
+}
+
+NameSpaces::~NameSpaces() {
+  fault_of_script(
+      fmt::format("for n in $(ls {}); do case $n in {}*) ip netns del $n;; esac; done", kFolder.string(), prefix_));
+  ::close(own_);
+}
+
+std::string NameSpaces::address_of(int host) { return fmt::format("10.0.{}.{}", (host + 1) / 256, (host + 1) % 256); }
+
+void NameSpaces::enter(int host) const {
+  const std::string path = (kFolder / fmt::format("{}{}", prefix_, host)).string();
+  const int space = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const int result = space < 0 ? -1 : ::setns(space, CLONE_NEWNET);
+  const int error = errno;
+  if (space >= 0) ::close(space);
+  if (result != 0) throw Failure(fmt::format("cannot enter {}: {}", path, std::strerror(error)));
+}
+
+void NameSpaces::leave() const {
+  if (::setns(own_, CLONE_NEWNET) != 0)
+    throw Failure(fmt::format("cannot leave a network namespace: {}", std::strerror(errno)));
+}
+
+}  // namespace ganymede::rehearsal

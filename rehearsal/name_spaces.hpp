@@ -1,0 +1,37 @@
+#pragma once
+// Network namespaces of Linux, one for each host of a rehearsal, joined by a switch. Needs root, and `ip` and `tc` of
+// iproute2.
+
+#include <string>
+
+#include "common/units.hpp"
+
+namespace ganymede::rehearsal {
+
+/// Why this process cannot make name spaces: "not root", "no `tc` here (Debian: iproute2)"; "": it can.
+std::string why_no_name_spaces();
+
+/// Removes name spaces that programs left behind which are gone; returns how many.
+int remove_left_over_name_spaces();
+
+/// Hosts 0 to hosts - 1 with the addresses 10.0.0.1 and so on. Each is joined to the switch by a veth pair, on both
+/// ends of which a token bucket (tbf) sends at `rate`. The switch is in a name space of its own: the machine's own
+/// network stays as it is. The destructor removes all, and with them their interfaces.
+class NameSpaces {
+ public:
+  /// Throws Failure with what `ip` or `tc` said.
+  NameSpaces(int hosts, BytesPerSecond rate);
+  ~NameSpaces();
+  NameSpaces(const NameSpaces&) = delete;
+  NameSpaces& operator=(const NameSpaces&) = delete;
+
+  static std::string address_of(int host);
+  void enter(int host) const;  ///< from then on, this process opens its sockets in the host's name space
+  void leave() const;          ///< back to where the process was
+
+ private:
+  std::string prefix_;
+  int own_ = -1;  // the name space of this process
+};
+
+}  // namespace ganymede::rehearsal

@@ -1,0 +1,34 @@
+#pragma once
+// What a network is found to be: a message between two ranks, and the fabric that the simulator takes from it.
+
+#include "platforms/platform.hpp"
+#include "rehearsal/group.hpp"
+#include "sim/engine/fabric_graph.hpp"
+
+namespace ganymede::rehearsal {
+
+struct Ping {
+  BytesPerSecond rate;    ///< of a message from rank 0 to rank 1
+  Seconds latency;        ///< of such a message of no length
+  BytesPerSecond adding;  ///< memory traffic of a processor that adds floats (kMemoryBytesPerReducedByte)
+};
+
+/// Exchanges small and larger messages between ranks 0 and 1; all ranks know the result. Precondition: two ranks or
+/// more.
+Ping measure_ping(Group& group);
+
+/// As many nodes of one GPU, each with one NIC of that rate on an ideal switch. Nothing else is slow but the additions.
+class PlainFabric {
+ public:
+  PlainFabric(int ranks, const Ping& ping);
+  const sim::FabricGraph& graph() const { return graph_; }
+
+ private:
+  platforms::Platform platform_;
+  sim::FabricGraph graph_;
+};
+
+/// The rate and the latency of a message from rank 0 to rank 1, as a platform states them.
+Ping stated_ping(const sim::FabricGraph& fabric);
+
+}  // namespace ganymede::rehearsal

@@ -1,0 +1,132 @@
+#include "rehearsal/step_player.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "rehearsal/contributions.hpp"
+
+namespace ganymede::rehearsal {
+
+StepPlayer::StepPlayer(const StepPlan& plan, Group& group, double begin)
+    : plan_(plan),
+      group_(group),
+      wait_before_(sim::phases_that_wait(plan.model, plan.options.overlap)),
+      input_(plan.model.phases.size(), plan.options.prefetch_depth),
+      clock_(begin) {
+  for (const sim::Schedule& schedule : plan.schedules) {
+    RankPlan mine(schedule, group.rank());
+    const std::size_t floats = mine.floats();
+    buckets_.push_back({std::move(mine), std::vector<float>(floats)});
+  }
+}
+
+bool StepPlayer::progress() {
+  if (issued_.empty()) return false;
+  Bucket& bucket = buckets_[issued_.front()];
+  bool any = false;
+  if (!running_) {
+    // One after the other, as collectives of a communicator are; every rank issues them in the same order.
+    running_.emplace(bucket.plan, group_.messenger(), bucket.gradients, Group::kFirstFreeTag);
+    any = true;
+  }
+  any = running_->progress() || any;
+  if (!running_->done()) return any;
+  running_.reset();
+  bucket.is_pending = false;
+  bucket.reduced = group_.now();
+  issued_.pop_front();
+  return true;
+}
+
+void StepPlayer::communicate_until(double time, PlayedStep& step) {
+  constexpr double kLook = 5e-3;  // seconds between two looks at signals
+  for (double now = group_.now(); now < time; now = group_.now()) {
+    group_.throw_if_asked_to_end([] { return std::string("a phase"); });
+    if (progress()) continue;
+    const double most = std::min(time - now, kLook);
+    if (issued_.empty())
+      group_.messenger().rest(most);
+    else
+      group_.messenger().wait(most);
+  }
+  step.late = std::max(step.late, group_.now() - time);
+}
+
+void StepPlayer::issue(std::size_t bucket, PlayedStep& step) {
+  buckets_[bucket].is_pending = true;
+  step.issued[bucket] = group_.now();
+  issued_.push_back(bucket);
+  progress();
+}
+
+void StepPlayer::run_phase(std::size_t index, std::size_t row, PlayedStep& step) {
+  const calibration::StepPhase& phase = plan_.model.phases[index];
+  const double start = clock_ + phase.gap_s[row], end = start + std::max(phase.device_s[row], phase.host_s[row]);
+  for (std::size_t bucket = 0; bucket < buckets_.size(); ++bucket) {
+    if (plan_.model.buckets[bucket].phase != index) continue;
+    if (!plan_.options.overlap) {
+      held_back_.push_back(bucket);
+      continue;
+    }
+    communicate_until(start + plan_.model.buckets[bucket].ready_fraction * (end - start), step);
+    issue(bucket, step);
+  }
+  communicate_until(end, step);
+  clock_ = end;
+}
+
+void StepPlayer::wait_for_reductions(std::size_t phase, PlayedStep& step) {
+  const auto is_needed = [&](std::size_t bucket) { return wait_before_[bucket] <= phase; };
+  if (std::any_of(held_back_.begin(), held_back_.end(), is_needed)) {
+    for (const std::size_t bucket : held_back_) issue(bucket, step);
+    held_back_.clear();
+  }
+  const auto is_reduced = [&] {
+    for (std::size_t bucket = 0; bucket < buckets_.size(); ++bucket)
+      if (is_needed(bucket) && buckets_[bucket].is_pending) return false;
+    return true;
+  };
+  const double begin = clock_;
+  if (!is_reduced())
+    group_.drive([&] { return progress(); }, is_reduced,
+                 [&] {
+                   return fmt::format("the reduction of bucket {} ({} bytes), {}", issued_.front(),
+                                      plan_.schedules[issued_.front()].bytes(), running_ ? running_->waits_for() : "");
+                 });
+  for (std::size_t bucket = 0; bucket < buckets_.size(); ++bucket)
+    if (wait_before_[bucket] == phase) clock_ = std::max(clock_, buckets_[bucket].reduced);
+  for (std::size_t bucket = 0; bucket < buckets_.size(); ++bucket)
+    if (wait_before_[bucket] == phase) step.wait_begin[bucket] = begin, step.wait_end[bucket] = clock_;
+}
+
+PlayedStep StepPlayer::play(std::size_t row) {
+  const calibration::StepModel& model = plan_.model;
+  PlayedStep step{.begin = clock_, .issued = std::vector<double>(buckets_.size())};
+  step.wait_begin = step.wait_end = step.issued;
+  const double batch = input_.next_batch(model, row, Seconds{clock_}).si;
+  step.input_stall = batch - clock_;
+  communicate_until(batch, step);
+  clock_ = batch;
+  for (std::size_t phase = 0; phase < model.phases.size(); ++phase) {
+    if (model.phases[phase].stream != calibration::Stream::compute) continue;
+    wait_for_reductions(phase, step);
+    run_phase(phase, row, step);
+  }
+  wait_for_reductions(model.phases.size(), step);
+  clock_ += model.tail_s[row];
+  communicate_until(clock_, step);
+  step.end = clock_;
+  return step;
+}
+
+std::string StepPlayer::check(std::size_t row) {
+  for (Bucket& bucket : buckets_) fill(bucket.gradients, group_.rank());
+  play(row);
+  for (std::size_t bucket = 0; bucket < buckets_.size(); ++bucket)
+    if (const std::string fault = fault_in_sum(buckets_[bucket].gradients, group_.ranks()); !fault.empty())
+      return fmt::format("bucket {}: {}", bucket, fault);
+  return "";
+}
+
+}  // namespace ganymede::rehearsal

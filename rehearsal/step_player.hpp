@@ -1,0 +1,65 @@
+#pragma once
+// One rank's steps in real time: phases are slept through, and buckets are reduced for real meanwhile.
+
+#include <deque>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "rehearsal/execution.hpp"
+#include "rehearsal/group.hpp"
+#include "rehearsal/step_plan.hpp"
+
+namespace ganymede::rehearsal {
+
+/// What one rank did in one step; times are those of Group::now().
+struct PlayedStep {
+  double begin = 0, end = 0;
+  double input_stall = 0;
+  /// The rank reached a moment of its plan so much later than planned, at worst: the processor was not given in time.
+  double late = 0;
+  std::vector<double> issued = {};  ///< by bucket
+  /// By bucket: the wait for all buckets that the same phase needs.
+  std::vector<double> wait_begin = {}, wait_end = {};
+};
+
+class StepPlayer {
+ public:
+  /// The first step begins at `begin`. `plan` and `group` must outlive the player.
+  StepPlayer(const StepPlan& plan, Group& group, double begin);
+
+  /// The next step begins at `begin`.
+  void start_at(double begin) { clock_ = begin; }
+  /// Repeats the recorded step `row`.
+  PlayedStep play(std::size_t row);
+  /// The same with numbers whose sums are known; returns the first that is wrong on this rank.
+  std::string check(std::size_t row);
+  /// For each bucket the phase that waits for it.
+  const std::vector<std::size_t>& waiting_phases() const { return wait_before_; }
+
+ private:
+  struct Bucket {
+    RankPlan plan;
+    std::vector<float> gradients;
+    bool is_pending = false;  ///< issued in this step and not yet reduced
+    double reduced = 0;       ///< when it was
+  };
+
+  void run_phase(std::size_t phase, std::size_t row, PlayedStep& step);
+  void wait_for_reductions(std::size_t phase, PlayedStep& step);
+  void issue(std::size_t bucket, PlayedStep& step);
+  bool progress();
+  void communicate_until(double time, PlayedStep& step);
+
+  const StepPlan& plan_;
+  Group& group_;
+  std::vector<std::size_t> wait_before_;
+  std::vector<Bucket> buckets_;
+  std::deque<std::size_t> issued_;  // in order; the first one is under way
+  std::optional<Execution> running_;
+  std::vector<std::size_t> held_back_;  // without overlap: ready, and not yet issued
+  sim::InputPipeline input_;
+  double clock_;  // the moment of the plan that the rank has come to
+};
+
+}  // namespace ganymede::rehearsal

@@ -1,0 +1,122 @@
+// Rehearsals, started as users start them: under mpirun, and with processes of their own.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "run_program.hpp"
+
+namespace ganymede::cli {
+namespace {
+
+using testing::HasSubstr;
+using Json = nlohmann::json;
+
+class Rehearse : public testing::Test {
+ protected:
+  /// A scenario of `nodes` hosts on a network of 1 Gbit/s, with the recorded steps of a CPU.
+  std::string scenario(int nodes) {
+    const Json platform = {
+        {"schema", "ganymede.platform/1"},
+        {"provider", "private"},
+        {"name", "lab"},
+        {"gpus",
+         {{"AMD EPYC, 2 threads",
+           {{"kind", "cpu"}, {"memory", "16GiB"}, {"fp32", "100Gflop/s"}, {"memory_bandwidth", "10GB/s"}}}}},
+        {"instances",
+         {{"host",
+           {{"gpu", "AMD EPYC, 2 threads"},
+            {"gpus", 1},
+            {"nic", {{"bandwidth", "1Gbit/s"}, {"latency", "250us"}}},
+            {"prices", Json::array({{{"region", "room"},
+                                     {"market", "on-demand"},
+                                     {"per_hour", "1USD/h"},
+                                     {"as_of", "2026-11-01"},
+                                     {"source", "a test"}}})}}}}},
+        {"regions", {{"room", Json::object()}}},
+        {"fabric", {{"kind", "switch"}, {"latency", "0us"}, {"oversubscription", 1}}}};
+    scratch.write("lab.json", platform.dump());
+    const Json document = {{"schema", "ganymede.scenario/1"},
+                           {"workload",
+                            {{"trace", "recorded:mlp-gan-cpu"},
+                             {"dataset", {{"name", "mnist"}, {"images", 60000}, {"bytes_per_image", 784}}},
+                             {"batch_per_gpu", 64},
+                             {"steps", 1000}}},
+                           {"platform",
+                            {{"catalog", "lab.json"},
+                             {"region", "room"},
+                             {"instance", "host"},
+                             {"nodes", nodes},
+                             {"market", "on-demand"}}},
+                           {"synchronization", {{"scheme", "ring"}}},
+                           {"seed", 1}};
+    return scratch.write("scenario.json", document.dump());
+  }
+  static void expect_parts_sum(const Json& parts) {
+    EXPECT_NEAR(parts["compute_s"].get<double>() + parts["exposed_communication_s"].get<double>() +
+                    parts["straggler_s"].get<double>() + parts["input_stall_s"].get<double>(),
+                parts["step_s"].get<double>(), 1e-9);
+    EXPECT_GT(parts["compute_s"], 0);
+  }
+
+  const Scratch scratch;
+};
+
+TEST_F(Rehearse, OnOwnHostsWritesAStudyThatValidateRuns) {
+  const std::string study = (scratch / "study.json").string();
+  const Outcome outcome =
+      run_program("rehearse " + scenario(3) + " --hosts 3 --network paced --for 1s --format json -o " + study);
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const Json result = Json::parse(outcome.out);
+  EXPECT_EQ(result["ranks"], 3);
+  EXPECT_GE(result["steps"], 5);
+  EXPECT_EQ(result["scale"], 2);  // 3 hosts at 125 MB/s are 375 MB/s, and 250 MB/s may be sent together
+  for (const char* which : {"measured", "predicted", "predicted_from_ping"}) expect_parts_sum(result[which]);
+  // The recorded steps are slept through, so a step cannot be shorter than its compute.
+  EXPECT_GE(result["measured"]["step_s"].get<double>(), 0.9 * result["predicted"]["compute_s"].get<double>());
+  EXPECT_DOUBLE_EQ(result["network"]["stated"]["rate_bytes_per_s"].get<double>(), 125e6 / 2);
+  EXPECT_DOUBLE_EQ(result["network"]["stated"]["latency_s"].get<double>(), 1e-3);
+
+  const Outcome validated = run_program("validate " + study + " --format json");
+  ASSERT_EQ(validated.code, 0) << validated.err;
+  const Json cell = Json::parse(validated.out)["studies"][0]["cells"][0];
+  EXPECT_EQ(cell["what"], "step");
+  EXPECT_NEAR(cell["measured"].get<double>(), result["measured"]["step_s"].get<double>() / 2, 1e-12);
+  EXPECT_GT(cell["predicted"], 0);
+}
+
+TEST_F(Rehearse, UnderMpiSumsEveryBucket) {
+  if (!std::filesystem::exists(GANYMEDE_MPI_MODULE) || std::system("command -v mpirun >/dev/null") != 0)
+    GTEST_SKIP() << "no MPI here, or the sanitizers' build, which cannot load its module";
+  const std::string launcher =
+      "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 timeout 120 mpirun --oversubscribe -n 2";
+  const Outcome outcome = run_program("rehearse " + scenario(2) + " --for 1s", launcher);
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("exposed communication"));
+  EXPECT_THAT(outcome.out, HasSubstr("The scenario states links of"));
+  const Outcome ranks = run_program("rehearse " + scenario(3), launcher);
+  EXPECT_EQ(ranks.code, 2);
+  EXPECT_THAT(ranks.err, HasSubstr("found 3 GPUs, expected 2, as many as there are processes"));
+}
+
+TEST_F(Rehearse, RefusesWhatItCannotPlay) {
+  const auto refused = [&](const std::string& arguments, const std::string& why) {
+    const Outcome outcome = run_program("rehearse " + arguments);
+    EXPECT_EQ(outcome.code, 2) << arguments << outcome.err;
+    EXPECT_THAT(outcome.err, HasSubstr(why)) << arguments;
+  };
+  const std::string file = scenario(4);
+  refused(file, "found one process, expected one for each of the 4 GPUs");
+  refused(file + " --hosts 3", "found 4 GPUs, expected 3, as many as there are --hosts");
+  refused(file + " --hosts 4 --for 0s", "--for 0s");
+  refused(file + " --hosts 4 --for soon", "--for soon");
+  refused(file + " --hosts 65536", "--hosts");
+  refused(file + " --network paced", "--hosts");
+  refused(file + " --hosts 4 --set /synchronization/mode=gossip", "/synchronization/mode");
+  refused(file + " --hosts 4 --set /synchronization/scheme=in-network", "/synchronization/scheme");
+  refused(file + " --set /platform/nodes=65536", "found one process, expected one for each of the 65536 GPUs");
+}
+
+}  // namespace
+}  // namespace ganymede::cli
