@@ -171,10 +171,15 @@ Report run_training(Trainer& trainer, const Arguments& arguments, const Shared& 
     if (checkpoints(progress.step)) pause("checkpoint", [&] { save_checkpoint(trainer, arguments); });
     if (is_multiple(progress.step, arguments.samples_every))
       pause("samples", [&] { write_samples(trainer, arguments, name_at_step(arguments.samples, progress.step)); });
-    if (is_multiple(progress.step, arguments.quality_every)) pause("evaluation", measure);
+    if (!is_multiple(progress.step, arguments.quality_every)) return;
+    pause("evaluation", measure);
+    log.quality(report.quality.back().second, progress.step);
   };
   report.result = trainer.run(steps, after_step, pauses);
-  if (meter) log.pause("evaluation", trainer.steps_done(), measure);
+  if (meter) {
+    log.pause("evaluation", trainer.steps_done(), measure);
+    log.quality(report.quality.back().second, trainer.steps_done());
+  }
   log.end("finished", trainer.steps_done());
   report.allocated_peak_bytes = static_cast<double>(trainer.ops().peak_allocated_bytes());
   report.resident_peak_bytes = peak_resident_bytes();
