@@ -55,7 +55,9 @@ void MetricsLog::pause(const char* what, std::int64_t step, const std::function<
   write(Line{{"pause", what}, {"seconds", seconds}, {"step", step}, {"unix_s", unix_s()}}.dump());
 }
 
-void MetricsLog::quality(const kernel::Quality& measured, std::int64_t step) {
+void MetricsLog::evaluation(std::int64_t step, const std::function<kernel::Quality()>& measure) {
+  kernel::Quality measured;
+  pause("evaluation", step, [&] { measured = measure(); });
   if (!file_) return;
   // Both the features and the number of images change what a figure compares with.
   write(Line{{"quality",

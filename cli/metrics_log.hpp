@@ -29,8 +29,8 @@ class MetricsLog {
   void step(const kernel::Progress& progress);
   /// Calls `work` and logs how long it took.
   void pause(const char* what, std::int64_t step, const std::function<void()>& work);
-  /// Logs how good the generator is after a step.
-  void quality(const kernel::Quality& measured, std::int64_t step);
+  /// Calls `measure`, and logs how long it took and how good the generator is.
+  void evaluation(std::int64_t step, const std::function<kernel::Quality()>& measure);
   /// `how` is "finished" or "stopped".
   void end(const char* how, std::int64_t step);
 

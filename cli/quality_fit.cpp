@@ -50,11 +50,13 @@ void declare_fit(CLI::App& command, Shared& shared) {
 Command quality_fit_command() {
   return {.name = "fit",
           .summary = "fit a model of FID against images to recorded trainings",
-          .examples = "  ganymede quality fit points.csv --runs runs.csv -o curve.json\n"
-                      "  ganymede quality fit a/metric-fid50k_full.jsonl b/metric-fid50k_full.jsonl --dataset ffhq -o "
-                      "curve.json\n",
-          .about = "The model has a curve for each training, effects of its dataset, networks and batch, a spread\n"
-                   "between trainings, and a hazard that they diverge. `quality forecast` and scenarios take it.",
+          .examples =
+              "  ganymede quality fit points.csv --runs runs.csv -o curve.json\n"
+              "  ganymede quality fit a/metric-fid50k_full.jsonl b/metric-fid50k_full.jsonl --dataset ffhq -o "
+              "curve.json\n",
+          .about =
+              "The model has a curve for each training, effects of its dataset, networks and batch, a spread\n"
+              "between trainings, and a hazard that they diverge. `quality forecast` and scenarios take it.",
           .declare = declare_fit};
 }
 

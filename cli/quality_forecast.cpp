@@ -1,11 +1,10 @@
 // ganymede quality forecast: images until an FID, and the chance to get there.
 
-#include "calibration/quality/forecast.hpp"
-
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
 
+#include "calibration/quality/forecast.hpp"
 #include "cli/command.hpp"
 #include "cli/names.hpp"
 #include "cli/quality_logs.hpp"
@@ -43,10 +42,11 @@ ForecastJson outlook_json(const calibration::QualityModel& model, const calibrat
   out["horizon_images"] = outlook.horizon;
   out["targets"] = ForecastJson::array();
   for (const calibration::TargetOutlook& target : outlook.targets)
-    out["targets"].push_back({{"fid", target.fid},
-                              {"reached", target.reached},
-                              {"probability", target.probability},
-                              {"images", target.images.median > 0 ? interval_json(target.images) : ForecastJson(nullptr)}});
+    out["targets"].push_back(
+        {{"fid", target.fid},
+         {"reached", target.reached},
+         {"probability", target.probability},
+         {"images", target.images.median > 0 ? interval_json(target.images) : ForecastJson(nullptr)}});
   out["best_fid"] = interval_json(outlook.best);
   out["notes"] = outlook.notes;
   return out;
@@ -108,8 +108,8 @@ void run_quality_forecast(const QualityForecastOptions& options, Shared& shared)
     name = run.name;
   }
   const calibration::QualityOutlook outlook = calibration::forecast_quality(model, question);
-  emit(shared, shared.format == "json" ? outlook_json(model, question, outlook, name).dump(2) + "\n"
-                                       : outlook_text(outlook));
+  emit(shared,
+       shared.format == "json" ? outlook_json(model, question, outlook, name).dump(2) + "\n" : outlook_text(outlook));
 }
 
 void declare_quality_forecast(CLI::App& command, Shared& shared) {
@@ -128,8 +128,7 @@ void declare_quality_forecast(CLI::App& command, Shared& shared) {
   command.add_option("--curve", options->curve, "a model that `quality fit` wrote; else the one of the program")
       ->check(suggest("@files"));
   command.add_option("--run", options->run, "the training, if the file has several")->check(not_empty);
-  command.add_option("--model", options->model, "a model of this program, for its networks and loss")
-      ->check(not_empty);
+  command.add_option("--model", options->model, "a model of this program, for its networks and loss")->check(not_empty);
   add_quality_log_options(command, options->log);
   add_quality_facts(command, options->given);
   add_format(command, shared, {"table", "json"});

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <cctype>
 #include <fstream>
 
 #include "cli/command.hpp"
@@ -47,9 +46,9 @@ void complete(traces::QualityLog& log, const traces::QualityLog& given, const st
     if (fact != "reference" && fact != "dataset") log.facts[fact] = value;
     const auto [at, added] = log.facts.try_emplace(fact, value);
     if (at->second != value)
-      throw ConfigError(fmt::format("--{}: found \"{}\", but {} says \"{}\" for {}{}", fact, value, file, at->second,
-                                    log.run,
-                                    fact == "reference" ? ": FIDs against different references cannot be compared" : ""));
+      throw ConfigError(
+          fmt::format("--{}: found \"{}\", but {} says \"{}\" for {}{}", fact, value, file, at->second, log.run,
+                      fact == "reference" ? ": FIDs against different references cannot be compared" : ""));
   }
   if (log.batch == 0) log.batch = given.batch;
 }
@@ -63,11 +62,10 @@ calibration::QualityKind kind_of(const traces::QualityLog& facts) {
     return found == facts.facts.end() ? std::string() : found->second;
   };
   for (std::size_t f = 0; f < calibration::kQualityFactors; ++f)
-    for (const char c : fact(calibration::kQualityFactorNames.at(f)))
-      kind.levels.at(f) += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));  // ProjGAN, projGAN
+    kind.levels.at(f) = fact(calibration::kQualityFactorNames.at(f));
   kind.levels[calibration::kDatasetFactor] = calibration::dataset_level(fact("dataset"), fact("reference"));
   kind.batch = facts.batch;
-  return kind;
+  return calibration::with_usual_case(kind);
 }
 
 QualityLogs read_recorded_runs(const std::string& file, const traces::QualityLogOptions& options,
@@ -91,9 +89,10 @@ QualityLogs read_recorded_runs(const std::string& file, const traces::QualityLog
 
 void add_quality_facts(CLI::App& command, traces::QualityLog& given) {
   const auto add = [&](const char* fact, const char* description) {
-    command.add_option_function<std::string>(
-               fmt::format("--{}", fact), [&given, fact](const std::string& text) { given.facts[fact] = text; },
-               description)
+    command
+        .add_option_function<std::string>(
+            fmt::format("--{}", fact), [&given, fact](const std::string& text) { given.facts[fact] = text; },
+            description)
         ->check(not_empty);
   };
   add("dataset", "what it trains on, such as CIFAR10, as the model of recorded trainings calls it");

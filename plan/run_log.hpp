@@ -43,7 +43,7 @@ struct RunLog {
   std::vector<LoggedPause> pauses;
   std::vector<LoggedFid> fids;  ///< in order of the steps
   std::string reference;        ///< what the FIDs compare with; empty if the log does not say it
-  std::string end;  ///< "finished" or "stopped"; empty while the run goes on
+  std::string end;              ///< "finished" or "stopped"; empty while the run goes on
   int resumptions = 0;
   double last_unix_s = 0;  ///< time of the last line
 

@@ -1,7 +1,7 @@
-// Event files of TensorBoard: records of TensorFlow (TFRecord) that hold Event messages of protocol buffers. A record is
-// its length (64 bits, little-endian), a masked CRC-32C of the length, the bytes, and a masked CRC-32C of the bytes.
-// https://www.tensorflow.org/tutorials/load_data/tfrecord#tfrecords_format_details describes it; the fields are those of
-// tensorflow/core/util/event.proto, framework/summary.proto and framework/tensor.proto.
+// Event files of TensorBoard: records of TensorFlow (TFRecord) that hold Event messages of protocol buffers. A record
+// is its length (64 bits, little-endian), a masked CRC-32C of the length, the bytes, and a masked CRC-32C of the bytes.
+// https://www.tensorflow.org/tutorials/load_data/tfrecord#tfrecords_format_details describes it; the fields are those
+// of tensorflow/core/util/event.proto, framework/summary.proto and framework/tensor.proto.
 
 #include <fmt/format.h>
 
@@ -64,11 +64,20 @@ class Fields {
     const std::uint64_t key = varint();
     Field field{static_cast<std::uint32_t>(key >> 3), 0, {}};
     switch (key & 7) {
-      case 0: field.number = varint(); break;
-      case 1: field.number = number_at<std::uint64_t>(take(8), 0); break;
-      case 2: field.bytes = take(varint()); break;
-      case 5: field.number = number_at<std::uint32_t>(take(4), 0); break;
-      default: throw ConfigError("a record is not a message of protocol buffers");
+      case 0:
+        field.number = varint();
+        break;
+      case 1:
+        field.number = number_at<std::uint64_t>(take(8), 0);
+        break;
+      case 2:
+        field.bytes = take(varint());
+        break;
+      case 5:
+        field.number = number_at<std::uint32_t>(take(4), 0);
+        break;
+      default:
+        throw ConfigError("a record is not a message of protocol buffers");
     }
     return field;
   }

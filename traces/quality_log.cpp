@@ -32,8 +32,8 @@ double positive_number(const std::string& text, const std::string& where, const 
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value) || value <= 0)
-    throw ConfigError(fmt::format("{}: found {} {}, expected a number above zero", where, what,
-                                  text.empty() ? "nothing" : text));
+    throw ConfigError(
+        fmt::format("{}: found {} {}, expected a number above zero", where, what, text.empty() ? "nothing" : text));
   return value;
 }
 

@@ -27,9 +27,9 @@ struct QualityLog {
 void add_point(QualityLog& log, const QualityLog::Point& point);
 
 struct QualityLogOptions {
-  std::filesystem::path runs;    ///< a CSV with more columns for each run; may be empty
-  double images_per_step = 0;    ///< for files that count steps; 0: not known
-  std::string tag;               ///< of the scalar in TensorBoard's files; empty: the only one with "fid" in its name
+  std::filesystem::path runs;  ///< a CSV with more columns for each run; may be empty
+  double images_per_step = 0;  ///< for files that count steps; 0: not known
+  std::string tag;             ///< of the scalar in TensorBoard's files; empty: the only one with "fid" in its name
 };
 
 /// Reads a file of any known kind, which its content tells: CSV of points, StyleGAN's metric-*.jsonl, StudioGAN's log,

@@ -77,9 +77,10 @@ QualityLog read_studiogan_log(const std::filesystem::path& file, const std::stri
     const std::string reference = text_after(line, "Using ", " )");
     if (!reference.empty() && !log.facts.try_emplace("reference", reference).second &&
         log.facts["reference"] != reference)
-      throw ConfigError(fmt::format("{}: found the moments \"{}\" after \"{}\": FIDs against different references "
-                                    "cannot be compared",
-                                    where, reference, log.facts["reference"]));
+      throw ConfigError(
+          fmt::format("{}: found the moments \"{}\" after \"{}\": FIDs against different references "
+                      "cannot be compared",
+                      where, reference, log.facts["reference"]));
     const double fid = positive_number(text_after(line, "):", " \r\t"), where, "an FID of");
     add_point(log, {positive_number(step, where, "step") * images_of_step(where, options), fid});
   }

@@ -59,8 +59,7 @@ void expect(const QualityModel& model, std::vector<FittedCurve>& curves) {
   for (FittedCurve& curve : curves) {
     const ShapePrior prior{mean_of(model, curve.row), model.spread};
     curve.fit = fit_shape(curve.useful.seen, prior, curve.variance, curve.fit.shape);
-    curve.variance =
-        (kNoisePoints * kFirstNoise + curve.fit.squares) / (kNoisePoints + curve.useful.seen.weight());
+    curve.variance = (kNoisePoints * kFirstNoise + curve.fit.squares) / (kNoisePoints + curve.useful.seen.weight());
   }
 }
 
@@ -179,8 +178,8 @@ UsefulPoints useful_points(const std::vector<RecordedRun::Point>& points) {
 
 QualityModel fit_quality(const std::vector<RecordedRun>& runs) {
   if (runs.size() < 2)
-    throw ConfigError(fmt::format("found {} training, expected at least two: a spread between runs needs several",
-                                  runs.size()));
+    throw ConfigError(
+        fmt::format("found {} training, expected at least two: a spread between runs needs several", runs.size()));
   QualityModel model = with_levels(runs);
   std::vector<FittedCurve> curves;
   for (const RecordedRun& run : runs) {
@@ -200,6 +199,7 @@ QualityModel fit_quality(const std::vector<RecordedRun>& runs) {
   }
   measure_noise(model, curves);
   fit_hazard(model, curves);
+  model.discount = fitted_discount(model, runs);
   return model;
 }
 

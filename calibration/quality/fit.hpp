@@ -17,10 +17,14 @@ struct RecordedRun {
 /// The points that follow the curve: all, or those up to the best if the training diverged after it.
 struct UsefulPoints {
   SeenCurve seen;
-  std::size_t best = 0;    ///< index of the lowest FID
-  bool diverged = false;   ///< the last point is above kDivergedAbove times the best
+  std::size_t best = 0;   ///< index of the lowest FID
+  bool diverged = false;  ///< the last point is above kDivergedAbove times the best
 };
 UsefulPoints useful_points(const std::vector<RecordedRun::Point>& points);
+
+/// The smallest discount of points, a power of 2, with which the ends of 90 % of the trainings lie where their first
+/// tenths put them with a probability of 90 %; at most 64.
+double fitted_discount(const QualityModel& model, const std::vector<RecordedRun>& runs);
 
 /// Fits by expectation and maximisation: each training's shape is normally distributed about the sum of the effects of
 /// its kind, so given the effects each shape has a posterior (fit_shape), and given the shapes the effects follow from

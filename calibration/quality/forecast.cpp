@@ -34,7 +34,7 @@ Posterior posterior_of(const QualityModel& model, const QualityPrior& prior, con
   Posterior out{prior.shape, model.noise, {}};
   if (question.points.empty()) return out;
   out.useful = useful_points(question.points);
-  const ShapeFit fit = fit_shape_and_noise(out.useful.seen, prior.shape, model.noise, out.noise);
+  const ShapeFit fit = fit_shape_and_noise(out.useful.seen, prior.shape, model.noise, model.discount, out.noise);
   out.shape = {fit.shape, fit.covariance};
   return out;
 }
@@ -93,8 +93,7 @@ TargetOutlook outlook_of(const std::vector<DrawnTraining>& drawn, const QualityQ
   }
   std::vector<double> logs;
   for (const DrawnTraining& training : drawn) {
-    const double at =
-        std::max(log_seen, log_images_to(training.shape, fid * portable_exp(-training.log_offset)));
+    const double at = std::max(log_seen, log_images_to(training.shape, fid * portable_exp(-training.log_offset)));
     if (at <= training.log_end && at <= log_horizon) logs.push_back(at);
   }
   out.probability = static_cast<double>(logs.size()) / kDraws;
@@ -107,8 +106,8 @@ QualityInterval best_by_horizon(const std::vector<DrawnTraining>& drawn, double 
   for (const DrawnTraining& training : drawn) {
     double log_best = best_seen > 0 ? portable_log(best_seen) : kNever;
     if (training.log_end > -kNever)
-      log_best = std::min(
-          log_best, log_fid(training.shape, std::min(training.log_end, log_horizon)) + training.log_offset);
+      log_best =
+          std::min(log_best, log_fid(training.shape, std::min(training.log_end, log_horizon)) + training.log_offset);
     logs.push_back(log_best);
   }
   return interval_of(logs, 1);
@@ -120,23 +119,24 @@ std::vector<std::string> notes_of(const QualityModel& model, const QualityQuesti
   const std::string& dataset = question.kind.levels[kDatasetFactor];
   for (const std::size_t factor : model.unknown(question.kind)) {
     const std::string& level = question.kind.levels.at(factor);
-    notes.push_back(level.empty() ? fmt::format("the {} is not stated, which widens the answer",
-                                                kQualityFactorNames.at(factor))
-                                  : fmt::format("no recorded training has the {} \"{}\", which widens the answer",
-                                                kQualityFactorNames.at(factor), level));
+    notes.push_back(level.empty()
+                        ? fmt::format("the {} is not stated, which widens the answer", kQualityFactorNames.at(factor))
+                        : fmt::format("no recorded training has the {} \"{}\", which widens the answer",
+                                      kQualityFactorNames.at(factor), level));
   }
   if (question.points.size() == 1) notes.push_back("one point alone says little about where the curve goes");
   if (useful.diverged)
-    notes.push_back(fmt::format("the last FID is above {} times the best, {:.4g}: of {} trainings that rose so, {} "
-                                "fell below their best again",
-                                kDivergedAbove, outlook.best_seen, model.rises, model.recovered));
+    notes.push_back(
+        fmt::format("the last FID is above {} times the best, {:.4g}: of {} trainings that rose so, {} "
+                    "fell below their best again",
+                    kDivergedAbove, outlook.best_seen, model.rises, model.recovered));
   else if (question.points.size() > 1 && question.points.back().fid > question.points.front().fid)
     notes.push_back("FID has risen since the first point; the answer is mostly that of other trainings of its kind");
   if (const double best = model.best_of(dataset); best > 0)
     for (const double fid : question.targets)
       if (fid < best)
-        notes.push_back(fmt::format("an FID of {:g} is below the best of all recorded trainings of {}, {:g}", fid,
-                                    dataset, best));
+        notes.push_back(
+            fmt::format("an FID of {:g} is below the best of all recorded trainings of {}, {:g}", fid, dataset, best));
   for (const TargetOutlook& target : outlook.targets)
     if (target.images.median == 0)
       notes.push_back(fmt::format("hardly any training of this kind gets to an FID of {:g} within {:.3g} images",

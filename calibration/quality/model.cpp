@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 
 #include "common/random.hpp"
@@ -108,9 +109,15 @@ QualityPrior prior_of(const QualityModel& model, const QualityKind& kind) {
   for (std::size_t r = 0; r < rows.size(); ++r)
     precision.add_outer(rows[r], model.runs[r].log_time * portable_exp(log_hazard(rows[r])));
   out.log_hazard = log_hazard(row);
-  out.log_hazard_sd =
-      std::sqrt(inverse(precision).form(row) + kHazardVariance * static_cast<double>(unknown.size()));
+  out.log_hazard_sd = std::sqrt(inverse(precision).form(row) + kHazardVariance * static_cast<double>(unknown.size()));
   return out;
+}
+
+QualityKind with_usual_case(QualityKind kind) {
+  for (std::size_t f = 0; f < kQualityFactors; ++f)
+    if (f != kDatasetFactor)
+      for (char& c : kind.levels.at(f)) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return kind;
 }
 
 QualityKind kind_of_model(const std::string& model) {

@@ -17,7 +17,7 @@ namespace ganymede::calibration {
 /// different references cannot be compared.
 inline constexpr std::size_t kQualityFactors = 6;
 inline constexpr std::array<const char*, kQualityFactors> kQualityFactorNames = {"dataset", "backbone", "conditioning",
-                                                                                "loss",    "diffaug",  "ada"};
+                                                                                 "loss",    "diffaug",  "ada"};
 inline constexpr std::size_t kDatasetFactor = 0;
 
 struct QualityKind {
@@ -52,13 +52,16 @@ struct QualityEffect {
 inline constexpr std::size_t kOfAll = kQualityFactors, kOfBatch = kQualityFactors + 1;
 
 struct QualityModel {
-  std::string name;                    ///< the file, for messages
-  std::vector<std::string> sources;    ///< of the trainings
-  std::vector<QualityEffect> effects;  ///< of all, of ln(batch / kUsualBatch), and of each level
+  std::string name;                                          ///< the file, for messages
+  std::vector<std::string> sources;                          ///< of the trainings
+  std::vector<QualityEffect> effects;                        ///< of all, of ln(batch / kUsualBatch), and of each level
   std::array<Shape, kQualityFactors + 2> effect_variance{};  ///< by factor: of the effects about 0
   Matrix spread{kShapeSize};                                 ///< of trainings of one kind
   double noise = 0;  ///< variance of a point's ln FID about its training's curve, median over the trainings
   double best = 0;   ///< ln of the best FID of a training less its curve's there, in standard deviations of the noise
+  /// What points say of their training's curve is divided by this, because the curve is not exactly of this shape: so
+  /// that the first tenths of the recorded trainings foretell their ends as well as they claim (discount.cpp).
+  double discount = 1;
   int rises = 0, recovered = 0;  ///< how often FID rose above kDivergedAbove times the best; and fell below that again
   std::vector<FittedRun> runs;
 
@@ -92,6 +95,9 @@ std::string write_quality_model(const QualityModel& model);
 const QualityModel& embedded_quality_model();
 /// The model of a file; the embedded one if `path` is empty.
 QualityModel load_quality_model(const std::filesystem::path& path);
+
+/// The same kind with the levels of all factors but the dataset in lower case, in which they are compared.
+QualityKind with_usual_case(QualityKind kind);
 
 /// The levels of a model that the program can train or plan: { "dcgan", "no", "vanilla" } for "dcgan-64".
 QualityKind kind_of_model(const std::string& model);

@@ -65,6 +65,8 @@ NormalEquations equations_at(const SeenCurve& seen, const ShapePrior& prior, con
 
 double log_fid(const Shape& shape, double ln_images) { return curve_at(shape, ln_images).value; }
 
+Shape log_fid_gradient(const Shape& shape, double ln_images) { return curve_at(shape, ln_images).gradient; }
+
 double log_images_to(const Shape& shape, double fid) {
   const double above = fid - portable_exp(shape[0]);
   if (above <= 0) return std::numeric_limits<double>::infinity();
@@ -121,14 +123,14 @@ ShapeFit fit_shape(const SeenCurve& seen, const ShapePrior& prior, double varian
   return out;
 }
 
-ShapeFit fit_shape_and_noise(const SeenCurve& seen, const ShapePrior& prior, double typical, double& variance) {
+ShapeFit fit_shape_and_noise(const SeenCurve& seen, const ShapePrior& prior, double typical, double discount,
+                             double& variance) {
   Shape start = prior.mean;
-  if (!seen.ln_fid.empty())
-    start[0] = std::min(start[0], *std::min_element(seen.ln_fid.begin(), seen.ln_fid.end()));
+  if (!seen.ln_fid.empty()) start[0] = std::min(start[0], *std::min_element(seen.ln_fid.begin(), seen.ln_fid.end()));
   variance = typical;
   ShapeFit out;
   for (int i = 0; i < 6; ++i) {
-    out = fit_shape(seen, prior, variance, start);
+    out = fit_shape(seen, prior, variance * discount, start);
     start = out.shape;
     variance = (kNoisePoints * typical + out.squares) / (kNoisePoints + seen.weight());
   }

@@ -19,6 +19,8 @@ inline constexpr std::array<const char*, kShapeSize> kShapeNames = {"floor", "dr
 
 /// ln FID after exp(ln_images) million images.
 double log_fid(const Shape& shape, double ln_images);
+/// Its derivatives by the shape's members.
+Shape log_fid_gradient(const Shape& shape, double ln_images);
 /// ln of the millions of images after which the curve is down at `fid`: infinite if that is at or below the floor, and
 /// negative infinity if the curve starts below it.
 double log_images_to(const Shape& shape, double fid);
@@ -52,7 +54,9 @@ ShapeFit fit_shape(const SeenCurve& seen, const ShapePrior& prior, double varian
 
 /// Pseudo-points with which a typical variance counts beside a training's own residuals.
 inline constexpr double kNoisePoints = 4;
-/// Fits shape and variance together; `typical` is the variance of most trainings. Sets `variance`.
-ShapeFit fit_shape_and_noise(const SeenCurve& seen, const ShapePrior& prior, double typical, double& variance);
+/// Fits shape and variance together; `typical` is the variance of most trainings. Each point says only 1 / `discount`
+/// of what its variance would let it say of the shape. Sets `variance`.
+ShapeFit fit_shape_and_noise(const SeenCurve& seen, const ShapePrior& prior, double typical, double discount,
+                             double& variance);
 
 }  // namespace ganymede::calibration

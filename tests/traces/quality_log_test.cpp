@@ -15,7 +15,8 @@ namespace {
 using testing::HasSubstr;
 
 // Files of TensorBoard 2.21.0 itself, in base64. The first is of its EventFileWriter with the scalars Metrics/fid (300,
-// 80.25, 40.5 at steps 0, 1000, 2000) and Loss/D; the second of tensorboard.summary.Writer, which stores FID as tensors.
+// 80.25, 40.5 at steps 0, 1000, 2000) and Loss/D; the second of tensorboard.summary.Writer, which stores FID as
+// tensors.
 constexpr const char* kPlainEvents =
     "SAAAAAAAAAD+kkidCa0cUuk9wdpBGg1icmFpbi5FdmVudDoyUi4KLHRlbnNvcmJvYXJkLnN1bW1hcnkud3JpdGVyLmV2ZW50X2ZpbGVfd3JpdG"
     "VygL8j5B8AAAAAAAAAUUtEGAkAAABA/FTZQSoUChIKC01ldHJpY3MvZmlkFQAAlkMCh1kaGgAAAAAAAAASm9gtCQAAAED8VNlBKg8KDQoGTG9z"

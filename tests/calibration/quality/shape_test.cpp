@@ -19,7 +19,8 @@ TEST(QualityShape, FollowsItsFormula) {
 }
 
 TEST(QualityShape, ImagesToAnFidInvertTheCurve) {
-  for (const double fid : {10.0, 30.0, 80.0}) EXPECT_NEAR(log_fid(kShape, log_images_to(kShape, fid)), std::log(fid), 1e-9);
+  for (const double fid : {10.0, 30.0, 80.0})
+    EXPECT_NEAR(log_fid(kShape, log_images_to(kShape, fid)), std::log(fid), 1e-9);
   EXPECT_EQ(log_images_to(kShape, 6.9), INFINITY);
   EXPECT_EQ(log_images_to(kShape, 98), -INFINITY);
 }
