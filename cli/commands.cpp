@@ -17,6 +17,7 @@
   ROW(plan) \
   ROW(why) \
   ROW(watch) \
+  ROW(quality) \
   ROW(compare_own) \
   ROW(learn) \
   ROW(allreduce) \

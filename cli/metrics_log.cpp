@@ -55,6 +55,20 @@ void MetricsLog::pause(const char* what, std::int64_t step, const std::function<
   write(Line{{"pause", what}, {"seconds", seconds}, {"step", step}, {"unix_s", unix_s()}}.dump());
 }
 
+void MetricsLog::evaluation(std::int64_t step, const std::function<kernel::Quality()>& measure) {
+  kernel::Quality measured;
+  pause("evaluation", step, [&] { measured = measure(); });
+  if (!file_) return;
+  // Both the features and the number of images change what a figure compares with.
+  write(Line{{"quality",
+              {{"fid", measured.fid},
+               {"inception_score", measured.inception_score},
+               {"reference", fmt::format("{} {}", measured.features, measured.images)}}},
+             {"step", step},
+             {"unix_s", unix_s()}}
+            .dump());
+}
+
 void MetricsLog::end(const char* how, std::int64_t step) {
   if (file_) write(Line{{"end", how}, {"step", step}, {"unix_s", unix_s()}}.dump());
 }

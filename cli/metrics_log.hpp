@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 
+#include "kernel/quality/quality.hpp"
 #include "kernel/train.hpp"
 
 namespace ganymede::cli {
@@ -28,6 +29,8 @@ class MetricsLog {
   void step(const kernel::Progress& progress);
   /// Calls `work` and logs how long it took.
   void pause(const char* what, std::int64_t step, const std::function<void()>& work);
+  /// Calls `measure`, and logs how long it took and how good the generator is.
+  void evaluation(std::int64_t step, const std::function<kernel::Quality()>& measure);
   /// `how` is "finished" or "stopped".
   void end(const char* how, std::int64_t step);
 

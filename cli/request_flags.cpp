@@ -16,8 +16,12 @@ using Json = nlohmann::json;
 constexpr const char* kBatchHelp =
     "images on a GPU in a step: batch sizes that the trace has recorded; default: all of them are tried";
 
+constexpr const char* kFid = "/workload/quality/fid";
+
 std::vector<JsonOverride> overrides_of(const RequestFlags& flags) {
   std::vector<JsonOverride> overrides = flags.members.overrides();
+  for (JsonOverride& override : overrides)  // its text is a number
+    if (override.pointer == kFid) override.value = Json::parse(override.value).get<std::string>();
   if (flags.members.has("/workload/dataset/images")) overrides.push_back({"/workload/dataset/name", "\"the dataset\""});
   if (!flags.batches.empty()) overrides.push_back({"/workload/batch_per_gpu", Json(flags.batches).dump()});
   MeasuredOptions measured = flags.measured;
@@ -57,6 +61,12 @@ void declare_training(const MemberFlagOf& one) {
   add_measured(one.command, one.flags.measured);
   one.command.add_option("--batch", one.flags.batches, kBatchHelp)->delimiter(',')->check(positive_integer());
   one.count("--images", "/workload/images", "images to train on, such as 50000000 or 50M");
+  one.text("--fid", kFid, "an FID to train to, instead of --images")->check(CLI::PositiveNumber);
+  one.text("--curve", "/workload/quality/curve",
+           "the model of quality that `quality fit` wrote; default: the program's")
+      ->check(suggest("@files"));
+  one.text("--dataset", "/workload/quality/dataset", "what is trained on, as `quality forecast --dataset`");
+  one.text("--reference", "/workload/quality/reference", "what FID compares with, such as 'test 10000'");
   one.count("--epochs", "/workload/epochs", "epochs to train, instead of --images; needs --dataset-images");
   one.count("--dataset-images", "/workload/dataset/images", "images in one epoch");
   one.number("--bytes-per-image", "/workload/dataset/bytes_per_image", "bytes of an image as it is stored");

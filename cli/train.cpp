@@ -139,6 +139,7 @@ Report run_training(Trainer& trainer, const Arguments& arguments, const Shared& 
     const kernel::SingleProcessScope single(trainer.ops());
     report.quality.emplace_back(trainer.steps_done(),
                                 meter->measure(trainer.gan(), trainer.ops(), arguments.options.seed));
+    return report.quality.back().second;
   };
   const std::int64_t first = trainer.steps_done(), steps = arguments.steps - first;
   const bool grows = kernel::find_model(arguments.options.model).grows();
@@ -171,10 +172,10 @@ Report run_training(Trainer& trainer, const Arguments& arguments, const Shared& 
     if (checkpoints(progress.step)) pause("checkpoint", [&] { save_checkpoint(trainer, arguments); });
     if (is_multiple(progress.step, arguments.samples_every))
       pause("samples", [&] { write_samples(trainer, arguments, name_at_step(arguments.samples, progress.step)); });
-    if (is_multiple(progress.step, arguments.quality_every)) pause("evaluation", measure);
+    if (is_multiple(progress.step, arguments.quality_every)) log.evaluation(progress.step, measure);
   };
   report.result = trainer.run(steps, after_step, pauses);
-  if (meter) log.pause("evaluation", trainer.steps_done(), measure);
+  if (meter) log.evaluation(trainer.steps_done(), measure);
   log.end("finished", trainer.steps_done());
   report.allocated_peak_bytes = static_cast<double>(trainer.ops().peak_allocated_bytes());
   report.resident_peak_bytes = peak_resident_bytes();

@@ -24,6 +24,7 @@ std::span<const EmbeddedText> embedded_spot();                ///< platforms/spo
 std::span<const EmbeddedText> embedded_traces();              ///< traces/recorded
 std::span<const EmbeddedText> embedded_layers();              ///< traces/layers
 std::span<const EmbeddedText> embedded_kernel_parameters();   ///< calibration/kernels/data
+std::span<const EmbeddedText> embedded_quality();             ///< calibration/quality/data
 std::span<const EmbeddedText> embedded_throughputs();         ///< sim/cluster/throughputs, named with the extension
 std::span<const EmbeddedText> embedded_schemas();             ///< docs/schemas
 std::span<const EmbeddedText> embedded_schema_definitions();  ///< docs/schemas/common

@@ -111,7 +111,7 @@ LeastWork least_work(const Request& request, const Request::Batch& choice, const
 // GPU's time. With backup workers, only a part of the images that are trained counts.
 Bounds bounds_of(const Request& request, const PlanCandidate& candidate, const LeastWork& work) {
   const policies::Policy& policy = *candidate.policy->policy;
-  const double images = static_cast<double>(request.images) * kRounding;
+  const double images = images_of(request, candidate) * kRounding;
   const int nodes = candidate.nodes + (policy.other_market || policy.other_regions ? 1 : 0);
   const double each = candidate.gpus_per_node;
   const bool joined = policy.never_changes && candidate.nodes > 1;
@@ -139,7 +139,7 @@ std::optional<Bounds> bounds_by_steps(const Request& request, const PlanCandidat
   double seconds = 0;
   for (std::size_t i = 0; i < step_s.size(); ++i)
     seconds += request.stage_shares[i] * least_stage_length(request) * step_s[i] / images;
-  seconds *= static_cast<double>(request.images) * kRounding;
+  seconds *= images_of(request, candidate) * kRounding;
   PlanCandidate on_one_market = candidate;
   Bounds bounds{seconds, 0, 0};
   const auto add = [&](platforms::Market market, int nodes) {

@@ -211,6 +211,17 @@ std::vector<int> node_counts(int least, int most) {
 
 Candidates enumerate(const Request& request, bool each_scheme) { return Enumeration(request, each_scheme).run(); }
 
+double batch_of(const Request& request, const PlanCandidate& candidate) {
+  return static_cast<double>(request.batches[candidate.batch].per_gpu) * candidate.gpus();
+}
+
+double images_of(const Request& request, const PlanCandidate& candidate) {
+  if (!request.quality) return static_cast<double>(request.images);
+  // Modes in which not every GPU's images count train another batch, for which other images are needed.
+  if (request.common.contains("synchronization")) return 1;
+  return static_cast<double>(request.quality->images(batch_of(request, candidate)));
+}
+
 nlohmann::json scenario_of(const Request& request, const PlanCandidate& candidate) {
   using Json = nlohmann::json;
   Json scenario = request.common;

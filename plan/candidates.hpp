@@ -62,6 +62,12 @@ std::vector<int> node_counts(int least, int most);
 /// The candidate as a `ganymede.scenario/1`. The candidate's scheme must not be "any".
 nlohmann::json scenario_of(const Request& request, const PlanCandidate& candidate);
 
+/// Images of one step of the candidate's whole allocation.
+double batch_of(const Request& request, const PlanCandidate& candidate);
+/// Images that the candidate trains, or fewer: as requested, or those of a median training that gets to the FID at its
+/// batch.
+double images_of(const Request& request, const PlanCandidate& candidate);
+
 /// The catalog's price of all nodes together.
 MicroUsdPerHour price_of(const PlanCandidate& candidate);
 /// The doubt about the candidate's prices; PriceDoubt::any() is false if there is none.

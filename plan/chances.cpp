@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <limits>
 #include <vector>
 
@@ -80,6 +81,18 @@ double normal_below(double z) {
 double Uncertain::at(double z) const { return TwoPiece(*this).at(z); }
 double Uncertain::deviations_of(double limit) const { return TwoPiece(*this).deviations_of(limit); }
 double Uncertain::mean_above(double limit) const { return TwoPiece(*this).mean_above(limit); }
+
+Uncertain times(const Uncertain& value, const Uncertain& by) {
+  if (value.median <= 0 || by.low <= 0) return value;
+  const auto end = [&](double of_value, double of_by) {
+    const double a = portable_log(of_value / value.median) / value.deviations;
+    const double b = portable_log(of_by / by.median) / by.deviations;
+    return value.deviations * std::sqrt(a * a + b * b);
+  };
+  const double low = std::max(value.low, kLeastShare * value.median);
+  return {value.median, value.median * portable_exp(-end(low, by.low)),
+          value.median * portable_exp(end(value.high, by.high)), value.deviations};
+}
 
 double chance_of(const RunChances& run, std::optional<double> deadline_s, std::optional<double> budget_usd) {
   const double in_time = deadline_s ? run.time_s.deviations_of(*deadline_s) : kInfinite;

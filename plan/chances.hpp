@@ -42,6 +42,10 @@ inline constexpr double kOf95 = 1.959964, kOf90 = 1.644854;
 /// always met.
 double chance_of(const RunChances& run, std::optional<double> deadline_s, std::optional<double> budget_usd);
 
+/// The value if it is proportional to another one, which is uncertain too and independent, by its median: `by` is that
+/// other one over its median.
+Uncertain times(const Uncertain& value, const Uncertain& by);
+
 /// The mean over the runs, which must be at least one.
 double expected(std::span<const Uncertain> runs);
 

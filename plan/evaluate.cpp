@@ -61,13 +61,20 @@ struct SeedValues {
   }
 };
 
-/// A run with its errors, for the probability that it keeps the goals.
-RunChances chances_of(const sim::Result& run, const RunCost& cost) {
+/// A run with its errors, for the probability that it keeps the goals. If an FID is the goal, the run is that of a
+/// median training that gets there, and time and cost are as uncertain as its images besides.
+RunChances chances_of(const sim::Scenario& scenario, const sim::Result& run, const RunCost& cost) {
   const double deviations = run.inputs == "measured" ? kOf95 : kOf90;
   RunChances chances;
   chances.time_s = {run.total.si, run.interval_s.low, run.interval_s.high, deviations};
   chances.usd = {cost.usd, run.cost_usd.low, run.cost_usd.high, deviations};
   if (cost.usd > 0) chances.price = {1, cost.low / cost.usd, cost.high / cost.usd, kOf95};
+  if (scenario.quality) {
+    const calibration::QualityInterval& images = scenario.quality->images;
+    const Uncertain by{1, images.low / images.median, images.high / images.median, kOf90};
+    chances.time_s = times(chances.time_s, by);
+    chances.usd = times(chances.usd, by);
+  }
   return chances;
 }
 
@@ -89,12 +96,12 @@ void RunSums::add(const Request& request, const sim::Scenario& scenario, const s
   ++finished;
   risk = sim::less_sure(risk, run.risk);
   const RunCost cost = cost_of(request, scenario, run);
-  const RunChances chances = chances_of(run, cost);
-  const double high = run.cost_usd.high * chances.price.high;
-  time.add(run.total.si, run.interval_s.low, run.interval_s.high);
-  usd.add(cost.usd, run.cost_usd.low * chances.price.low, high);
+  const RunChances chances = chances_of(scenario, run, cost);
+  const double low = chances.usd.low, high = chances.usd.high * chances.price.high;
+  time.add(run.total.si, chances.time_s.low, chances.time_s.high);
+  usd.add(cost.usd, low * chances.price.low, high);
   usd_at_worst.add(cost.high, cost.high, cost.high);
-  costs.push_back({cost.high, run.cost_usd.low * chances.price.high, high, chances.usd.deviations});
+  costs.push_back({cost.high, low * chances.price.high, high, chances.usd.deviations});
   const double co2e = run.energy ? run.energy->kg_co2e : 0;
   kg.add(co2e, run.kg_co2e.low, run.kg_co2e.high);
   busy += run.gpu_busy;
@@ -102,10 +109,11 @@ void RunSums::add(const Request& request, const sim::Scenario& scenario, const s
   carbon = carbon && run.energy.has_value();
   const std::optional<double> deadline_s = request.deadline ? std::optional(request.deadline->si) : std::nullopt;
   const std::optional<double> budget_usd = request.budget ? std::optional(usd_of(*request.budget)) : std::nullopt;
-  const bool in_time = !deadline_s || (request.sure ? run.interval_s.high : run.total.si) <= *deadline_s;
+  const bool in_time = !deadline_s || (request.sure ? chances.time_s.high : run.total.si) <= *deadline_s;
   const bool in_budget = !budget_usd || (request.sure ? high : cost.usd) <= *budget_usd;
   met += in_time && in_budget ? 1 : 0;
-  chance += chance_of(chances, deadline_s, budget_usd);
+  const double gets_there = scenario.quality ? scenario.quality->probability : 1;
+  chance += gets_there * chance_of(chances, deadline_s, budget_usd);
 }
 
 EvaluationJson RunSums::json() const {

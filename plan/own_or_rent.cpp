@@ -289,7 +289,7 @@ nlohmann::ordered_json own_or_rent(const OwnQuestion& question, const PlanOption
   const Owned own = owned_machines(request, plan);
   OwnJson out = {{"schema", "ganymede.own-or-rent/1"},
                  {"model", request.trace.model},
-                 {"images", request.images},
+                 {"images", request.quality ? OwnJson(nullptr) : OwnJson(request.images)},
                  {"hours_of_a_year", kHoursPerYear}};
   out["own"] = own.json;
   out["offers"] = OwnJson::array();

@@ -53,6 +53,17 @@ OrderedJson price_json(const Request& request, const PlanCandidate& candidate, c
   return out;
 }
 
+/// How many images the candidate's training takes to the FID, and what a point of FID less costs.
+OrderedJson quality_json(const Request& request, const PlanCandidate& candidate, const PlannedRun& run) {
+  const double batch = batch_of(request, candidate);
+  const calibration::TargetOutlook& target = request.quality->at(batch);
+  const auto more = request.quality->factor_of_a_point(batch);
+  return {{"batch", batch},
+          {"images", {{"median", target.images.median}, {"interval", {target.images.low, target.images.high}}}},
+          {"never", 1 - target.probability},
+          {"usd_per_point", more ? OrderedJson(run.usd.median * (*more - 1)) : OrderedJson(nullptr)}};
+}
+
 }  // namespace
 
 nlohmann::ordered_json row_json(const Request& request, const Plan& plan, std::size_t i) {
@@ -93,6 +104,7 @@ nlohmann::ordered_json row_json(const Request& request, const Plan& plan, std::s
   out["usd"]["expected"] = or_null(run.usd_expected);
   out["usd"]["worst_tenth"] = or_null(run.usd_worst_tenth);
   out["kg_co2e"] = run.carbon_known ? measure_json(run.kg_co2e) : OrderedJson(nullptr);
+  if (request.quality) out["quality"] = quality_json(request, candidate, run);
   out["gpu_busy"] = run.gpu_busy;
   out["losses_mean"] = run.losses;
   out["met_share"] = run.met_share;
@@ -120,6 +132,8 @@ nlohmann::json scenario_in(const Request& request, const PlanCandidate& candidat
   auto& trace = scenario["workload"]["trace"];
   const auto name = trace.get<std::string>();
   if (!traces::comes_with_program(name)) trace = path_from(folder, name);
+  if (auto& workload = scenario["workload"]; workload.contains("quality") && workload["quality"].contains("curve"))
+    workload["quality"]["curve"] = path_from(folder, workload["quality"]["curve"].get<std::string>());
   auto& platform = scenario["platform"];
   for (auto* place : platform.contains("pools") ? std::vector{&platform["pools"][0], &platform["pools"][1]}
                                                 : std::vector{&platform}) {
@@ -192,7 +206,8 @@ OrderedJson request_json(const Request& request) {
       {"device", request.trace.device.name},
       {"batch_per_gpu", request.batches.back().per_gpu},
       {"batches_per_gpu", OrderedJson::array()},
-      {"images", request.images},
+      {"images", request.quality ? OrderedJson(nullptr) : OrderedJson(request.images)},
+      {"fid", request.quality ? OrderedJson(request.quality->fid()) : OrderedJson(nullptr)},
       {"deadline", request.deadline_text.empty() ? OrderedJson(nullptr) : OrderedJson(request.deadline_text)},
       {"deadline_s", request.deadline ? OrderedJson(request.deadline->si) : OrderedJson(nullptr)},
       {"start", request.start.empty() ? OrderedJson(nullptr) : OrderedJson(request.start)},

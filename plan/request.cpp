@@ -97,12 +97,24 @@ void read_images(JsonObject& in, const JsonNode& workload_node, Request& request
   if (const auto steps = in.optional("steps"))
     steps->fail(
         "a plan compares allocations of different sizes, on which a step trains different numbers of images; "
-        "expected \"images\" or \"epochs\"");
+        "expected \"images\", \"epochs\" or \"quality\"");
   const auto images = in.optional("images");
   const auto epochs = in.optional("epochs");
   const auto dataset = in.optional("dataset");
   if (dataset) workload["dataset"] = dataset->value();
-  if (images.has_value() == epochs.has_value()) workload_node.fail("expected exactly one of \"images\" and \"epochs\"");
+  const auto quality = in.optional("quality");
+  if (int{images.has_value()} + int{epochs.has_value()} + int{quality.has_value()} != 1)
+    workload_node.fail("expected exactly one of \"images\", \"epochs\" and \"quality\"");
+  if (quality) {
+    request.quality = calibration::QualityGoal::read(*quality, request.trace.model);
+    Json& goal = workload["quality"] = quality->value();
+    if (goal.contains("curve")) {
+      const JsonNode curve = quality->child("curve");
+      goal["curve"] = (curve.directory() / curve.as_string()).string();
+      request.file_hashes["/workload/quality/curve"] = hash_of(read_file(goal["curve"].get<std::string>()));
+    }
+    return;
+  }
   if (images) {
     request.images = images->as_integer(1, kMaxImages);
     workload["images"] = request.images;

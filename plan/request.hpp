@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "calibration/quality/goal.hpp"
 #include "platforms/platform.hpp"
 #include "platforms/price_doubt.hpp"
 #include "policies/policy.hpp"
@@ -55,8 +56,10 @@ struct Request {
   int accumulation_steps = 1;        ///< passes of a step; each trains per_gpu / accumulation_steps images
   std::vector<double> stage_shares;  ///< share of the images that each stage trains; sums to 1
   double stage_variation = 0;        ///< largest relative change of a stage's length with the seed
-  std::int64_t images = 0;           ///< number of images to train in total
-  std::string trace_choice;          ///< the trace's name, and why it was picked if the request names none
+  std::int64_t images = 0;           ///< number of images to train in total; 0 if an FID is the goal
+  /// The FID to reach, by a model of recorded trainings; how many images it takes depends on the batch.
+  std::optional<calibration::QualityGoal> quality;
+  std::string trace_choice;  ///< the trace's name, and why it was picked if the request names none
 
   std::optional<Seconds> deadline;  ///< since the request
   std::string start;  ///< the time of the request if the deadline is a time, such as "2026-12-01T09:00:00Z"; else empty

@@ -51,6 +51,8 @@ nlohmann::json request_document(const Request& request, const std::filesystem::p
   DocumentJson& trace = out["workload"]["trace"];
   const auto name = trace.get<std::string>();
   if (!traces::comes_with_program(name)) trace = path_from(folder, name);
+  if (auto& workload = out["workload"]; workload.contains("quality") && workload["quality"].contains("curve"))
+    workload["quality"]["curve"] = path_from(folder, workload["quality"]["curve"].get<std::string>());
   for (const Request::Batch& batch : request.batches) out["workload"]["batch_per_gpu"].push_back(batch.per_gpu);
   if (request.deadline) out["deadline"] = request.deadline_text;
   if (!request.start.empty()) out["start"] = request.start;

@@ -51,6 +51,7 @@ void read_header(JsonObject& in, RunLog& log) {
           fmt::format("the run goes on as \"{}\", it began as \"{}\": expected a log of one run", model, log.model));
     // Steps after the last checkpoint are done again.
     while (!log.steps.empty() && log.steps.back().step > first_step) log.steps.pop_back();
+    while (!log.fids.empty() && log.fids.back().step > first_step) log.fids.pop_back();
     log.pauses.push_back({"interruption", first_step, unix_s - log.last_unix_s, unix_s});
     ++log.resumptions;
     log.end.clear();
@@ -69,6 +70,20 @@ void read_header(JsonObject& in, RunLog& log) {
   log.last_unix_s = unix_s;
 }
 
+void read_quality(const JsonNode& node, std::int64_t step, RunLog& log) {
+  JsonObject in(node);
+  const double fid = in.required("fid").as_number(1e-9, 1e9);
+  if (const auto reference = in.optional("reference")) {
+    if (!log.fids.empty() && reference->as_string() != log.reference)
+      reference->fail(fmt::format("found \"{}\" after \"{}\": FIDs against different references cannot be compared",
+                                  reference->as_string(), log.reference));
+    log.reference = reference->as_string();
+  }
+  in.optional("inception_score");  // for people
+  in.finish();
+  log.fids.push_back({step, fid});
+}
+
 }  // namespace
 
 void RunLogReader::add(std::string_view line) {
@@ -82,6 +97,8 @@ void RunLogReader::add(std::string_view line) {
   if (const auto pause = in.optional("pause")) {
     const double seconds = in.required("seconds").as_number(0, kLatestUnix);
     log_.pauses.push_back({pause->as_string(), step, seconds, unix_s});
+  } else if (const auto quality = in.optional("quality")) {
+    read_quality(*quality, step, log_);
   } else if (const auto end = in.optional("end")) {
     log_.end = end->as_choice({"finished", "stopped"});
   } else {

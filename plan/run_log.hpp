@@ -24,6 +24,12 @@ struct LoggedPause {
   double unix_s = 0;  ///< Unix time of its end
 };
 
+/// How good the generator was after a step.
+struct LoggedFid {
+  std::int64_t step = 0;
+  double fid = 0;
+};
+
 /// The lines of a run so far.
 struct RunLog {
   std::string model;              ///< empty if the log does not say it
@@ -35,7 +41,9 @@ struct RunLog {
   std::int64_t begin_step = 0;    ///< steps done before the log began
   std::vector<LoggedStep> steps;  ///< in order of both step and time
   std::vector<LoggedPause> pauses;
-  std::string end;  ///< "finished" or "stopped"; empty while the run goes on
+  std::vector<LoggedFid> fids;  ///< in order of the steps
+  std::string reference;        ///< what the FIDs compare with; empty if the log does not say it
+  std::string end;              ///< "finished" or "stopped"; empty while the run goes on
   int resumptions = 0;
   double last_unix_s = 0;  ///< time of the last line
 

@@ -220,9 +220,10 @@ ReportCandidate of_plan(const Json& row, const Json& request) {
   // A plan keeps no bills. The instances' part of the cost is the hourly price of the nodes for the whole time.
   const double instances = std::min(out.usd.middle, amount(row.at("usd_per_hour")) * out.time_s.middle / 3600);
   (out.market == "spot" ? out.spot_usd : out.instance_usd) = instances;
-  out.images = request.at("images").get<double>();
+  out.images = row.contains("quality") ? row.at("quality").at("images").at("median").get<double>()
+                                       : request.at("images").get<double>();
   out.usd_per_gpu_hour = amount(row.at("usd_per_hour")) / out.gpus;
-  out.images_per_s = request.at("images").get<double>() / out.time_s.middle;
+  out.images_per_s = out.images / out.time_s.middle;
   out.gpu_busy = row.at("gpu_busy").get<double>();
   out.kwh = kUnknown;
   out.kg_co2e = row.at("kg_co2e").is_null() ? kUnknown : amount(row.at("kg_co2e").at("median"));

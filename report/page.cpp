@@ -12,6 +12,7 @@
 #include "common/embedded.hpp"
 #include "report/numbers.hpp"
 #include "report/page_sections.hpp"
+#include "report/plan_answer.hpp"
 
 namespace ganymede::report {
 namespace {
@@ -88,8 +89,8 @@ std::string title_of(const PageInput& page) {
     return fmt::format("{} jobs on {} GPUs, {}", document.at("summary").at("jobs").dump(),
                        document.at("summary").at("gpus").dump(), document.at("scheduler").get<std::string>());
   if (page.kind == "plan")
-    return fmt::format("What to rent: {}, {} images", document.at("request").at("model").get<std::string>(),
-                       with_thousands(document.at("request").at("images").get<std::int64_t>()));
+    return fmt::format("What to rent: {}, {}", document.at("request").at("model").get<std::string>(),
+                       plan_target(document.at("request")));
   const ReportCandidate& run = page.candidates.front();
   return fmt::format("{}, {}", run.rented, run.infrastructure);
 }

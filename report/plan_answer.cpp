@@ -117,7 +117,30 @@ bool is_same_rent(const Json& one, const Json& other) {
                              [&](const char* name) { return member(one, name) == member(other, name); });
 }
 
+/// If an FID is the goal: its images, the chance never to get there, and what a point less costs.
+std::string quality_in_words(const Json& row, const Json& request) {
+  if (!row.contains("quality")) return "";
+  const Json& quality = row.at("quality");
+  const Json& images = quality.at("images");
+  std::string out = fmt::format(
+      " An FID of {:g} takes {:.3g} images ({:.3g} .. {:.3g}), time and cost being those of a training that gets "
+      "there; "
+      "{:.0f} % never do.",
+      request.at("fid").get<double>(), images.at("median").get<double>(), images.at("interval").at(0).get<double>(),
+      images.at("interval").at(1).get<double>(), 100 * quality.at("never").get<double>());
+  if (quality.at("usd_per_point").is_number())
+    out +=
+        fmt::format(" One point of FID less costs {} USD more.", spoken_usd(quality.at("usd_per_point").get<double>()));
+  return out;
+}
+
 }  // namespace
+
+std::string plan_target(const Json& request) {
+  if (request.contains("fid") && request.at("fid").is_number())
+    return fmt::format("an FID of {:g}", request.at("fid").get<double>());
+  return with_thousands(request.at("images").get<std::int64_t>()) + " images";
+}
 
 std::string plan_probability(const Json& row) {
   const double probability = row.value("probability", row.at("met_share").get<double>());
@@ -133,6 +156,7 @@ std::string plan_answer(const Json& plan) {
                                 cost_with_range(chosen), time_with_range(chosen));
   const std::string goals = goals_in_words(request);
   if (!goals.empty()) out += fmt::format(" The probability to keep to {} is {}.", goals, plan_probability(chosen));
+  out += quality_in_words(chosen, request);
   out += doubts(chosen);
   if (plan.contains("more_money"))
     for (const Json& row : plan.at("more_money")) out += for_more_money(row, chosen, request);

@@ -14,6 +14,9 @@ namespace ganymede::report {
 /// Rows of earlier versions have the share of their runs instead.
 std::string plan_probability(const nlohmann::json& row);
 
+/// What a plan trains to, from its "request": "20,000,000 images", or "an FID of 30".
+std::string plan_target(const nlohmann::json& request);
+
 /// What to rent, its cost and time with ranges, the probability to meet the goals, and what a little more money buys;
 /// without a choice, that nothing meets the goals. For example "Rent 1 x g2-standard-4 (1 x L4) at gcp us-east4: 0.62
 /// USD (0.52 .. 0.75) in 0:52:54 (0:44:00 .. 1:03:00). The probability to keep to 2:00:00 and 5.00 USD is > 99.9 %."

@@ -211,9 +211,9 @@ std::string steps_of(const Json& plan, std::size_t width) {
 std::string plan_text(const Json& plan, std::size_t width) {
   const Json& request = plan.at("request");
   const Json& searched = plan.at("searched");
-  std::string out = fmt::format("{}: {} images in batches of {} a GPU{}; minimizing {}\n",
-                                request.at("model").get<std::string>(), request.at("images").dump(), batches(request),
-                                goals(request), request.at("objective").get<std::string>());
+  std::string out =
+      fmt::format("{}: {} in batches of {} a GPU{}; minimizing {}\n", request.at("model").get<std::string>(),
+                  plan_target(request), batches(request), goals(request), request.at("objective").get<std::string>());
   out += "steps from " + request.at("trace").get<std::string>() + "\n";
   out += fmt::format(
       "{} candidates in {}: {} proved too slow, {} too dear, {} beaten; {} simulated with {} seeds each{}, {} of them "
@@ -254,7 +254,7 @@ std::string plan_text(const Json& plan, std::size_t width) {
   if (any_of(is_guess)) out += "(!) " + std::string(kAssumedRisk) + "; the best without that risk stands on top.\n";
   if (any_of([](const Json& row) { return price_date(row).ends_with("(?)"); }))
     out += "(?) " + std::string(kDoubtfulPrice) + ".\n";
-  if (has_several_batches(request))
+  if (has_several_batches(request) && request.at("images").is_number())
     out +=
         "Several batch sizes were tried: all train the same number of images; what a batch size does to quality is not "
         "known here.\n";

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "calibration/stated_step.hpp"
+#include "common/file.hpp"
 #include "common/random.hpp"
 #include "traces/recorded.hpp"
 
@@ -29,6 +30,18 @@ ScenarioInputCache::KnownTrace ScenarioInputCache::trace(const JsonNode& at, con
   if (known != traces_.end()) return {known->second, hash};
   const auto added = traces_.emplace(std::pair{name, hash}, traces::read_step_trace(JsonNode::parse(text, name))).first;
   return {added->second, hash};
+}
+
+ScenarioInputCache::KnownGoal ScenarioInputCache::quality(const JsonNode& at, const std::string& model) {
+  std::uint64_t hash = 0;
+  if (at.value().contains("curve")) {
+    const JsonNode curve = at.child("curve");
+    hash = fnv1a(read_file(curve.directory() / curve.as_string()));
+  }
+  const std::string key = at.value().dump() + " " + model + " " + std::to_string(hash);
+  const auto known = goals_.find(key);
+  if (known != goals_.end()) return {known->second, hash};
+  return {goals_.emplace(key, calibration::QualityGoal::read(at, model)).first->second, hash};
 }
 
 std::uint64_t ScenarioInputCache::embedded_hash(const std::string& name, std::string_view text) {

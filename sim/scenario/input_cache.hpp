@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "calibration/quality/goal.hpp"
 #include "common/json.hpp"
 #include "traces/step_trace.hpp"
 
@@ -30,11 +31,20 @@ class ScenarioInputCache {
   /// (calibration/stated_step.hpp). The hash is still that of the trace's text.
   KnownTrace trace(const JsonNode& at, const std::optional<JsonNode>& measured);
 
+  /// The goal of a workload's "quality" for a model of this name, and the hash of the file with its curve (0: none).
+  /// The reference is valid as long as this object.
+  struct KnownGoal {
+    const calibration::QualityGoal& goal;
+    std::uint64_t hash;
+  };
+  KnownGoal quality(const JsonNode& at, const std::string& model);
+
   /// The hash of `text`, which is built into the program under `name`.
   std::uint64_t embedded_hash(const std::string& name, std::string_view text);
 
  private:
   std::map<std::pair<std::string, std::uint64_t>, traces::StepTrace> traces_;  // by name and hash of the text
+  std::map<std::string, calibration::QualityGoal> goals_;                      // by what they depend on
   std::map<std::string, std::uint64_t> hashes_;                                // by name of the embedded text
 };
 

@@ -84,6 +84,9 @@ struct Scenario {
   Target target = Target::steps;
   std::int64_t steps = 0;   ///< Steps of the whole run on the nodes that the scenario asks for.
   std::int64_t images = 0;  ///< Real images trained on: the last batch of an epoch may be padded.
+  /// If the target is an FID of a model of recorded trainings: its images, of which `images` is the median, and the
+  /// probability to get there.
+  std::optional<calibration::TargetOutlook> quality;
 
   std::vector<ScenarioPool> pools;  ///< Pools that the scenario asks for come first.
   std::vector<PoolLink> links;

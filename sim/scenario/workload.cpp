@@ -32,6 +32,31 @@ Dataset read_dataset(const JsonNode& node) {
   return dataset;
 }
 
+/// True if the goal's curve is a file of single trainings, a ganymede.quality/1, and no model of many.
+bool is_of_single_trainings(const JsonNode& node) {
+  if (!node.is_object() || node.value().contains("inception_score")) return true;
+  if (!node.value().contains("curve")) return false;
+  const JsonNode file = node.child("curve");
+  try {
+    const JsonNode curve = JsonNode::load(file.directory() / file.as_string());
+    return !curve.is_object() || curve.value().value("schema", "") != calibration::kQualityModelSchema;
+  } catch (const ConfigError&) {
+    return true;  // which says what is wrong with it
+  }
+}
+
+/// Images of a median training that gets to the FID, by a model of recorded trainings.
+std::int64_t images_to_fid(const JsonNode& node, Scenario& scenario, Fingerprint& fingerprint,
+                           ScenarioInputCache& cache) {
+  const auto [goal, hash] = cache.quality(node, scenario.trace.model);
+  if (hash != 0) fingerprint.replace("/workload/quality/curve", hash);
+  const auto batch = static_cast<double>(scenario.images_a_step(scenario.workers()));
+  scenario.quality = goal.at(batch);
+  scenario.warnings.push_back(goal.text(batch));
+  for (const std::string& note : goal.notes(batch)) scenario.warnings.push_back(note);
+  return goal.images(batch);
+}
+
 /// Images after which the recorded trainings of the curve had reached the quality that `node` states, rounded up.
 std::int64_t images_to_quality(const JsonNode& node, Scenario& scenario, Fingerprint& fingerprint) {
   JsonObject in(node);
@@ -67,7 +92,7 @@ std::int64_t images_to_quality(const JsonNode& node, Scenario& scenario, Fingerp
   }
 }
 
-void read_target(JsonObject& in, Scenario& scenario, Fingerprint& fingerprint) {
+void read_target(JsonObject& in, Scenario& scenario, Fingerprint& fingerprint, ScenarioInputCache& cache) {
   const std::int64_t global_batch = scenario.images_a_step(scenario.workers());
   assert(global_batch > 0);
   const auto steps_for = [&](std::int64_t images) { return (images + global_batch - 1) / global_batch; };
@@ -79,7 +104,8 @@ void read_target(JsonObject& in, Scenario& scenario, Fingerprint& fingerprint) {
     in.node().fail("expected exactly one of \"steps\", \"epochs\", \"images\" and \"quality\"");
   if (quality) {
     scenario.target = Target::images;
-    scenario.images = images_to_quality(*quality, scenario, fingerprint);
+    scenario.images = is_of_single_trainings(*quality) ? images_to_quality(*quality, scenario, fingerprint)
+                                                       : images_to_fid(*quality, scenario, fingerprint, cache);
     scenario.steps = steps_for(scenario.images);
   } else if (steps) {
     scenario.target = Target::steps;
@@ -166,7 +192,7 @@ void read_workload(const JsonNode& node, Scenario& scenario, Fingerprint& finger
   choose_entries(batch_per_gpu, pass, scenario);
   if (auto dataset = in.optional("dataset")) scenario.dataset = read_dataset(*dataset);
   read_stages(in, scenario);
-  read_target(in, scenario, fingerprint);
+  read_target(in, scenario, fingerprint, cache);
   in.finish();
 }
 

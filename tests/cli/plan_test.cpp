@@ -221,7 +221,7 @@ TEST(PlanCommand, NamesWhatIsWrong) {
     EXPECT_THAT(outcome.err, HasSubstr(why)) << arguments;
   };
   refused("", "plan needs a request file, or --model");
-  refused("--model dcgan-64", "expected exactly one of \"images\" and \"epochs\"");
+  refused("--model dcgan-64", "expected exactly one of \"images\", \"epochs\" and \"quality\"");
   refused("--model dcgan-64 --images 0", "--images");
   refused("--model dcgan-64 --images 5 --deadline yesterday", "--deadline");
   refused("--model dcgan-64 --images 5 --deadline 2026-01-01T00:00:00Z --start 2026-02-01T00:00:00Z", "is not after");

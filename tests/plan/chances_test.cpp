@@ -40,6 +40,18 @@ TEST(Chances, NormalDistributionIsThatOfTheCLibrary) {
 }
 
 // Above the median of 100 h, the interval's end of 125 h is 1.96 deviations away; below it, that of 80 h.
+TEST(Chances, IndependentErrorsOfAProductAddTheirSquares) {
+  const Uncertain value{100, 90, 110, kOf95}, by{1, 0.5, 2, kOf90};
+  const Uncertain product = times(value, by);
+  EXPECT_EQ(product.median, 100);
+  const double above = std::hypot(std::log(1.1) / kOf95, std::log(2) / kOf90);
+  EXPECT_NEAR(product.high, 100 * std::exp(kOf95 * above), 1e-6);
+  const double below = std::hypot(std::log(100.0 / 90) / kOf95, std::log(2) / kOf90);
+  EXPECT_NEAR(product.low, 100 * std::exp(-kOf95 * below), 1e-6);
+  const Uncertain same = times(value, {1, 1, 1, kOf90});
+  EXPECT_NEAR(same.high, 110, 1e-9);
+}
+
 TEST(Chances, ADeadlineIsAQuantile) {
   RunChances run;
   run.time_s = {100, 80, 125, 1.96};

@@ -199,7 +199,7 @@ TEST_F(Plans, RefuseRequestsThatContradictThemselves) {
   EXPECT_THAT(error(), HasSubstr("/workload/steps: a plan compares allocations of different sizes"));
   content["workload"].erase("steps");
   content["workload"]["epochs"] = 5;
-  EXPECT_THAT(error(), HasSubstr("expected exactly one of \"images\" and \"epochs\""));
+  EXPECT_THAT(error(), HasSubstr("expected exactly one of \"images\", \"epochs\" and \"quality\""));
   content["workload"].erase("epochs");
   content["workload"]["model"] = "dcgan-64";
   EXPECT_THAT(error(), HasSubstr("t.json is a trace of made-up-gan"));

@@ -139,8 +139,10 @@ TEST_F(ScenarioErrors, Targets) {
 TEST_F(ScenarioErrors, WhatLaterVersionsWillTake) {
   Json quality = ScenarioFiles::basic();
   quality["workload"].erase("steps");
-  quality["workload"]["quality"] = {{"fid", 30}};
+  quality["workload"]["quality"] = {{"inception_score", 3}};
   EXPECT_THAT(of(quality), StartsWith("/workload/quality: "));
+  quality["workload"]["quality"] = {{"fid", 30}, {"dateset", "CIFAR10"}};
+  EXPECT_THAT(of(quality), StartsWith("/workload/quality/dateset: unknown key"));
   quality["workload"]["quality"] = {{"fid", 30}, {"curve", "no-such-file.json"}};
   EXPECT_THAT(of(quality), AllOf(StartsWith("/workload/quality/curve: "), HasSubstr("--quality-curve FILE")));
   EXPECT_THAT(with("/platform/pools", Json::array()),

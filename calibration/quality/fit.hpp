@@ -1,0 +1,35 @@
+#pragma once
+// Fits a model of quality to recorded trainings: `ganymede quality fit`.
+
+#include "calibration/quality/model.hpp"
+
+namespace ganymede::calibration {
+
+struct RecordedRun {
+  std::string name;
+  QualityKind kind;
+  struct Point {
+    double images = 0, fid = 0;
+  };
+  std::vector<Point> points;  ///< in ascending order of images; at least one
+};
+
+/// The points that follow the curve: all, or those up to the best if the training diverged after it.
+struct UsefulPoints {
+  SeenCurve seen;
+  std::size_t best = 0;   ///< index of the lowest FID
+  bool diverged = false;  ///< the last point is above kDivergedAbove times the best
+};
+UsefulPoints useful_points(const std::vector<RecordedRun::Point>& points);
+
+/// The smallest discount of points, a power of 2, with which the ends of 90 % of the trainings lie where their first
+/// tenths put them with a probability of 90 %; at most 64.
+double fitted_discount(const QualityModel& model, const std::vector<RecordedRun>& runs);
+
+/// Fits by expectation and maximisation: each training's shape is normally distributed about the sum of the effects of
+/// its kind, so given the effects each shape has a posterior (fit_shape), and given the shapes the effects follow from
+/// ridge regressions whose strengths are the variances of the effects, which are estimated too. The hazard of
+/// divergence is an exponential regression over ln(images). Throws ConfigError if there are fewer than two trainings.
+QualityModel fit_quality(const std::vector<RecordedRun>& runs);
+
+}  // namespace ganymede::calibration

@@ -1,0 +1,133 @@
+#include "calibration/quality/model.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+
+#include "common/random.hpp"
+
+namespace ganymede::calibration {
+namespace {
+
+/// Variance of ln(batch / kUsualBatch) among trainings whose batch is not stated: that of the recorded ones.
+constexpr double kBatchVariance = 1.5;
+
+const QualityEffect* effect_of(const QualityModel& model, std::size_t factor, const std::string& level) {
+  for (const QualityEffect& effect : model.effects)
+    if (effect.factor == factor && effect.level == level) return &effect;
+  return nullptr;
+}
+
+struct ModelFamily {
+  const char* prefix;  ///< of the model's name
+  const char *backbone, *conditioning, *loss;
+};
+/// Defaults of this program's models, and of the published networks whose layers it lists, as their papers train them.
+constexpr ModelFamily kFamilies[] = {{"dcgan", "dcgan", "no", "vanilla"},
+                                     {"stylegan2", "stylegan2", "no", "logistic"},
+                                     {"stylegan3", "stylegan3", "no", "logistic"},
+                                     {"biggan", "big_resnet", "projgan", "hinge"},
+                                     {"progressive-gan", "progressive", "no", "wasserstein"},
+                                     {"mlp-gan", "mlp", "no", "vanilla"}};
+
+}  // namespace
+
+std::string dataset_level(const std::string& dataset, const std::string& reference) {
+  if (dataset.empty() && reference.empty()) return "";
+  return fmt::format("{} ({})", dataset.empty() ? "unstated" : dataset, reference.empty() ? "unstated" : reference);
+}
+
+std::vector<double> QualityModel::design(const QualityKind& kind) const {
+  std::vector<double> row(effects.size());
+  for (std::size_t i = 0; i < effects.size(); ++i) {
+    const QualityEffect& effect = effects[i];
+    if (effect.factor == kOfAll)
+      row[i] = 1;
+    else if (effect.factor == kOfBatch)
+      row[i] = kind.batch > 0 ? portable_log(kind.batch / kUsualBatch) : 0;
+    else
+      row[i] = kind.levels.at(effect.factor) == effect.level ? 1 : 0;
+  }
+  return row;
+}
+
+std::vector<std::size_t> QualityModel::unknown(const QualityKind& kind) const {
+  std::vector<std::size_t> out;
+  for (std::size_t f = 0; f < kQualityFactors; ++f)
+    if (!effect_of(*this, f, kind.levels.at(f))) out.push_back(f);
+  return out;
+}
+
+double QualityModel::best_of(const std::string& dataset) const {
+  double lowest = 0;
+  for (const FittedRun& run : runs)
+    if (run.kind.levels[kDatasetFactor] == dataset && (lowest == 0 || run.best_fid < lowest)) lowest = run.best_fid;
+  return lowest;
+}
+
+std::vector<double> effect_precision(const QualityModel& model, std::size_t member) {
+  std::vector<double> out;
+  for (const QualityEffect& effect : model.effects)
+    out.push_back(1 / model.effect_variance.at(effect.factor).at(member));
+  return out;
+}
+
+std::vector<double> hazard_precision(const QualityModel& model) {
+  std::vector<double> out;
+  for (const QualityEffect& effect : model.effects)
+    out.push_back(1 / (effect.factor == kOfAll ? kHazardMeanVariance : kHazardVariance));
+  return out;
+}
+
+QualityPrior prior_of(const QualityModel& model, const QualityKind& kind) {
+  QualityPrior out;
+  const std::vector<double> row = model.design(kind);
+  std::vector<std::vector<double>> rows;
+  for (const FittedRun& run : model.runs) rows.push_back(model.design(run.kind));
+  const std::vector<std::size_t> unknown = model.unknown(kind);
+  out.shape.covariance = model.spread;
+  for (std::size_t d = 0; d < kShapeSize; ++d) {
+    Matrix precision = Matrix::diagonal(effect_precision(model, d));
+    for (const auto& of_run : rows) precision.add_outer(of_run, 1 / model.spread.at(d, d));
+    double variance = row.empty() ? 0 : inverse(precision).form(row);
+    for (const std::size_t factor : unknown) variance += model.effect_variance.at(factor).at(d);
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      out.shape.mean.at(d) += row[i] * model.effects[i].value.at(d);
+      if (model.effects[i].factor == kOfBatch && kind.batch <= 0)
+        variance += kBatchVariance * model.effects[i].value.at(d) * model.effects[i].value.at(d);
+    }
+    out.shape.covariance.at(d, d) += variance;
+  }
+  Matrix precision = Matrix::diagonal(hazard_precision(model));
+  const auto log_hazard = [&](const std::vector<double>& of) {
+    double sum = 0;
+    for (std::size_t i = 0; i < of.size(); ++i) sum += of[i] * model.effects[i].hazard;
+    return sum;
+  };
+  for (std::size_t r = 0; r < rows.size(); ++r)
+    precision.add_outer(rows[r], model.runs[r].log_time * portable_exp(log_hazard(rows[r])));
+  out.log_hazard = log_hazard(row);
+  out.log_hazard_sd = std::sqrt(inverse(precision).form(row) + kHazardVariance * static_cast<double>(unknown.size()));
+  return out;
+}
+
+QualityKind with_usual_case(QualityKind kind) {
+  for (std::size_t f = 0; f < kQualityFactors; ++f)
+    if (f != kDatasetFactor)
+      for (char& c : kind.levels.at(f)) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return kind;
+}
+
+QualityKind kind_of_model(const std::string& model) {
+  QualityKind kind;
+  for (const ModelFamily& family : kFamilies)
+    if (model.starts_with(family.prefix)) {
+      kind.levels = {"", family.backbone, family.conditioning, family.loss, "0", "0"};
+      break;
+    }
+  return kind;
+}
+
+}  // namespace ganymede::calibration

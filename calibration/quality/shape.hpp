@@ -1,0 +1,62 @@
+#pragma once
+// The shape of a quality curve: FID against real images seen. A training starts at floor + drop, is half way down after
+// `half` images, and then follows a power law towards the floor:
+//
+//   FID(x) = floor + drop / (1 + (x / half)^slope)
+
+#include <array>
+#include <span>
+#include <vector>
+
+#include "calibration/quality/matrix.hpp"
+
+namespace ganymede::calibration {
+
+/// Natural logarithms of floor, drop, half (in millions of images) and slope.
+inline constexpr std::size_t kShapeSize = 4;
+using Shape = std::array<double, kShapeSize>;
+inline constexpr std::array<const char*, kShapeSize> kShapeNames = {"floor", "drop", "half", "slope"};
+
+/// ln FID after exp(ln_images) million images.
+double log_fid(const Shape& shape, double ln_images);
+/// Its derivatives by the shape's members.
+Shape log_fid_gradient(const Shape& shape, double ln_images);
+/// ln of the millions of images after which the curve is down at `fid`: infinite if that is at or below the floor, and
+/// negative infinity if the curve starts below it.
+double log_images_to(const Shape& shape, double fid);
+
+/// Points of one training, with images in ascending order.
+struct SeenCurve {
+  std::vector<double> ln_images;  ///< of millions
+  std::vector<double> ln_fid;
+  /// Residuals of points that lie close together in ln(images) are alike, so that such points count as less than one.
+  std::vector<double> weights;
+  void add(double images, double fid);
+  double weight() const;  ///< of all points
+};
+
+/// What is expected of a shape before its points are seen.
+struct ShapePrior {
+  Shape mean{};
+  Matrix covariance{kShapeSize};
+};
+
+/// The most probable shape under the prior and the points, and the covariance of the normal distribution that has the
+/// posterior's curvature there (Laplace's approximation).
+struct ShapeFit {
+  Shape shape{};
+  Matrix covariance{kShapeSize};
+  double squares = 0;  ///< expected weighted sum of squared residuals
+};
+
+/// `variance` is that of a point's ln FID about the curve. `start` is where the search begins.
+ShapeFit fit_shape(const SeenCurve& seen, const ShapePrior& prior, double variance, const Shape& start);
+
+/// Pseudo-points with which a typical variance counts beside a training's own residuals.
+inline constexpr double kNoisePoints = 4;
+/// Fits shape and variance together; `typical` is the variance of most trainings. Each point says only 1 / `discount`
+/// of what its variance would let it say of the shape. Sets `variance`.
+ShapeFit fit_shape_and_noise(const SeenCurve& seen, const ShapePrior& prior, double typical, double discount,
+                             double& variance);
+
+}  // namespace ganymede::calibration

@@ -1,0 +1,120 @@
+#include "cli/quality_logs.hpp"
+
+#include <fmt/format.h>
+
+#include <fstream>
+
+#include "cli/command.hpp"
+#include "cli/names.hpp"
+#include "plan/run_log.hpp"
+
+namespace ganymede::cli {
+namespace {
+
+bool is_run_log(const std::string& file) {
+  std::ifstream in(file, std::ios::binary);
+  std::string line;
+  std::getline(in, line);
+  return line.find("ganymede.run-log/") != std::string::npos;
+}
+
+traces::QualityLog read_own_log(const std::string& file) {
+  plan::RunLogReader reader(file);
+  reader.read();
+  const plan::RunLog& log = reader.log();
+  if (log.fids.empty())
+    throw ConfigError(
+        fmt::format("{}: found no line with \"quality\"; `ganymede train --quality 256 --quality-every 1000 --metrics "
+                    "FILE` writes them",
+                    file));
+  traces::QualityLog out;
+  out.run = log.model.empty() ? file : log.model;
+  const calibration::QualityKind kind = calibration::kind_of_model(log.model);
+  for (std::size_t f = 0; f < calibration::kQualityFactors; ++f)
+    if (!kind.levels.at(f).empty()) out.facts[calibration::kQualityFactorNames.at(f)] = kind.levels.at(f);
+  if (!log.reference.empty()) out.facts["reference"] = log.reference;
+  out.batch = static_cast<double>(log.batch);
+  for (const plan::LoggedFid& point : log.fids)
+    if (point.step > 0) traces::add_point(out, {static_cast<double>(point.step * log.batch), point.fid});
+  if (out.points.empty()) throw ConfigError(fmt::format("{}: found no FID after step 0", file));
+  return out;
+}
+
+/// Fills in and replaces what flags state. What a figure compares with must not be changed by a flag.
+void complete(traces::QualityLog& log, const traces::QualityLog& given, const std::string& file) {
+  for (const auto& [fact, value] : given.facts) {
+    if (fact != "reference" && fact != "dataset") log.facts[fact] = value;
+    const auto [at, added] = log.facts.try_emplace(fact, value);
+    if (at->second != value)
+      throw ConfigError(
+          fmt::format("--{}: found \"{}\", but {} says \"{}\" for {}{}", fact, value, file, at->second, log.run,
+                      fact == "reference" ? ": FIDs against different references cannot be compared" : ""));
+  }
+  if (log.batch == 0) log.batch = given.batch;
+}
+
+}  // namespace
+
+calibration::QualityKind kind_of(const traces::QualityLog& facts) {
+  calibration::QualityKind kind;
+  const auto fact = [&](const char* name) {
+    const auto found = facts.facts.find(name);
+    return found == facts.facts.end() ? std::string() : found->second;
+  };
+  for (std::size_t f = 0; f < calibration::kQualityFactors; ++f)
+    kind.levels.at(f) = fact(calibration::kQualityFactorNames.at(f));
+  kind.levels[calibration::kDatasetFactor] = calibration::dataset_level(fact("dataset"), fact("reference"));
+  kind.batch = facts.batch;
+  return calibration::with_usual_case(kind);
+}
+
+QualityLogs read_recorded_runs(const std::string& file, const traces::QualityLogOptions& options,
+                               const traces::QualityLog& given) {
+  std::vector<traces::QualityLog> logs;
+  if (is_run_log(file))
+    logs.push_back(read_own_log(file));
+  else
+    logs = traces::read_quality_logs(file, options);
+  QualityLogs out;
+  for (traces::QualityLog& log : logs) {
+    complete(log, given, file);
+    calibration::RecordedRun& run = out.runs.emplace_back();
+    run.name = log.run;
+    run.kind = kind_of(log);
+    for (const traces::QualityLog::Point& point : log.points) run.points.push_back({point.images, point.fid});
+    out.notes.insert(out.notes.end(), log.notes.begin(), log.notes.end());
+  }
+  return out;
+}
+
+void add_quality_facts(CLI::App& command, traces::QualityLog& given) {
+  const auto add = [&](const char* fact, const char* description) {
+    command
+        .add_option_function<std::string>(
+            fmt::format("--{}", fact), [&given, fact](const std::string& text) { given.facts[fact] = text; },
+            description)
+        ->check(not_empty);
+  };
+  add("dataset", "what it trains on, such as CIFAR10, as the model of recorded trainings calls it");
+  add("reference", "what FID compares with, such as 'test 10000'; figures of different references never mix");
+  add("backbone", "networks: dcgan, resnet, big_resnet, stylegan2");
+  add("conditioning", "no, acgan, projgan, contragan, ...");
+  add("loss", "vanilla, hinge, least_square, wasserstein, logistic");
+  add("diffaug", "1 with differentiable augmentation, else 0");
+  add("ada", "1 with adaptive augmentation, else 0");
+  command.add_option("--batch", given.batch, "images of one update over all GPUs, accumulation included")
+      ->check(CLI::Range(1.0, 1e9));
+}
+
+void add_quality_log_options(CLI::App& command, traces::QualityLogOptions& options) {
+  command.add_option("--runs", options.runs, "a CSV that says more of each run: dataset, fid_reference, backbone, ...")
+      ->check(suggest("@files"));
+  command
+      .add_option("--images-per-step", options.images_per_step,
+                  "for logs that count steps: real images that the discriminator sees in one")
+      ->check(CLI::Range(1.0, 1e9));
+  command.add_option("--tag", options.tag, "the scalar in TensorBoard's files, if several have \"fid\" in their name")
+      ->check(not_empty);
+}
+
+}  // namespace ganymede::cli

@@ -1,0 +1,125 @@
+#include "calibration/quality/forecast.hpp"
+
+#include <gmock/gmock.h>
+
+#include "support/drawn_runs.hpp"
+
+namespace ganymede::calibration {
+namespace {
+
+using testing::Contains;
+using testing::HasSubstr;
+
+const QualityModel& fitted() {
+  static const QualityModel model = [] {
+    RandomStream random(11, "test");
+    std::vector<RecordedRun> runs = drawn_runs(random, {}, 40);
+    for (RecordedRun& run : drawn_runs(random, {.backbone = "dcgan"}, 20)) {
+      if (runs.size() % 2 == 0) diverge(run, 8);
+      runs.push_back(run);
+    }
+    return fit_quality(runs);
+  }();
+  return model;
+}
+
+QualityQuestion question_of(const RecordedRun& run, std::size_t points, double fid) {
+  return {run.kind, {run.points.begin(), run.points.begin() + static_cast<std::ptrdiff_t>(points)}, {fid}, 1e9};
+}
+
+/// The share of trainings that were not fitted whose interval holds the images to `fid`, from their first `points`.
+double held_share(std::size_t points, double fid, double* width) {
+  RandomStream random(12, "test");
+  int held = 0, count = 0;
+  *width = 0;
+  for (int i = 0; i < 60; ++i) {
+    Shape truth;
+    const RecordedRun run = drawn_run(random, {}, &truth);
+    const double images = 1e6 * std::exp(log_images_to(truth, fid));
+    const QualityOutlook out = forecast_quality(fitted(), question_of(run, points, fid));
+    if (!std::isfinite(images) || out.targets[0].reached || images > 1e9) continue;
+    const QualityInterval& interval = out.targets[0].images;
+    held += interval.low <= images && images <= interval.high ? 1 : 0;
+    *width += std::log(interval.high / interval.low);
+    ++count;
+  }
+  *width /= count;
+  return static_cast<double>(held) / count;
+}
+
+TEST(QualityForecast, IntervalsHoldAndPointsNarrowThem) {
+  double before = 0, after = 0;
+  EXPECT_GE(held_share(0, 20, &before), 0.82);
+  EXPECT_GE(held_share(8, 20, &after), 0.75);
+  EXPECT_LT(after, 0.7 * before);
+}
+
+TEST(QualityForecast, ATargetThatIsReachedIsKnown) {
+  RandomStream random(13, "test");
+  RecordedRun run = drawn_run(random, {.noise = 0});
+  const double between = std::sqrt(run.points[7].fid * run.points[8].fid);
+  const TargetOutlook out = forecast_quality(fitted(), question_of(run, run.points.size(), between)).targets[0];
+  EXPECT_TRUE(out.reached);
+  EXPECT_EQ(out.probability, 1);
+  EXPECT_GT(out.images.median, run.points[7].images);
+  EXPECT_LT(out.images.median, run.points[8].images);
+}
+
+TEST(QualityForecast, LowerTargetsAreLessLikelyAndTakeLonger) {
+  QualityQuestion question{fitted().runs[0].kind, {}, {40, 20, 12}, 0};
+  const QualityOutlook out = forecast_quality(fitted(), question);
+  EXPECT_EQ(out.horizon, kHorizon);
+  for (std::size_t i = 1; i < out.targets.size(); ++i) {
+    EXPECT_LE(out.targets[i].probability, out.targets[i - 1].probability);
+    EXPECT_GT(out.targets[i].images.median, out.targets[i - 1].images.median);
+  }
+  // Nobody was anywhere near 2: hardly any training gets there, and the answer says so.
+  const QualityOutlook never = forecast_quality(fitted(), {fitted().runs[0].kind, {}, {2}, 0});
+  EXPECT_LT(never.targets[0].probability, 0.01);
+  EXPECT_THAT(never.notes, Contains(HasSubstr("below the best of all recorded trainings")));
+  EXPECT_THAT(never.notes, Contains(HasSubstr("hardly any training")));
+}
+
+TEST(QualityForecast, AKindThatDivergesGetsThereLessOften) {
+  const auto probability = [](const QualityKind& kind) {
+    return forecast_quality(fitted(), {kind, {}, {14}, 0}).targets[0].probability;
+  };
+  EXPECT_LT(probability(fitted().runs.back().kind), probability(fitted().runs[0].kind) - 0.1);
+}
+
+TEST(QualityForecast, ATrainingThatDivergedSeldomComesBack) {
+  RandomStream random(14, "test");
+  RecordedRun run = drawn_run(random, {});
+  const auto before = forecast_quality(fitted(), question_of(run, 9, 14));
+  diverge(run, 8);
+  const auto after = forecast_quality(fitted(), question_of(run, 12, 14));
+  EXPECT_TRUE(after.diverged);
+  EXPECT_LT(after.targets[0].probability, 0.2 * before.targets[0].probability + 0.1);
+  EXPECT_THAT(after.notes, Contains(HasSubstr("fell below their best again")));
+}
+
+TEST(QualityForecast, WhatIsNotKnownWidensTheAnswerAndIsNamed) {
+  QualityKind known = fitted().runs[0].kind, other = known;
+  other.levels[kDatasetFactor] = "faces (train 50000)";
+  const QualityOutlook narrow = forecast_quality(fitted(), {known, {}, {20}, 0});
+  const QualityOutlook wide = forecast_quality(fitted(), {other, {}, {20}, 0});
+  const auto width = [](const QualityOutlook& out) {
+    return std::log(out.targets[0].images.high / out.targets[0].images.low);
+  };
+  EXPECT_GT(width(wide), width(narrow));
+  EXPECT_THAT(wide.notes, Contains(HasSubstr("no recorded training has the dataset \"faces (train 50000)\"")));
+  const QualityOutlook one = forecast_quality(fitted(), {known, {{3e5, 90}}, {20}, 0});
+  EXPECT_THAT(one.notes, Contains(HasSubstr("one point alone")));
+  const QualityOutlook rising = forecast_quality(fitted(), {known, {{3e5, 50}, {4e5, 55}, {5e5, 60}}, {20}, 0});
+  EXPECT_THAT(rising.notes, Contains(HasSubstr("has risen")));
+}
+
+TEST(QualityForecast, TheSameQuestionGetsTheSameAnswer) {
+  const QualityQuestion question{fitted().runs[0].kind, {}, {20}, 0};
+  const QualityOutlook a = forecast_quality(fitted(), question), b = forecast_quality(fitted(), question);
+  EXPECT_EQ(a.targets[0].images.low, b.targets[0].images.low);
+  EXPECT_EQ(a.best.high, b.best.high);
+}
+
+}  // namespace
+}  // namespace ganymede::calibration

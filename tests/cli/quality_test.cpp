@@ -1,0 +1,174 @@
+// `quality fit` and `quality forecast`, as people call them.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "common/file.hpp"
+#include "run_program.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace ganymede::cli {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using Json = nlohmann::json;
+
+class Quality : public testing::Test {
+ protected:
+  std::string file(const std::string& name, const std::string& text = "") {
+    const std::string path = (folder_.path() / name).string();
+    if (!text.empty()) write_file(path, text);
+    return path;
+  }
+  /// Points of some trainings of one kind, whose floors differ.
+  std::string points() {
+    std::string text = "run,images,fid,dataset,fid_reference,fid_images,backbone,batch\n";
+    for (int run = 0; run < 5; ++run)
+      for (double images = 2e5; images < 5e7; images *= 1.5)
+        text += "run-" + std::to_string(run) + "," + std::to_string(images) + "," +
+                std::to_string(8 + run + 90 / (1 + std::pow(images / 3e6, 1.3))) + ",faces,train,50000,dcgan,64\n";
+    return file("points.csv", text);
+  }
+  TemporaryFolder folder_;
+};
+
+const std::string kKnown =
+    " --dataset CIFAR10 --reference 'test 10000' --backbone big_resnet --conditioning projgan --loss hinge --diffaug 0 "
+    "--ada 0 --batch 64 --quiet";
+
+TEST_F(Quality, AKindAloneHasAnAnswer) {
+  const Outcome json = run_program("quality forecast --fid 20,9 --format json" + kKnown);
+  ASSERT_EQ(json.code, 0) << json.err;
+  const Json out = Json::parse(json.out);
+  EXPECT_EQ(out["points"], 0);
+  EXPECT_EQ(out["notes"], Json::array());
+  const Json& targets = out["targets"];
+  EXPECT_GT(targets[0]["probability"], targets[1]["probability"]);
+  // BigGAN on CIFAR-10 is at 20 after some millions of images: of the order, not more, is asked here.
+  EXPECT_GT(targets[0]["images"]["median"].get<double>(), 1e6);
+  EXPECT_LT(targets[0]["images"]["median"].get<double>(), 3e7);
+  EXPECT_THAT(run_program("quality forecast --fid 20" + kKnown).out, AllOf(HasSubstr("never"), HasSubstr("best FID")));
+}
+
+TEST_F(Quality, AFitIsWhatForecastsOfOnesOwnTrainingsTake) {
+  const std::string curve = file("curve.json");
+  const Outcome fit = run_program("quality fit " + points() + " --quiet -o " + curve);
+  ASSERT_EQ(fit.code, 0) << fit.err;
+  const Outcome forecast = run_program("quality forecast " + points() +
+                                       " --run run-2 --fid 30,9 --images 4e7 --curve " + curve + " --format json");
+  ASSERT_EQ(forecast.code, 0) << forecast.err;
+  const Json out = Json::parse(forecast.out);
+  EXPECT_EQ(out["kind"]["dataset"], "faces (train 50000)");
+  EXPECT_TRUE(out["targets"][0]["reached"].get<bool>());
+  // 30 = 10 + 90 / (1 + (x / 3e6)^1.3)
+  EXPECT_NEAR(out["targets"][0]["images"]["median"].get<double>(), 3e6 * std::pow(3.5, 1 / 1.3), 2e5);
+  EXPECT_LT(out["targets"][1]["probability"].get<double>(), 0.3);  // the floor is 10
+  EXPECT_EQ(run_program("quality fit " + points() + " --quiet").out, run_program("quality fit " + points()).out);
+}
+
+TEST_F(Quality, OwnTrainingsLogTheirFid) {
+  const std::string log = file("run.jsonl");
+  const Outcome trained = run_program(
+      "train --model mlp-gan --steps 60 --batch 32 --quiet --quality 128 --quality-every 20 --metrics " + log);
+  ASSERT_EQ(trained.code, 0) << trained.err;
+  const Outcome forecast = run_program("quality forecast " + log + " --fid 50 --format json");
+  ASSERT_EQ(forecast.code, 0) << forecast.err;
+  const Json out = Json::parse(forecast.out);
+  EXPECT_EQ(out["points"], 3);
+  EXPECT_EQ(out["images_seen"], 60 * 32);
+  EXPECT_EQ(out["kind"]["backbone"], "mlp");
+  EXPECT_THAT(out["kind"]["dataset"].get<std::string>(), HasSubstr("glyph-classifier"));
+  EXPECT_THAT(out["notes"].dump(), HasSubstr("no recorded training has the dataset"));
+  // What FID compares with cannot be claimed to be another.
+  const Outcome mixed = run_program("quality forecast " + log + " --fid 50 --reference 'test 10000'");
+  EXPECT_EQ(mixed.code, 2);
+  EXPECT_THAT(mixed.err, AllOf(HasSubstr("--reference"), HasSubstr("cannot be compared")));
+}
+
+const std::string kPlan =
+    "plan --model dcgan-64 --dataset CIFAR10 --reference 'test 10000' --batch 64 --catalog gcp --gpu L4 --max-gpus 1 "
+    "--market on-demand --quiet --budget 300USD ";
+
+TEST_F(Quality, APlanMayTrainToAnFid) {
+  const std::string plan = file("plan.json");
+  const Outcome planned = run_program(kPlan + "--fid 60 --certainty 0.3 --save " + plan);
+  ASSERT_EQ(planned.code, 0) << planned.err;
+  EXPECT_THAT(planned.out,
+              AllOf(HasSubstr("An FID of 60 takes"), HasSubstr("never do"), HasSubstr("One point of FID")));
+  const Json out = Json::parse(read_file(plan));
+  const Json& chosen = out["chosen"];
+  const Json& images = chosen["quality"]["images"];
+  EXPECT_EQ(out["request"]["fid"], 60);
+  // What never gets there does not meet the goals, whatever is paid.
+  EXPECT_LE(chosen["probability"].get<double>(), 1 - chosen["quality"]["never"].get<double>() + 1e-6);
+  // Time and cost are at least as uncertain as the images.
+  const auto ratio = [](const Json& of) { return of["interval"][1].get<double>() / of["interval"][0].get<double>(); };
+  EXPECT_GT(ratio(chosen["time_s"]), ratio(images) * 0.999);
+  EXPECT_GT(ratio(chosen["usd"]), ratio(images) * 0.999);
+  // The chosen scenario is the same training.
+  const Outcome run = run_program("simulate " + plan + " --format json --quiet");
+  ASSERT_EQ(run.code, 0) << run.err;
+  EXPECT_NEAR(Json::parse(run.out)["time"]["images"].get<double>(), images["median"].get<double>(), 1.5);
+  EXPECT_THAT(Json::parse(run.out)["provenance"]["warnings"].dump(), HasSubstr("an FID of 60 takes"));
+  EXPECT_EQ(run_program("report " + plan + " -o " + file("plan.html")).code, 0);
+}
+
+TEST_F(Quality, APlanOfImagesIsThatOfTheSameMedianTraining) {
+  const Outcome by_fid = run_program(kPlan + "--fid 60 --certainty 0.3 --format json");
+  ASSERT_EQ(by_fid.code, 0) << by_fid.err;
+  const Json chosen = Json::parse(by_fid.out)["chosen"];
+  const auto images = static_cast<long long>(std::ceil(chosen["quality"]["images"]["median"].get<double>()));
+  const Outcome by_images = run_program(
+      "plan --model dcgan-64 --batch 64 --catalog gcp --gpu L4 --max-gpus 1 --market on-demand --quiet --budget 300USD "
+      "--certainty 0.3 --format json --images " +
+      std::to_string(images));
+  ASSERT_EQ(by_images.code, 0) << by_images.err;
+  const Json same = Json::parse(by_images.out)["chosen"];
+  EXPECT_EQ(same["time_s"]["median"], chosen["time_s"]["median"]);
+  EXPECT_LT(same["time_s"]["interval"][1], chosen["time_s"]["interval"][1]);
+}
+
+TEST_F(Quality, AnFidThatIsHardlyEverReachedHasNoPlan) {
+  const Outcome unlikely = run_program(kPlan + "--fid 40 --certainty 0.95");
+  EXPECT_EQ(unlikely.code, 3) << unlikely.out;
+  const Outcome never = run_program(kPlan + "--fid 1");
+  EXPECT_EQ(never.code, 3) << never.out;
+  EXPECT_EQ(run_program(kPlan + "--fid 0").code, 2);
+  EXPECT_EQ(run_program(kPlan + "--fid few").code, 2);
+  EXPECT_EQ(run_program(kPlan + "--fid 62.5 --certainty 0.3").code, 0);
+  EXPECT_EQ(run_program(kPlan + "--fid 60 --images 100").code, 2);
+  EXPECT_EQ(run_program(kPlan + "--fid 60 --curve " + file("absent.json")).code, 2);
+}
+
+TEST_F(Quality, BadInputIsRefusedWithItsPlace) {
+  const std::string header = R"({"schema":"ganymede.run-log/1","gpus":1,"batch":64,"steps":1000,"unix_s":0})";
+  const auto fails = [&](const std::string& arguments, const char* with) {
+    const Outcome out = run_program("quality " + arguments);
+    EXPECT_EQ(out.code, 2) << arguments;
+    EXPECT_THAT(out.err, HasSubstr(with)) << arguments;
+  };
+  fails("forecast --fid 0", "--fid");
+  fails("forecast", "--fid");
+  fails("forecast " + file("none.csv") + " --fid 20", "none.csv");
+  fails("forecast " + points() + " --fid 20", "--run");
+  fails("forecast " + points() + " --fid 20 --run run-9", "run-");
+  fails("forecast " + points() + " --fid 20 --curve " + points(), "points.csv");
+  fails("forecast " + file("zero.csv", "images,fid\n1000,0\n") + " --fid 20", "line 2");
+  fails("forecast " + file("a.jsonl", header + "\n") + " --fid 20", "no line with \"quality\"");
+  fails("forecast " + file("b.jsonl", header + "\n" + R"({"quality":{"fid":-1},"step":10,"unix_s":1})" + "\n") +
+            " --fid 20",
+        "line 2: /quality/fid");
+  fails("forecast " +
+            file("c.jsonl", header + "\n" + R"({"quality":{"fid":9,"reference":"a"},"step":10,"unix_s":1})" + "\n" +
+                                R"({"quality":{"fid":8,"reference":"b"},"step":20,"unix_s":2})" + "\n") +
+            " --fid 20",
+        "cannot be compared");
+  fails("fit " + file("one.csv", "images,fid\n1000,80\n2000,60\n"), "at least two");
+}
+
+}  // namespace
+}  // namespace ganymede::cli

@@ -1,0 +1,168 @@
+#include "traces/quality_log.hpp"
+
+#include <gmock/gmock.h>
+
+#include <cstdint>
+
+#include "common/errors.hpp"
+#include "common/file.hpp"
+#include "support/errors.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace ganymede::traces {
+namespace {
+
+using testing::HasSubstr;
+
+// Files of TensorBoard 2.21.0 itself, in base64. The first is of its EventFileWriter with the scalars Metrics/fid (300,
+// 80.25, 40.5 at steps 0, 1000, 2000) and Loss/D; the second of tensorboard.summary.Writer, which stores FID as
+// tensors.
+constexpr const char* kPlainEvents =
+    "SAAAAAAAAAD+kkidCa0cUuk9wdpBGg1icmFpbi5FdmVudDoyUi4KLHRlbnNvcmJvYXJkLnN1bW1hcnkud3JpdGVyLmV2ZW50X2ZpbGVfd3JpdG"
+    "VygL8j5B8AAAAAAAAAUUtEGAkAAABA/FTZQSoUChIKC01ldHJpY3MvZmlkFQAAlkMCh1kaGgAAAAAAAAASm9gtCQAAAED8VNlBKg8KDQoGTG9z"
+    "cy9EFQAAwD/vDIzQIgAAAAAAAAB4ET39CQAAADr9VNlBEOgHKhQKEgoLTWV0cmljcy9maWQVAICgQny5OOMdAAAAAAAAAGAv3yMJAAAAOv1U2U"
+    "EQ6AcqDwoNCgZMb3NzL0QVAADAPzqIb3YiAAAAAAAAAHgRPf0JAAAANP5U2UEQ0A8qFAoSCgtNZXRyaWNzL2ZpZBUAACJCLxiMZB0AAAAAAAAA"
+    "YC/fIwkAAAA0/lTZQRDQDyoPCg0KBkxvc3MvRBUAAMA/zLk5JQ==";
+constexpr const char* kTensorEvents =
+    "SAAAAAAAAAD+kkidCSBKUuk9wdpBGg1icmFpbi5FdmVudDoyUi4KLHRlbnNvcmJvYXJkLnN1bW1hcnkud3JpdGVyLmV2ZW50X2ZpbGVfd3JpdG"
+    "VyaEFS1DAAAAAAAAAAlfXQXwlDT1LpPcHaQRDoByoiCiAKA0ZJREIKCAESACoEAICgQkoNCgkKB3NjYWxhcnMgAR8eAIwwAAAAAAAAAJX10F8J"
+    "+1JS6T3B2kEQ0A8qIgogCgNGSURCCggBEgAqBAAAIkJKDQoJCgdzY2FsYXJzIAFZjjOk";
+
+std::string from_base64(std::string_view text) {
+  const std::string digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string out;
+  std::uint32_t bits = 0;
+  int count = 0;
+  for (const char c : text) {
+    const auto value = digits.find(c);
+    if (value == std::string::npos) break;
+    bits = (bits << 6) | static_cast<std::uint32_t>(value);
+    count += 6;
+    if (count < 8) continue;
+    count -= 8;
+    out += static_cast<char>((bits >> count) & 0xff);
+  }
+  return out;
+}
+
+class QualityLogs : public testing::Test {
+ protected:
+  std::vector<QualityLog> read(const std::string& text, const std::string& name = "points.csv") {
+    write_file(folder_.path() / name, text);
+    return read_quality_logs(folder_.path() / name, options_);
+  }
+  std::string error(const std::string& text) {
+    return message_of<ConfigError>([&] { read(text); });
+  }
+  TemporaryFolder folder_;
+  QualityLogOptions options_;
+};
+
+TEST_F(QualityLogs, ACsvHoldsSeveralRunsWithTheirFacts) {
+  const auto logs = read(
+      "run,d_real_kimg,fid,dataset,fid_reference,fid_images,batch,accumulation\n"
+      "a,256,80,CIFAR10,test,10000,64,2\nb,100,50,AFHQ,train,14630,8,1\na,512,40,CIFAR10,test,10000,64,2\n");
+  ASSERT_EQ(logs.size(), 2U);
+  EXPECT_EQ(logs[0].facts.at("reference"), "test 10000");
+  EXPECT_EQ(logs[0].batch, 128);
+  ASSERT_EQ(logs[0].points.size(), 2U);
+  EXPECT_EQ(logs[0].points[1].images, 512e3);
+  EXPECT_EQ(logs[1].facts.at("dataset"), "AFHQ");
+}
+
+TEST_F(QualityLogs, FactsOfRunsMayStandInAFileOfTheirOwn) {
+  options_.runs = folder_.path() / "runs.csv";
+  write_file(options_.runs, "run,backbone,batch,fid_reference\nb,dcgan,32,test\na,resnet,64,valid\n");
+  const auto logs = read("run,images,fid\na,1000,80\n");
+  EXPECT_EQ(logs.at(0).facts.at("backbone"), "resnet");
+  EXPECT_EQ(logs[0].facts.at("reference"), "valid");
+  EXPECT_EQ(logs[0].batch, 64);
+}
+
+TEST_F(QualityLogs, BadPointsAreRefusedWithTheirLine) {
+  EXPECT_THAT(error("images,fid\n1000,80\n2000,0\n"), AllOf(HasSubstr("line 3: fid"), HasSubstr("above zero")));
+  EXPECT_THAT(error("images,fid\n1000,-2\n"), HasSubstr("line 2: fid"));
+  EXPECT_THAT(error("images,fid\n1000,nan\n"), HasSubstr("line 2: fid"));
+  EXPECT_THAT(error("images,fid\n0,80\n"), HasSubstr("line 2: images"));
+  EXPECT_THAT(error("images,fid\n1000,\n"), HasSubstr("no point"));
+  EXPECT_THAT(error("run,images,fid,fid_reference\na,1000,80,test\na,2000,70,train\n"),
+              AllOf(HasSubstr("line 3"), HasSubstr("cannot be compared")));
+  EXPECT_THAT(error("fid\n80\n"), HasSubstr("expected a column \"images\""));
+  EXPECT_THAT(error("a poem\nof two lines\n"), HasSubstr("line 1"));
+}
+
+TEST_F(QualityLogs, StepsAreNotTakenForImages) {
+  EXPECT_THAT(error("step,fid\n1000,80\n"), HasSubstr("--images-per-step"));
+  options_.images_per_step = 64;
+  EXPECT_EQ(read("step,fid\n1000,80\n")[0].points[0].images, 64000);
+  EXPECT_THAT(error("step,images,fid\n1000,1000,80\n"), HasSubstr("counts steps"));
+}
+
+TEST_F(QualityLogs, ASetBackLosesWhatCameAfterAndARepetitionReplaces) {
+  const QualityLog log = read("images,fid\n1000,80\n2000,70\n3000,60\n3000,61\n2500,66\n4000,50\n")[0];
+  ASSERT_EQ(log.points.size(), 4U);
+  EXPECT_EQ(log.points[2].images, 2500);
+  EXPECT_THAT(log.notes, testing::ElementsAre(HasSubstr("set back")));
+  EXPECT_EQ(read("images,fid\n1000,80\n2000,70\n1000,79\n")[0].points[0].fid, 79);
+}
+
+TEST_F(QualityLogs, StyleGansMetricsCountImagesBySnapshot) {
+  const auto line = [](const char* snapshot, const char* metric, double fid) {
+    return std::string(R"({"results": {")") + metric + "\": " + std::to_string(fid) + R"(}, "metric": ")" + metric +
+           R"(", "total_time": 120.1, "total_time_str": "2m 00s", "num_gpus": 8, "snapshot_pkl": ")" + snapshot +
+           R"(", "timestamp": 1612345678.5})" + "\n";
+  };
+  const std::string first = line("network-snapshot-000000.pkl", "fid50k_full", 400) +
+                            line("network-snapshot-000200.pkl", "fid50k_full", 80) +
+                            line("network-snapshot-000400.pkl", "fid50k_full", 30);
+  const QualityLog log = read(first, "metric-fid50k_full.jsonl")[0];
+  ASSERT_EQ(log.points.size(), 2U);  // the first is of a network that was not trained
+  EXPECT_EQ(log.points[0].images, 200e3);
+  EXPECT_EQ(log.points[1].fid, 30);
+  EXPECT_EQ(log.facts.at("reference"), "fid50k_full");
+  EXPECT_THAT(error(first + line("network-snapshot-000600.pkl", "fid50k", 20)), HasSubstr("line 4"));
+  EXPECT_THAT(error(line("network-snapshot-000600.pkl", "kid50k_full", 20)), HasSubstr("line 1"));
+}
+
+TEST_F(QualityLogs, StudioGansLogCountsSteps) {
+  const std::string text =
+      "[INFO] 2021-10-16 13:21:43 > Start training!\n"
+      "[INFO] 2021-10-16 14:00:00 > FID score (Step: 2000, Using test moments): 51.25\n"
+      "[INFO] 2021-10-16 14:40:00 > FID score (Step: 4000, Using test moments): 48.5\n";
+  EXPECT_THAT(error(text), AllOf(HasSubstr("line 2"), HasSubstr("--images-per-step")));
+  options_.images_per_step = 320;
+  const QualityLog log = read(text, "train.log")[0];
+  ASSERT_EQ(log.points.size(), 2U);
+  EXPECT_EQ(log.points[1].images, 4000 * 320);
+  EXPECT_EQ(log.points[1].fid, 48.5);
+  EXPECT_EQ(log.facts.at("reference"), "test");
+}
+
+TEST_F(QualityLogs, EventFilesOfTensorBoardAreRead) {
+  options_.images_per_step = 100;
+  for (const char* text : {kPlainEvents, kTensorEvents}) {
+    const QualityLog log = read(from_base64(text), "events.out.tfevents.1")[0];
+    ASSERT_EQ(log.points.size(), 2U);
+    EXPECT_EQ(log.points[0].images, 100e3);
+    EXPECT_EQ(log.points[0].fid, 80.25);
+    EXPECT_EQ(log.points[1].fid, 40.5);
+  }
+}
+
+TEST_F(QualityLogs, ADamagedEventFileIsRefusedAndACutOneIsReadSoFar) {
+  options_.images_per_step = 100;
+  std::string bytes = from_base64(kPlainEvents);
+  EXPECT_EQ(read(bytes.substr(0, bytes.size() - 70))[0].points.size(), 1U);
+  bytes[120] ^= 1;
+  EXPECT_THAT(error(bytes), HasSubstr("checksum"));
+  bytes = from_base64(kPlainEvents);
+  options_.tag = "Loss/G";
+  EXPECT_THAT(error(bytes), AllOf(HasSubstr("Metrics/fid"), HasSubstr("did you mean \"Loss/D\"")));
+  options_.tag = "Loss/D";
+  EXPECT_EQ(read(bytes)[0].points[0].fid, 1.5);
+  options_ = {};
+  EXPECT_THAT(error(bytes), HasSubstr("--images-per-step"));
+}
+
+}  // namespace
+}  // namespace ganymede::traces

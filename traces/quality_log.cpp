@@ -1,0 +1,64 @@
+#include "traces/quality_log.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include "common/errors.hpp"
+#include "common/file.hpp"
+
+namespace ganymede::traces {
+
+void add_point(QualityLog& log, const QualityLog::Point& point) {
+  const auto same = std::find_if(log.points.begin(), log.points.end(),
+                                 [&](const QualityLog::Point& other) { return other.images == point.images; });
+  if (same != log.points.end()) {
+    same->fid = point.fid;
+    return;
+  }
+  std::size_t dropped = 0;
+  for (; !log.points.empty() && log.points.back().images > point.images; ++dropped) log.points.pop_back();
+  if (dropped > 0)
+    log.notes.push_back(
+        fmt::format("{}: the training was set back to {:.4g} images; {} later point(s) were logged before that and "
+                    "count no more",
+                    log.run, point.images, dropped));
+  log.points.push_back(point);
+}
+
+double positive_number(const std::string& text, const std::string& where, const std::string& what) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value) || value <= 0)
+    throw ConfigError(
+        fmt::format("{}: found {} {}, expected a number above zero", where, what, text.empty() ? "nothing" : text));
+  return value;
+}
+
+double images_of_step(const std::string& where, const QualityLogOptions& options) {
+  if (options.images_per_step > 0) return options.images_per_step;
+  throw ConfigError(fmt::format(
+      "{}: the file counts steps, not images; expected --images-per-step, the real images that the discriminator sees "
+      "in one: batch x accumulation x its updates",
+      where));
+}
+
+std::vector<QualityLog> read_quality_logs(const std::filesystem::path& file, const QualityLogOptions& options) {
+  const std::string text = read_file(file);
+  if (is_event_file(text)) return {read_event_file(file, text, options)};
+  const std::size_t begin = text.find_first_not_of(" \t\r\n");
+  if (begin == std::string::npos) throw ConfigError(fmt::format("{}: is empty, expected points of FID", file.string()));
+  if (text[begin] == '{') return {read_stylegan_metrics(file, text)};
+  if (text.find("FID score (Step:") != std::string::npos) return {read_studiogan_log(file, text, options)};
+  const std::string first = text.substr(begin, text.find('\n', begin) - begin);
+  if (first.find("fid") == std::string::npos)
+    throw ConfigError(
+        fmt::format("{}: line 1: expected a CSV with a column \"fid\", StyleGAN's metric-*.jsonl, StudioGAN's log, an "
+                    "event file of TensorBoard, or a ganymede.run-log/1",
+                    file.string()));
+  return read_quality_csv(file, options);
+}
+
+}  // namespace ganymede::traces
