@@ -70,7 +70,7 @@ endfunction()
 
 # Folders that compute little are compiled without optimisation for the sanitizers, which takes half as long. These
 # compute.
-set(GANYMEDE_COMPUTES "^(kernel|sim|calibration|policies|common|platforms|traces|plan|studies)")
+set(GANYMEDE_COMPUTES "^(kernel|sim|calibration|policies|common|platforms|traces|plan|studies|rehearsal)")
 
 function(ganymede_library folder)
   cmake_parse_arguments(ARG "OWN_FLAGS" "" "SOURCES;DEPENDS;LINK" ${ARGN})
