@@ -23,7 +23,8 @@ std::string job_metrics(const nlohmann::ordered_json& jobs) {
                                     {"kind", job.at("kind").get<std::string>()},
                                     {"name", job.at("name").get<std::string>()}};
       if (job.contains("progress")) labels.emplace_back("unit", job.at("progress").at("what").get<std::string>());
-      if (const nlohmann::ordered_json found = value(job); found.is_number()) gauges.sample(labels, found.get<double>());
+      if (const nlohmann::ordered_json found = value(job); found.is_number())
+        gauges.sample(labels, found.get<double>());
     }
   };
   const auto progress = [](const char* key) {

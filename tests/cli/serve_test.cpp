@@ -188,9 +188,10 @@ TEST(Serve, ProgressAndCancel) {
   EXPECT_THAT(metrics->get_header_value("Content-Type"), HasSubstr("version=0.0.4"));
   EXPECT_THAT(metrics->body, HasSubstr("\nganymede_serve_jobs{state=\"running\"} 1\n"));
   EXPECT_THAT(metrics->body, HasSubstr("\nganymede_serve_jobs{state=\"failed\"} 0\n"));
-  EXPECT_THAT(metrics->body,
-              HasSubstr(fmt::format("\nganymede_serve_job_count{{job=\"1\",kind=\"compare\",name=\"\",unit=\"runs\"}} {}\n",
-                                    running["progress"]["count"].get<int>())));
+  EXPECT_THAT(
+      metrics->body,
+      HasSubstr(fmt::format("\nganymede_serve_job_count{{job=\"1\",kind=\"compare\",name=\"\",unit=\"runs\"}} {}\n",
+                            running["progress"]["count"].get<int>())));
   EXPECT_EQ(server.post("/api/jobs/1/cancel")->status, 200);
   EXPECT_EQ(server.wait_end(id)["state"], "cancelled");
   // The finished runs are kept, and the next run of the job uses them.
