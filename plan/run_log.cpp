@@ -13,6 +13,8 @@ namespace {
 constexpr std::int64_t kMostLoggedSteps = std::int64_t{1} << 53;
 /// Seconds of the year 9999: a larger number is no Unix time in seconds, but perhaps one in milliseconds.
 constexpr double kLatestUnix = 253402300800.0;
+/// Seconds by which a pause may be longer than the log, for clocks that are set while a run goes on.
+constexpr double kClockSlack = 60;
 /// A line of a log has a few hundred bytes; a file of another kind may have no line breaks at all.
 constexpr std::size_t kLongestLine = 1 << 16;
 
@@ -91,11 +93,16 @@ void RunLogReader::add(std::string_view line) {
   JsonObject in(node);
   if (in.optional("schema") || log_.batch == 0) return read_header(in, log_);
   const double unix_s = read_time(in, log_);
+  if (!log_.end.empty())
+    node.fail("a line after the run's end, expected a first line that goes on: do two runs write this log?");
   const std::int64_t step = read_step(in, log_);
   if (step > log_.planned)
     in.node().fail(fmt::format("found step {}, expected at most the {} that the first line plans", step, log_.planned));
   if (const auto pause = in.optional("pause")) {
     const double seconds = in.required("seconds").as_number(0, kLatestUnix);
+    if (seconds > unix_s - log_.begin_unix_s + kClockSlack)
+      in.node().fail(fmt::format("a pause of {:.0f} s within the {:.0f} s that the run has taken", seconds,
+                                 unix_s - log_.begin_unix_s));
     log_.pauses.push_back({pause->as_string(), step, seconds, unix_s});
   } else if (const auto quality = in.optional("quality")) {
     read_quality(*quality, step, log_);
@@ -110,6 +117,8 @@ void RunLogReader::add(std::string_view line) {
 }
 
 int RunLogReader::read() {
+  if (std::filesystem::is_directory(file_))
+    throw ConfigError(fmt::format("{}: is a directory, expected a file", file_.string()));
   std::ifstream in(file_, std::ios::binary);
   if (!in) throw ConfigError(fmt::format("{}: cannot be read", file_.string()));
   in.seekg(0, std::ios::end);

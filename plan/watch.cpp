@@ -49,6 +49,11 @@ double setup_s(const sim::Scenario& scenario) {
       .si;
 }
 
+/// Images of the training that the plan was made for.
+double planned_images(const WatchedPlan& plan) {
+  return static_cast<double>(plan.scenario.images > 0 ? plan.scenario.images : plan.scenario.steps * plan.batch);
+}
+
 OrderedJson measure(const PlanMeasure& of) { return {{"median", of.median}, {"interval", {of.low, of.high}}}; }
 
 /// What the plan's policy sees if all requested nodes are there.
@@ -108,12 +113,10 @@ void add_warnings(const WatchedPlan& plan, const RunLog& log, const RunForecast&
   if (log.gpus != plan.gpus)
     warnings.push_back(fmt::format("the run has {} GPU(s), the plan rents {}: the bill is that of the plan's nodes",
                                    log.gpus, plan.gpus));
-  const double planned_images =
-      static_cast<double>(plan.scenario.images > 0 ? plan.scenario.images : plan.scenario.steps * plan.batch);
-  const double images = static_cast<double>(log.planned * log.batch);
-  if (planned_images > 0 && std::abs(images / planned_images - 1) > 0.01)
-    warnings.push_back(
-        fmt::format("the run trains {:.0f} images, the plan was made for {:.0f}", images, planned_images));
+  const double images = static_cast<double>(log.planned) * static_cast<double>(log.batch);
+  const double planned = planned_images(plan);
+  if (planned > 0 && std::abs(images / planned - 1) > 0.01)
+    warnings.push_back(fmt::format("the run trains {:.0f} images, the plan was made for {:.0f}", images, planned));
   if (now.observed && now.step_s > 0 && out["plan_step_s"].is_number()) {
     const double factor = now.step_s / out["plan_step_s"].get<double>();
     if (factor > kSlower) warnings.push_back(fmt::format("a step takes {:.2f} times what was planned", factor));
@@ -122,6 +125,8 @@ void add_warnings(const WatchedPlan& plan, const RunLog& log, const RunForecast&
   if (chance.is_number() && chance.get<double>() < plan.certainty)
     warnings.push_back(fmt::format("the deadline is met with a probability of {:.0f} %, the plan asked for {:.0f} %",
                                    100 * chance.get<double>(), 100 * plan.certainty));
+  if (log.end == "finished" && log.done() < log.planned)
+    warnings.push_back(fmt::format("the run ended after {} of its {} steps", log.done(), log.planned));
   if (log.end == "stopped") warnings.push_back("the run was stopped before its end");
   if (setup > 0 && out["spent_usd"].is_null()) warnings.push_back("no price is known");
 }
@@ -163,7 +168,9 @@ OrderedJson watch_json(const WatchedPlan& plan, const RunLog& log, const std::st
   std::optional<StepPrior> prior;
   const double training = std::max(plan.time_s.median - setup, plan.least_s);
   if (all > 0 && training > 0) {
-    const double step_s = training / static_cast<double>(log.planned);
+    // The plan's time for an image, so that a run of fewer images or of other batches has a step of its own length.
+    const double steps = planned_images(plan) / static_cast<double>(log.batch);
+    const double step_s = training / (steps > 0 ? steps : static_cast<double>(log.planned));
     prior = StepPrior{
         {step_s, step_s * plan.time_s.low / plan.time_s.median, step_s * plan.time_s.high / plan.time_s.median}};
   }

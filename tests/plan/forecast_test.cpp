@@ -2,6 +2,7 @@
 
 #include "plan/forecast.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -64,6 +65,11 @@ TEST_F(RunLogs, ErrorsNameTheLine) {
       refused(R"({"schema":"ganymede.run-log/1","model":"other","gpus":1,"batch":64,"steps":1000,"unix_s":1001})"),
       HasSubstr("began as \"dcgan-64\""));
   EXPECT_THAT(refused(std::string(100000, 'x')), HasSubstr("longer than"));
+  EXPECT_THAT(refused("{\"end\":\"finished\",\"step\":9,\"unix_s\":1001}\n{\"step\":10,\"unix_s\":1002}"),
+              AllOf(HasSubstr("line 3"), HasSubstr("after the run's end")));
+  EXPECT_THAT(refused(R"({"pause":"checkpoint","seconds":500,"step":1,"unix_s":1001})"),
+              AllOf(HasSubstr("line 2"), HasSubstr("a pause of 500 s within the 1 s")));
+  EXPECT_THAT(message_of<ConfigError>([&] { RunLogReader(folder_.path()).read(); }), HasSubstr("is a directory"));
   EXPECT_THAT(message_of<ConfigError>([&] { RunLogReader(folder_.path() / "none").read(); }),
               HasSubstr("cannot be read"));
 }
@@ -178,13 +184,16 @@ class Watched : public Plans {
 };
 
 TEST_F(Watched, ARunAsPlannedCostsWhatWasPlanned) {
+  constexpr int kBatch = 23040;  // in 1,000 steps all images of the plan
   RunLog log = steady(0, 0);
   log.model.clear();
+  log.batch = kBatch;
   const Json before = watched(log);
   const double planned_s = before["plan_time_s"]["median"], setup_s = before["setup_s"];
   EXPECT_NEAR(before["time_s"]["median"].get<double>(), planned_s, 0.2 * setup_s);
   RunLog on_time = steady((planned_s - setup_s - 20 * 30) / 1000, 500);
   on_time.model.clear();
+  on_time.batch = kBatch;
   const Json now = watched(on_time);
   EXPECT_NEAR(now["time_s"]["median"].get<double>(), planned_s, 1);
   EXPECT_NEAR(now["usd"]["median"].get<double>(), now["plan_usd"]["median"].get<double>(), 0.01);
@@ -194,6 +203,16 @@ TEST_F(Watched, ARunAsPlannedCostsWhatWasPlanned) {
   EXPECT_EQ(now["decision"]["pools"].size(), 1U);
 }
 
+TEST_F(Watched, ARunOfFewerImagesIsForecastToTakeLess) {
+  RunLog log = steady(0, 0);
+  log.model.clear();
+  log.batch = 11520;
+  const Json half = watched(log);
+  const double training_s = half["plan_time_s"]["median"].get<double>() - half["setup_s"].get<double>();
+  EXPECT_NEAR(half["time_s"]["median"].get<double>(), half["setup_s"].get<double>() + training_s / 2,
+              0.02 * training_s);
+}
+
 TEST_F(Watched, ASlowRunEndangersTheDeadline) {
   content["deadline"] = "2h";
   RunLog log = steady(20, 200);
@@ -201,6 +220,14 @@ TEST_F(Watched, ASlowRunEndangersTheDeadline) {
   const Json now = watched(log);
   EXPECT_LT(now["deadline"]["probability"].get<double>(), 0.1);
   EXPECT_THAT(now["warnings"].dump(), AllOf(HasSubstr("a step takes"), HasSubstr("the deadline is met")));
+}
+
+TEST_F(Watched, ARunThatEndedEarlySaysSo) {
+  RunLog log = steady(1, 100);
+  log.model.clear();
+  log.end = "finished";
+  EXPECT_THAT(watched(log)["warnings"].dump(),
+              HasSubstr(fmt::format("after {} of its {} steps", log.done(), log.planned)));
 }
 
 TEST_F(Watched, AnotherModelIsRefused) {
