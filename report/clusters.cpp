@@ -16,6 +16,13 @@ using Json = nlohmann::json;
 
 constexpr std::size_t kMostJobsShown = 30;
 
+/// A line on what was simulated at message fidelity; else nothing.
+std::string simulated_messages(const Json& provenance) {
+  if (provenance.value("fidelity", "") != "message") return "";
+  return fmt::format("every step and message on SimGrid: {:.0f} messages\n",
+                     provenance.at("messages_simulated").get<double>());
+}
+
 std::string summary_lines(const Json& result, std::size_t width) {
   const Json& summary = result.at("summary");
   Table table({"what", ">mean", ">median", ">95th percentile", ">longest"});
@@ -41,7 +48,8 @@ std::string summary_lines(const Json& result, std::size_t width) {
          fmt::format("bill {} USD{}\n", result.at("cost").at("total_usd").get<std::string>(),
                      energy.is_null() ? ""
                                       : fmt::format("; {:.1f} kWh, {:.1f} kg CO2e", energy.at("kwh").get<double>(),
-                                                    energy.at("kg_co2e").get<double>()));
+                                                    energy.at("kg_co2e").get<double>())) +
+         simulated_messages(result.at("provenance"));
 }
 
 }  // namespace

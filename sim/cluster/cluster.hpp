@@ -14,7 +14,7 @@
 #include "policies/schedulers/placement.hpp"
 #include "policies/schedulers/scheduler.hpp"
 #include "sim/cluster/throughputs.hpp"
-#include "sim/scenario/pool.hpp"
+#include "sim/scenario/scenario.hpp"
 
 namespace ganymede::sim {
 
@@ -73,6 +73,7 @@ struct Cluster {
   /// Two jobs of one GPU each may share a GPU if their speeds, relative to alone, sum to at least this; 0: never.
   double packing = 0;
   bool contention = true;
+  Fidelity fidelity = Fidelity::sampled;  ///< message: jobs are processes on SimGrid (simgrid_jobs.hpp)
   double precision = 0.005;
   std::uint64_t seed = 0;
   std::vector<std::string> warnings;

@@ -197,6 +197,8 @@ std::string cluster_result_json(const Cluster& cluster, const ClusterRecord& rec
   out["provenance"] = {{"tool", "ganymede " GANYMEDE_VERSION},
                        {"cluster_hash", cluster.hash},
                        {"seed", cluster.seed},
+                       {"fidelity", cluster.fidelity == Fidelity::message ? "message" : "sampled"},
+                       {"messages_simulated", record.messages},
                        {"events", record.events},
                        {"decisions", record.decisions},
                        {"contending_groups", record.contending_groups},

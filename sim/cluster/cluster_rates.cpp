@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <limits>
-#include <map>
+#include <utility>
 
 #include "sim/cluster/cluster_simulation.hpp"
 
@@ -38,15 +38,7 @@ void ClusterSimulation::end_reading(double now) {
 TalkingJob ClusterSimulation::talk_of(const RunningJob& running) {
   if (!running.speed->traffic) return {};
   const CollectiveTraffic& traffic = *running.speed->traffic;
-  // Ranks are numbered node by node, larger shares first, as in the job's shape.
-  std::map<int, int> of_node;
-  for (const GpuSlot& slot : running.slots) ++of_node[slot.node];
-  std::vector<GpuSlot> order = running.slots;
-  std::stable_sort(order.begin(), order.end(), [&](const GpuSlot& a, const GpuSlot& b) {
-    return of_node[a.node] != of_node[b.node] ? of_node[a.node] > of_node[b.node] : a < b;
-  });
-  std::vector<int> members;
-  for (const GpuSlot& slot : order) members.push_back(slot.node * pool_states_[running.pool].gpus_per_node + slot.gpu);
+  const std::vector<int> members = members_of(running.slots, pool_states_[running.pool].gpus_per_node);
   return talking_job(*fabrics_[running.pool], traffic, step_alone(running), members, first_link_[running.pool]);
 }
 
@@ -74,7 +66,13 @@ std::vector<double> ClusterSimulation::steps_beside_others() const {
   return steps;
 }
 
+void ClusterSimulation::begin_new() {
+  for (RunningJob& running : running_)
+    if (!std::exchange(running.begun, true)) runner_->begin(running, states_[running.job].left);
+}
+
 void ClusterSimulation::update_rates() {
+  if (runner_ != nullptr) return begin_new();
   const std::vector<double> steps = steps_beside_others();
   for (std::size_t i = 0; i < running_.size(); ++i) {
     RunningJob& running = running_[i];

@@ -48,6 +48,7 @@ struct ClusterRecord {
   std::vector<double> held_gpu_s, busy_gpu_s;  ///< by pool
   std::int64_t events = 0, decisions = 0;
   std::size_t contending_groups = 0, approximate_groups = 0;
+  double messages = 0;  ///< that were simulated, at message fidelity
   std::vector<std::string> warnings;
 };
 

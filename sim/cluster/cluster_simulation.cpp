@@ -9,6 +9,7 @@
 #include <numeric>
 
 #include "common/errors.hpp"
+#include "sim/cluster/simgrid_jobs.hpp"
 
 namespace ganymede::sim {
 namespace {
@@ -59,11 +60,21 @@ ClusterSimulation::ClusterSimulation(const Cluster& cluster)
   if (cluster.scheduler.row->decide == nullptr) external_ = std::make_unique<ExternalScheduler>(cluster.scheduler);
 }
 
-ClusterRecord ClusterSimulation::run() {
+/// When the next job ends, at the latest at `until_s`.
+double ClusterSimulation::next_event(double until_s) {
+  if (runner_ == nullptr || running_.empty()) return std::min(until_s, next_end());
+  const double now = runner_->wait(until_s);
+  for (RunningJob& running : running_)
+    if (runner_->ended(running.job)) running.end_s = now;
+  return now;
+}
+
+ClusterRecord ClusterSimulation::run(JobRunner* runner) {
+  runner_ = runner;
   double again_s = kNotYet;
   for (;;) {
     const double arrival_s = next_arrival_ < cluster_.jobs.size() ? cluster_.jobs[next_arrival_].arrival_s : kNotYet;
-    const double next_s = std::min({arrival_s, next_end(), again_s});
+    const double next_s = next_event(std::min(arrival_s, again_s));
     if (const double cached_s = next_cached(); cached_s < next_s) {  // which is nothing to a scheduler
       now_ = std::max(now_, cached_s);
       ++record_.events;
@@ -197,6 +208,12 @@ void ClusterSimulation::account(RunningJob& running) {
   owners_[cluster_.jobs[running.job].owner].used_gpu_s += held;
   record.held_gpu_s += held;
   record_.held_gpu_s[running.pool] += held;
+  double worked = running.rate * worked_s;
+  if (runner_ != nullptr) {
+    worked = runner_->done(running.job) - running.counted;
+    running.counted += worked;
+    running.rate = worked_s > 0 ? worked / worked_s : 0;
+  }
   // While its collectives take longer, its GPUs wait. A GPU with two jobs is taken to be busy all the time.
   const double busy =
       running.partner ? 1 : running.speed->busy * running.rate / (running.speed->work_per_s * running.efficiency);
@@ -205,7 +222,7 @@ void ClusterSimulation::account(RunningJob& running) {
   record_.busy_gpu_s[running.pool] += busy_gpu_s;
   running.accounted_s = now_;
   if (now_ > running.progress_s) {
-    const double done = running.rate * (now_ - running.progress_s);
+    const double done = worked;
     state.left = std::max(0.0, state.left - done);
     if (running.to_read > 0) running.to_read = std::max(kLeastRead, running.to_read - done / running.efficiency);
     running.progress_s = now_;
@@ -224,6 +241,7 @@ void ClusterSimulation::close_stay(const RunningJob& running) {
 
 void ClusterSimulation::stop(std::size_t index, bool done) {
   account(running_[index]);
+  if (runner_ != nullptr) runner_->stop(running_[index].job);
   close_stay(running_[index]);
   const RunningJob gone = running_[index];
   running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(index));
@@ -339,6 +357,8 @@ void ClusterSimulation::note_queue() {
   record_.queue.push_back(point);
 }
 
-ClusterRecord simulate_cluster(const Cluster& cluster) { return ClusterSimulation(cluster).run(); }
+ClusterRecord simulate_cluster(const Cluster& cluster) {
+  return cluster.fidelity == Fidelity::message ? simulate_on_simgrid(cluster) : ClusterSimulation(cluster).run();
+}
 
 }  // namespace ganymede::sim

@@ -15,7 +15,7 @@
 namespace ganymede::sim {
 
 /// Simulates the cluster until its last job has ended. Throws Infeasible if a job can run nowhere or is starved for
-/// ever, and Failure if an external scheduler fails.
+/// ever, and Failure if an external scheduler fails. At message fidelity a process may call this once.
 ClusterRecord simulate_cluster(const Cluster& cluster);
 
 /// A job that runs.
@@ -26,7 +26,9 @@ struct RunningJob {
   const JobSpeed* speed = nullptr;
   double efficiency = 1;
   TalkingJob talk;                     ///< what its collectives put on links; no uses: nothing
-  double rate = 0;                     ///< work for each second, once it progresses
+  double rate = 0;                     ///< work for each second, once it progresses; with a runner of its latest time
+  bool begun = false;                  ///< the runner knows of it
+  double counted = 0;                  ///< with a runner: what is counted of what it has done here
   double progress_s = 0;               ///< until when its progress is counted, or when its restart is over
   double accounted_s = 0;              ///< until when the GPUs that it holds are counted
   double end_s = 0;                    ///< when it ends at this rate
@@ -36,11 +38,28 @@ struct RunningJob {
   bool guest = false;                  ///< it came to another job's GPU; the scheduler counts it as waiting
 };
 
+/// Runs jobs in another way than at rates that follow from formulas.
+class JobRunner {
+ public:
+  virtual ~JobRunner() = default;
+  /// Waits until then or until a job has ended, and returns the time.
+  virtual double wait(double until_s) = 0;
+  /// The job has new GPUs; it still has to do `left` from `running.progress_s` on.
+  virtual void begin(const RunningJob& running, double left) = 0;
+  /// What it has done since begin(), in the unit of `left`.
+  virtual double done(std::size_t job) const = 0;
+  virtual bool ended(std::size_t job) const = 0;
+  /// It loses its GPUs.
+  virtual void stop(std::size_t job) = 0;
+};
+
 class ClusterSimulation {
  public:
   /// `cluster` must outlive this.
   explicit ClusterSimulation(const Cluster& cluster);
-  ClusterRecord run();
+  /// Jobs go on at rates, or as `runner` says.
+  ClusterRecord run(JobRunner* runner = nullptr);
+  JobSpeeds& speeds() { return speeds_; }
 
  private:
   struct JobState {
@@ -58,6 +77,7 @@ class ClusterSimulation {
   void finish_due(double now);
   void finish(std::size_t index, double now);
   double next_end() const;
+  double next_event(double until_s);
   double next_cached() const;
   void end_reading(double now);
   [[noreturn]] void fail_starved() const;
@@ -81,12 +101,14 @@ class ClusterSimulation {
   TalkingJob talk_of(const RunningJob& running);
   std::vector<double> steps_beside_others() const;
   void update_rates();
+  void begin_new();
   double packed_factor(const RunningJob& running);
   void note_queue();
   RunningJob* find_running(std::size_t job);
   MeasuredModel model_of(std::size_t job) const;
 
   const Cluster& cluster_;
+  JobRunner* runner_ = nullptr;
   JobSpeeds speeds_;
   ClusterRecord record_;
   std::vector<JobState> states_;

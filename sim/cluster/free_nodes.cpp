@@ -44,4 +44,15 @@ std::vector<int> shape_of(const std::vector<GpuSlot>& slots) {
   return shape;
 }
 
+std::vector<int> members_of(std::vector<GpuSlot> slots, int gpus_per_node) {
+  std::map<int, int> of_node;
+  for (const GpuSlot& slot : slots) ++of_node[slot.node];
+  std::stable_sort(slots.begin(), slots.end(), [&](const GpuSlot& a, const GpuSlot& b) {
+    return of_node[a.node] != of_node[b.node] ? of_node[a.node] > of_node[b.node] : a < b;
+  });
+  std::vector<int> members;
+  for (const GpuSlot& slot : slots) members.push_back(slot.node * gpus_per_node + slot.gpu);
+  return members;
+}
+
 }  // namespace ganymede::sim

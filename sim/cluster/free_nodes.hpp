@@ -34,5 +34,8 @@ class FreeNodes {
 
 /// GPUs by node, largest first.
 std::vector<int> shape_of(const std::vector<GpuSlot>& slots);
+/// By rank of a job on these GPUs: the endpoint of its GPU in the fabric of the whole pool. Ranks are numbered node by
+/// node, larger shares first, as in the job's shape.
+std::vector<int> members_of(std::vector<GpuSlot> slots, int gpus_per_node);
 
 }  // namespace ganymede::sim

@@ -41,19 +41,11 @@ nlohmann::json platform_of(const nlohmann::json& pool, const PlaceShape& shape) 
   return {{"pools", std::move(pools)}};
 }
 
-Configuration whole(const Scenario& scenario, double network) {
-  Configuration configuration;
-  for (const ScenarioPool& pool : scenario.pools) configuration.nodes.push_back(pool.pool.nodes);
-  configuration.stage = scenario.stages.size() - 1;
-  configuration.network = network;
-  return configuration;
-}
-
 JobReading reading_of(const Scenario& scenario, ScenarioSteps& steps, double step_s) {
   JobReading out;
   if (!scenario.input.storage) return out;
   const platforms::Storage& storage = *scenario.input.storage;
-  Configuration cold = whole(scenario, 1);
+  Configuration cold = all_nodes(scenario);
   cold.cached = false;
   const StepDistribution& reading = steps.distribution(cold);
   out.step_s = std::max(step_s, reading.mean.si);
@@ -82,7 +74,7 @@ std::vector<std::int64_t> buckets_of(const Scenario& scenario) {
 }
 
 std::shared_ptr<const CollectiveTraffic> traffic_of(const Scenario& scenario, ScenarioSteps& steps, double step_s) {
-  const WorkerLayout layout = layout_workers(scenario, whole(scenario, 1));
+  const WorkerLayout layout = layout_workers(scenario, all_nodes(scenario));
   const auto buckets = buckets_of(scenario);
   const Scheme& scheme = scenario.synchronization.scheme;
   const SiteCommunication communication(layout.sites.front(), scheme, buckets, false, false, false);
@@ -97,18 +89,27 @@ std::shared_ptr<const CollectiveTraffic> traffic_of(const Scenario& scenario, Sc
   if (scenario.synchronization.overlap && !scenario.synchronization.flat_reduction &&
       scenario.pools.front().pool.nodes + scenario.pools.size() > 2) {
     // With half of the network the collectives that cross it take up to twice as long.
-    Site slower = layout_workers(scenario, whole(scenario, 0.5)).sites.front();
+    Site slower = layout_workers(scenario, all_nodes(scenario, 0.5)).sites.front();
     const SiteCommunication slow(slower, scheme, buckets, false, false, false);
     double slow_s = 0;
     for (std::size_t i = 0; i < buckets.size(); ++i) slow_s += slow.time(i).si;
     const double longer_s = slow_s - traffic->alone_s;
     if (longer_s > 1e-9 * slow_s)
-      traffic->exposed = std::clamp((steps.distribution(whole(scenario, 0.5)).mean.si - step_s) / longer_s, 0.0, 1.0);
+      traffic->exposed =
+          std::clamp((steps.distribution(all_nodes(scenario, 0.5)).mean.si - step_s) / longer_s, 0.0, 1.0);
   }
   return traffic;
 }
 
 }  // namespace
+
+Configuration all_nodes(const Scenario& scenario, double network) {
+  Configuration configuration;
+  for (const ScenarioPool& pool : scenario.pools) configuration.nodes.push_back(pool.pool.nodes);
+  configuration.stage = scenario.stages.size() - 1;
+  configuration.network = network;
+  return configuration;
+}
 
 Scenario JobSpeeds::scenario(const ClusterWorkload& workload, std::size_t pool, const PlaceShape& shape) {
   nlohmann::json json = workload.scenario->value();
@@ -133,7 +134,7 @@ JobSpeeds::Entry JobSpeeds::simulated(const ClusterWorkload& workload, std::size
     return {};
   }
   ScenarioSteps steps(*here, steps_);
-  const StepDistribution& alone = steps.distribution(whole(*here, 1));
+  const StepDistribution& alone = steps.distribution(all_nodes(*here));
   Entry entry{true, {}};
   entry.speed.step_s = alone.mean.si;
   double device_s = 0;

@@ -26,6 +26,9 @@ struct JobSpeed {
   JobReading reading;  ///< its images, until the caches of its nodes hold them
 };
 
+/// All nodes of the scenario, with a share of the bandwidth between them; of a growing model the last stage.
+Configuration all_nodes(const Scenario& scenario, double network = 1);
+
 class JobSpeeds {
  public:
   /// `cluster` must outlive this.
@@ -47,6 +50,9 @@ class JobSpeeds {
   double restore_s(const ClusterJob& job);
   const std::vector<std::string>& warnings() const { return warnings_; }
 
+  /// The workload's scenario on nodes of that shape. Throws Infeasible if it cannot run there.
+  Scenario scenario(const ClusterWorkload& workload, std::size_t pool, const PlaceShape& shape);
+
  private:
   struct Entry {
     bool possible = false;
@@ -54,7 +60,6 @@ class JobSpeeds {
   };
   Entry simulated(const ClusterWorkload& workload, std::size_t pool, const PlaceShape& shape);
   Entry measured(const ClusterWorkload& workload, std::size_t pool, const PlaceShape& shape) const;
-  Scenario scenario(const ClusterWorkload& workload, std::size_t pool, const PlaceShape& shape);
   const Scenario& asked(const ClusterJob& job);
   void warn(const std::string& text);
 

@@ -196,6 +196,17 @@ void check_sizes(const Cluster& cluster) {
                                    job.gpus, most));
 }
 
+void read_fidelity(const JsonNode& node, Cluster& cluster) {
+  JsonObject in(node);
+  const JsonNode mode = in.required("mode");
+  if (mode.as_choice({"sampled", "message"}) == "message") cluster.fidelity = Fidelity::message;
+  in.finish();
+  if (cluster.fidelity == Fidelity::sampled) return;
+  if (cluster.packing > 0)
+    mode.fail("found \"message\" and packing: how fast two jobs of a GPU are was measured and is not simulated");
+  if (!cluster.contention) mode.fail("found \"message\" without contention, expected \"sampled\"");
+}
+
 }  // namespace
 
 int Cluster::gpus() const {
@@ -232,6 +243,7 @@ Cluster read_cluster(const JsonNode& node) {
   if (auto preemption = in.optional("preemption")) read_preemption(*preemption, cluster.preemption);
   if (auto contention = in.optional("contention")) cluster.contention = contention->as_bool();
   if (auto precision = in.optional("precision")) cluster.precision = precision->as_number(1e-4, 1);
+  if (auto fidelity = in.optional("fidelity")) read_fidelity(*fidelity, cluster);
   cluster.seed = in.required("seed").as_seed();
   in.finish();
   check_sizes(cluster);

@@ -24,23 +24,26 @@ Seconds now() { return Seconds{s4u::Engine::get_clock()}; }
 /// enters it and dropped when the last one has left it.
 class CommunicationEngine::Implementation {
  public:
-  explicit Implementation(const Network& fabric) : fabric_(fabric) {}
+  explicit Implementation(const Network& fabric, SimGridFlows* flows = nullptr) : fabric_(fabric), flows_(flows) {}
 
   JobTimes run(std::span<const Job> jobs, const RecordTransfer& record) {
     record_ = record ? &record : nullptr;
-    if (!flows_) flows_ = std::make_unique<SimGridFlows>(fabric_, count_limits(jobs));
+    if (flows_ == nullptr) {
+      own_flows_ = std::make_unique<SimGridFlows>(fabric_, count_limits(jobs));
+      flows_ = own_flows_.get();
+    }
     start_ = now();
     groups_.clear();
+    unused_groups_.clear();
     bool any = false;
     for (const Job& job : jobs) {
       for (const Communicator& communicator : job.communicators) {
-        groups_.emplace_back(communicator);
+        groups_.push_back(std::make_unique<Group>(communicator));
         for (const CollectiveCall& call : communicator.calls)
           for (const Seconds arrival : call.arrivals) first_ = any ? std::min(first_, arrival) : arrival, any = true;
       }
     }
-    for (std::size_t group = 0; group < groups_.size(); ++group)
-      for (std::size_t rank = 0; rank < groups_[group].ranks.size(); ++rank) next_collective(group, rank);
+    for (std::size_t group = 0; group < groups_.size(); ++group) begin(group);
     flows_->run();
 
     JobTimes times;
@@ -48,9 +51,24 @@ class CommunicationEngine::Implementation {
     for (const Job& job : jobs) {
       times.emplace_back();
       for (std::size_t i = 0; i < job.communicators.size(); ++i)
-        times.back().push_back(std::move(groups_[group++].result));
+        times.back().push_back(std::move(groups_[group++]->result));
     }
     return times;
+  }
+
+  /// Precondition: start_ and first_ are 0, because run() was not called.
+  void start(const Communicator& communicator, Finished finished) {
+    auto group = std::make_unique<Group>(communicator);
+    group->finished = std::move(finished);
+    std::size_t index = groups_.size();
+    if (unused_groups_.empty()) {
+      groups_.push_back(std::move(group));
+    } else {
+      index = unused_groups_.back();
+      unused_groups_.pop_back();
+      groups_[index] = std::move(group);
+    }
+    begin(index);
   }
 
  private:
@@ -82,12 +100,15 @@ class CommunicationEngine::Implementation {
         ranks.resize(std::max(ranks.size(), endpoints * static_cast<std::size_t>(call.schedule->lanes())));
         result.push_back({std::vector<Seconds>(static_cast<std::size_t>(call.schedule->ranks())), 0});
       }
+      ranks_left = ranks.size();
     }
     const Communicator* of;
     std::size_t endpoints = 0;
     std::vector<Rank> ranks;                                      // ranks and switches, lane after lane
     std::vector<std::unordered_map<std::int64_t, Round>> rounds;  // by call: rounds that some rank is in
     std::vector<CollectiveTimes> result;
+    std::size_t ranks_left = 0;  // that have not left the last call
+    Finished finished;
 
     const Schedule& schedule(std::size_t call) const { return *of->calls[call].schedule; }
     /// The indices of both ends of a transfer in `ranks`.
@@ -153,12 +174,24 @@ class CommunicationEngine::Implementation {
     return round;
   }
 
+  void begin(std::size_t group) {
+    for (std::size_t rank = 0; rank < groups_[group]->ranks.size(); ++rank) next_collective(group, rank);
+  }
+
+  void rank_finished(std::size_t group_index) {
+    Group& group = *groups_[group_index];
+    if (--group.ranks_left > 0 || !group.finished) return;
+    const std::unique_ptr<Group> done = std::move(groups_[group_index]);
+    unused_groups_.push_back(group_index);
+    done->finished(std::move(done->result));
+  }
+
   /// Schedules the rank's entry into its next collective, if there is one.
   void next_collective(std::size_t group_index, std::size_t index) {
-    Group& group = groups_[group_index];
+    Group& group = *groups_[group_index];
     Rank& me = group.ranks[index];
     me.round = -1;
-    if (me.call == group.of->calls.size()) return;
+    if (me.call == group.of->calls.size()) return rank_finished(group_index);
     const CollectiveCall& call = group.of->calls[me.call];
     const std::size_t rank = index % group.endpoints;
     if (rank >= call.arrivals.size()) return at(now(), [this, group_index, index] { enter(group_index, index, 0); });
@@ -169,7 +202,7 @@ class CommunicationEngine::Implementation {
 
   /// Enters `round`, and further rounds while there is nothing to wait for.
   void enter(std::size_t group_index, std::size_t index, std::int64_t round) {
-    Group& group = groups_[group_index];
+    Group& group = *groups_[group_index];
     Rank& me = group.ranks[index];
     const Schedule& schedule = group.schedule(me.call);
     const bool takes_part = index / group.endpoints < static_cast<std::size_t>(schedule.lanes());
@@ -206,7 +239,7 @@ class CommunicationEngine::Implementation {
   }
 
   void send(std::size_t group_index, std::size_t call, std::int64_t round, Round& here, int index) {
-    Group& group = groups_[group_index];
+    Group& group = *groups_[group_index];
     const Transfer& transfer = here.transfers[static_cast<std::size_t>(index)];
     const ProtocolCost& cost = group.schedule(call).cost();
     const int source = group.fabric_endpoint(transfer.source),
@@ -238,13 +271,13 @@ class CommunicationEngine::Implementation {
   }
 
   void flow_left(std::size_t group_index, std::size_t call, std::int64_t round, int index) {
-    Round& here = groups_[group_index].rounds[call].at(round);
+    Round& here = groups_[group_index]->rounds[call].at(round);
     if (--here.leaving[static_cast<std::size_t>(index)] == 0)
-      transfer_done(group_index, groups_[group_index].source(here.transfers[static_cast<std::size_t>(index)]));
+      transfer_done(group_index, groups_[group_index]->source(here.transfers[static_cast<std::size_t>(index)]));
   }
 
   void flow_arrived(std::size_t group_index, std::size_t call, std::int64_t round, int index) {
-    Group& group = groups_[group_index];
+    Group& group = *groups_[group_index];
     Round& here = group.rounds[call].at(round);
     if (--here.arriving[static_cast<std::size_t>(index)] > 0) return;
     const Transfer transfer = here.transfers[static_cast<std::size_t>(index)];
@@ -257,7 +290,7 @@ class CommunicationEngine::Implementation {
 
   /// Receives a message. True if the destination has nothing to add; else a timer is set for when it has added.
   bool receive(std::size_t group_index, const Transfer& transfer) {
-    Group& group = groups_[group_index];
+    Group& group = *groups_[group_index];
     const std::size_t destination = group.destination(transfer);
     Rank& adder = group.ranks[destination];
     const BytesPerSecond memory = endpoint(group, destination).memory_bandwidth;
@@ -269,7 +302,7 @@ class CommunicationEngine::Implementation {
   }
 
   void transfer_done(std::size_t group_index, std::size_t index) {
-    Group& group = groups_[group_index];
+    Group& group = *groups_[group_index];
     Rank& me = group.ranks[index];
     if (--me.pending > 0) return;
     const std::int64_t finished = me.round;
@@ -278,9 +311,11 @@ class CommunicationEngine::Implementation {
   }
 
   const Network& fabric_;
-  std::unique_ptr<SimGridFlows> flows_;
-  std::vector<Group> groups_;
-  std::vector<Round> reusable_;  // rounds whose memory is used again
+  std::unique_ptr<SimGridFlows> own_flows_;
+  SimGridFlows* flows_ = nullptr;
+  std::vector<std::unique_ptr<Group>> groups_;  // null: has finished
+  std::vector<std::size_t> unused_groups_;      // indices of groups that have finished
+  std::vector<Round> reusable_;                 // rounds whose memory is used again
   std::vector<Path> paths_;
   const RecordTransfer* record_ = nullptr;
   Seconds first_;  // the earliest arrival of this run; arrivals are relative to it
@@ -289,7 +324,13 @@ class CommunicationEngine::Implementation {
 
 CommunicationEngine::CommunicationEngine(const Network& fabric)
     : implementation_(std::make_unique<Implementation>(fabric)) {}
+CommunicationEngine::CommunicationEngine(const Network& fabric, SimGridFlows& flows)
+    : implementation_(std::make_unique<Implementation>(fabric, &flows)) {}
 CommunicationEngine::~CommunicationEngine() = default;
+
+void CommunicationEngine::start(const Communicator& communicator, Finished finished) {
+  implementation_->start(communicator, std::move(finished));
+}
 
 JobTimes CommunicationEngine::run(std::span<const Job> jobs, const RecordTransfer& record) {
   return implementation_->run(jobs, record);

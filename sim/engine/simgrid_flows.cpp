@@ -23,6 +23,9 @@ constexpr const char* kSettings[] = {
     "network/TCP-gamma:0",    // no cap of window / round-trip time: platforms state limits per flow
     "surf/precision:1e-12",   // seconds; 1e-9 would be visible in messages of microseconds
     "maxmin/precision:1e-9",  // relative to a link's bandwidth
+#ifdef __SANITIZE_ADDRESS__
+    "contexts/factory:thread",  // the sanitizer does not know stacks that SimGrid switches by itself
+#endif
 };
 
 constexpr int kMaxLimiters = 64;
@@ -33,7 +36,7 @@ constexpr double kUnitsPerByte = 1024;
 
 }  // namespace
 
-SimGridFlows::SimGridFlows(const Network& fabric, int limits)
+SimGridFlows::SimGridFlows(const Network& fabric, int limits, std::size_t disks)
     : fabric_(fabric), paths_per_pair_(fabric.max_paths()), limits_(limits) {
   static bool exists = false;
   if (exists) throw Failure("a second SimGrid engine in one process; run each simulation in a child process");
@@ -53,6 +56,8 @@ SimGridFlows::SimGridFlows(const Network& fabric, int limits)
   const int hosts = static_cast<int>(fabric.endpoints().size()) * paths_per_pair_ * limits_;
   for (int host = 0; host < hosts; ++host) {
     hosts_.push_back(zone_->create_host(fmt::format("host.{}", host), 1.0));
+    for (std::size_t disk = 0; host == 0 && disk < disks; ++disk)
+      disks_.push_back(hosts_.back()->create_disk(fmt::format("disk.{}", disk), 1e9, 1e9));
     hosts_.back()->seal();
   }
   routed_.resize(hosts_.size());

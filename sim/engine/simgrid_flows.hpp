@@ -28,13 +28,19 @@ struct SimGridFlow {
 /// link of kind FATPIPE in the route gives every flow that bandwidth and no more.
 class SimGridFlows {
  public:
-  /// `limits` is the largest number of different limits of flows, infinity included. A process may construct only one
-  /// object; a second one throws Failure.
-  SimGridFlows(const Network& fabric, int limits);
+  /// `limits` is the largest number of different limits of flows, infinity included; `disks` is the number of disks,
+  /// each of which does one unit of work in a nanosecond. A process may construct only one object; a second one throws
+  /// Failure.
+  SimGridFlows(const Network& fabric, int limits, std::size_t disks = 0);
 
   /// Starts a flow now; `done` runs when its last byte has arrived.
   void start(const SimGridFlow& flow, std::function<void()> done);
-  /// Runs until no timer and no flow is left. Throws Failure if some flows never end.
+  /// A host of this endpoint, of one operation a second.
+  simgrid::s4u::Host* host(int endpoint) const {
+    return hosts_[static_cast<std::size_t>(endpoint * paths_per_pair_ * limits_)];
+  }
+  simgrid::s4u::Disk* disk(std::size_t index) const { return disks_[index]; }
+  /// Runs until no process, no timer and no flow is left. Throws Failure if some flows never end.
   void run();
 
  private:
@@ -57,6 +63,7 @@ class SimGridFlows {
   simgrid::s4u::NetZone* zone_ = nullptr;
   std::vector<simgrid::s4u::Link*> links_;
   std::vector<simgrid::s4u::Host*> hosts_;
+  std::vector<simgrid::s4u::Disk*> disks_;
   std::vector<std::unordered_set<int>> routed_;  // the endpoints to which each host has a route
   std::vector<Path> paths_;
   std::unordered_map<const simgrid::s4u::Activity*, Active> active_;

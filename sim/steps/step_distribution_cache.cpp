@@ -97,11 +97,16 @@ const WorkloadSummary& ScenarioSteps::workload(std::size_t pool, std::size_t sta
   return *known;
 }
 
-StepDistribution ScenarioSteps::simulate(const Configuration& configuration, std::uint64_t seed) const {
+std::vector<calibration::WorkloadModel> ScenarioSteps::models(const Configuration& configuration) const {
   std::vector<calibration::WorkloadModel> workloads;
   for (std::size_t pool = 0; pool < scenario_.pools.size(); ++pool)
     workloads.push_back(configuration.nodes[pool] > 0 ? model(pool, configuration.stage)
                                                       : calibration::WorkloadModel{});
+  return workloads;
+}
+
+StepDistribution ScenarioSteps::simulate(const Configuration& configuration, std::uint64_t seed) const {
+  const std::vector<calibration::WorkloadModel> workloads = models(configuration);
   const bool transferred = std::any_of(
       workloads.begin(), workloads.end(),
       [](const calibration::WorkloadModel& workload) { return !calibration::is_of_the_device(workload.provenance); });

@@ -60,6 +60,8 @@ class ScenarioSteps {
   const StepDistribution& distribution(const Configuration& configuration);
   /// The workload of a worker of that pool in that stage. The reference is valid as long as this object.
   const WorkloadSummary& workload(std::size_t pool, std::size_t stage);
+  /// By pool, empty where the configuration has no node: what StepSimulator needs.
+  std::vector<calibration::WorkloadModel> models(const Configuration& configuration) const;
 
  private:
   calibration::WorkloadModel model(std::size_t pool, std::size_t stage) const;

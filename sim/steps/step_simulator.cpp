@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "calibration/statistics.hpp"
 #include "calibration/worker_variation.hpp"
@@ -190,7 +191,32 @@ std::unique_ptr<StepProcess> StepSimulator::make_synchronous(const std::vector<c
       for (const auto& bucket : models.front()->buckets)
         options.bucket_work.push_back(bucket_work(Bytes{static_cast<double>(bucket.bytes)}, gpu));
   }
+  if (reduce_) reduce = alone_then(options.interference > 0 && options.overlap, reduce_);
   return std::make_unique<SynchronousStep>(models, topology(), options, reduce);
+}
+
+/// `reduce`; if the step asks twice, first for what would be beside kernels of full speed, only the second time.
+Reduce StepSimulator::alone_then(bool foresees, Reduce reduce) {
+  if (!foresees) return reduce;
+  return [this, reduce = std::move(reduce), first = true](std::span<const Reduction> r) mutable {
+    first = !first;
+    return first ? reduce(r) : communication_->reduce(r, !jitter_);
+  };
+}
+
+StepSimulator::Live::Live(StepSimulator& simulator, Reduce reduce)
+    : workers_(simulator.prepare_workers(Bound::central)),
+      sampler_(simulator.sampling_options(workers_).samples, simulator.workers(), calibration::kBlockSteps,
+               simulator.seed_) {
+  simulator.reduce_ = std::move(reduce);
+  process_ = simulator.make_process(workers_);
+  if (workers_.tail) sampler_.use_tail(*workers_.tail);
+  sampler_.use_stalls(workers_.stalls);
+}
+
+Seconds StepSimulator::Live::next() {
+  const auto rows = sampler_.next();
+  return process_->next(rows, sampler_.extra_s()).duration;
 }
 
 SamplingOptions StepSimulator::sampling_options(const Workers& workers) const {

@@ -12,7 +12,9 @@
 #include "sim/steps/rare_stalls.hpp"
 #include "sim/steps/step_distribution.hpp"
 #include "sim/steps/step_process.hpp"
+#include "sim/steps/step_sampler.hpp"
 #include "sim/steps/step_sampling.hpp"
+#include "sim/steps/synchronous_step.hpp"
 #include "sim/steps/worker_layout.hpp"
 #include "sim/steps/worker_models.hpp"
 
@@ -28,7 +30,6 @@ class StepSimulator {
   /// fidelity would take too long or is not possible.
   StepDistribution simulate(Bound bound);
 
- private:
   /// What the workers do in a step, for one bound.
   struct Workers {
     WorkerModels models;
@@ -40,6 +41,21 @@ class StepSimulator {
     std::optional<JitterTail> tail;  // set with more workers than a block has steps
   };
 
+  /// Steps one after the other, as message fidelity draws them, whose reductions `reduce` runs. Of mode all-reduce with
+  /// whole replicas only. The simulator must outlive it.
+  class Live {
+   public:
+    Live(StepSimulator& simulator, Reduce reduce);
+    /// The duration of the next step. Calls `reduce`, on a clock that begins at 0 with the first step.
+    Seconds next();
+
+   private:
+    Workers workers_;
+    std::unique_ptr<StepProcess> process_;
+    StepSampler sampler_;
+  };
+
+ private:
   std::size_t workers() const { return layout_.pool_of.size(); }
   int batches() const { return batches_loaded(scenario_.synchronization, static_cast<int>(workers())); }
   Topology topology() const;
@@ -57,6 +73,7 @@ class StepSimulator {
                                                     const std::vector<const calibration::StepModel*>& models) const;
   std::unique_ptr<StepProcess> make_asynchronous(const std::vector<const calibration::StepModel*>& models);
   std::unique_ptr<StepProcess> make_synchronous(const std::vector<const calibration::StepModel*>& models);
+  Reduce alone_then(bool foresees, Reduce reduce);
 
   void add_stalls(const RareStalls& stalls, StepDistribution& out) const;
   void add_work(const Workers& workers, StepDistribution& out) const;
@@ -72,6 +89,7 @@ class StepSimulator {
   bool jitter_ = false;                           // the workloads have more than one recorded step
   std::unique_ptr<Communication> communication_;  // null: one worker alone
   std::optional<ServerRoutes> servers_;           // of asynchronous training, once its process has been made
+  Reduce reduce_;                                 // of Live; empty: communication_ reduces
 };
 
 }  // namespace ganymede::sim

@@ -117,6 +117,17 @@ TEST_F(ClusterExample, RefusesTwoJobsOfOneName) {
   EXPECT_THAT(outcome.err, HasSubstr("/jobs/2: the job is called \"wide\", as /jobs/1 is"));
 }
 
+TEST_F(ClusterExample, MessageFidelityIsAFlag) {
+  const std::string few = "simulate " + file + " --set /workloads/dcgan/workload/steps=50 --set /jobs/3/steps=50";
+  const Outcome messages = run_program(few + " --fidelity message");
+  EXPECT_EQ(messages.code, 0) << messages.err;
+  EXPECT_THAT(messages.out, HasSubstr("every step and message on SimGrid: "));
+  EXPECT_THAT(run_program(few + " --fidelity sampled").out, testing::Not(HasSubstr("SimGrid")));
+  const Outcome many = run_program("simulate " + file + " --fidelity message");
+  EXPECT_EQ(many.code, 3);
+  EXPECT_THAT(many.err, HasSubstr("/fidelity/mode: at message fidelity the 200000 steps of the job"));
+}
+
 // Bills count in nanoseconds, so that no job and no cluster may last for centuries.
 TEST_F(ClusterExample, RefusesTracesOfCenturies) {
   const auto of = [&](const std::string& rows) {

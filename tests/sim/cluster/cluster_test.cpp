@@ -4,47 +4,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
-
-#include "sim/cluster/cluster_simulation.hpp"
+#include "clusters.hpp"
 #include "support/errors.hpp"
-#include "support/made_up.hpp"
-#include "support/temporary_folder.hpp"
-#include "traces/step_trace.hpp"
 
 namespace ganymede::sim {
 namespace {
 
-using nlohmann::json;
 using testing::HasSubstr;
-
-/// Two nodes of four GPUs for 10.80 USD/h each.
-json cluster_of(const json& jobs, const json& scheduler = {{"name", "fifo-backfill"}}) {
-  return {{"schema", "ganymede.cluster/1"},
-          {"platform", {{"catalog", json::parse(made_up_platform())}, {"instance", "four"}, {"nodes", 2}}},
-          {"jobs", jobs},
-          {"scheduler", scheduler},
-          {"preemption", {{"save", "10s"}, {"restore", "30s"}}},
-          {"seed", 1U}};
-}
-
-/// A job that runs for so many seconds on the GPUs that it asks for.
-json timed(const char* name, double arrival_s, int gpus, double seconds) {
-  return {{"name", name},
-          {"arrival", fmt::format("{}s", arrival_s)},
-          {"gpus", gpus},
-          {"duration", fmt::format("{}s", seconds)}};
-}
-
-Cluster read(const json& document, const std::filesystem::path& folder = ".") {
-  return read_cluster(JsonNode::wrap(document, "cluster.json", folder));
-}
-json result_of(const json& document) {
-  const Cluster cluster = read(document);
-  return json::parse(cluster_result_json(cluster, simulate_cluster(cluster)));
-}
-double start_of(const json& result, std::size_t job) { return result["jobs"][job]["start_s"]; }
-double end_of(const json& result, std::size_t job) { return result["jobs"][job]["end_s"]; }
 
 TEST(Cluster, AJobWaitsForTheOneBeforeIt) {
   const json result = result_of(cluster_of({timed("a", 0, 8, 100), timed("b", 10, 8, 50)}));
@@ -124,22 +90,6 @@ TEST(Cluster, TheSameInputGivesTheSameBytes) {
   EXPECT_EQ(result_of(document).dump(), result_of(document).dump());
 }
 
-/// Two jobs of one GPU on each of two nodes, which share NICs, and a scenario's steps.
-json trained(const TemporaryFolder& folder) {
-  folder.add("trace.json", traces::write_step_trace(constant_trace(1)));
-  json document = cluster_of(
-      {{{"name", "a"}, {"gpus", 2}, {"workload", "gan"}}, {{"name", "b"}, {"gpus", 2}, {"workload", "gan"}}});
-  document["workloads"] = {{"gan",
-                            {{"workload",
-                              {{"trace", (folder / "trace.json").string()},
-                               {"dataset", {{"name", "x"}, {"images", 1000}}},
-                               {"batch_per_gpu", 64},
-                               {"steps", 1000}}},
-                             {"synchronization", {{"scheme", "ring"}, {"overlap", false}}}}}};
-  document["placement"] = "spread";
-  return document;
-}
-
 TEST(Cluster, JobsThatShareNicsSlowEachOtherDown) {
   const TemporaryFolder folder;
   json document = trained(folder);
@@ -152,26 +102,6 @@ TEST(Cluster, JobsThatShareNicsSlowEachOtherDown) {
   document["contention"] = true;
   EXPECT_NEAR(end_of(result_of(document), 0), end_of(apart, 0), 1e-9 * end_of(apart, 0)) << "alone, today's formula";
 }
-
-/// Jobs of one GPU with 1,000 steps of 10 ms, one for each entry: what a step's 64 images have in kB, read from
-/// `store`.
-json reading(const TemporaryFolder& folder, const std::vector<int>& kilobytes, const char* store, const char* cache) {
-  json document = trained(folder);
-  document["placement"] = "consolidate";
-  const json workload = document["workloads"]["gan"];
-  document["jobs"] = json::array();
-  for (std::size_t i = 0; i < kilobytes.size(); ++i) {
-    const std::string name = fmt::format("gan-{}", i);
-    document["jobs"].push_back({{"name", name}, {"gpus", 1}, {"workload", name}});
-    json& own = document["workloads"][name] = workload;
-    own["workload"]["dataset"] = {{"name", "x"}, {"images", 12800}, {"bytes_per_image", kilobytes[i] * 1000 / 64.0}};
-    own["storage"] = {{"dataset", store}, {"cache", cache}};
-  }
-  return document;
-}
-
-/// Seconds: the pipeline of the steps that are simulated fills once.
-constexpr double kFill = 0.01;
 
 TEST(Cluster, JobsShareTheRateOfAStore) {
   const TemporaryFolder folder;

@@ -1,0 +1,116 @@
+// Clusters at message fidelity, every step and message on SimGrid, against the rates of the fast simulation.
+
+#include "sim/cluster/simgrid_jobs.hpp"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "clusters.hpp"
+#include "common/process.hpp"
+#include "support/errors.hpp"
+
+namespace ganymede::sim {
+namespace {
+
+using testing::HasSubstr;
+
+json with_messages(json document) {
+  document["fidelity"] = {{"mode", "message"}};
+  const Cluster cluster = read(document);
+  return json::parse(run_child([&] { return cluster_result_json(cluster, simulate_cluster(cluster)); }));
+}
+
+/// All ends of jobs, at message fidelity and fast, within a share of each other.
+void expect_like_the_fast_one(const json& document, double relative, double absolute_s = 0) {
+  const json fast = result_of(document), exact = with_messages(document);
+  for (std::size_t job = 0; job < fast["jobs"].size(); ++job)
+    EXPECT_NEAR(end_of(fast, job), end_of(exact, job), relative * end_of(exact, job) + absolute_s)
+        << "job " << job << " off by " << end_of(fast, job) / end_of(exact, job) - 1;
+}
+
+TEST(ClusterOnSimGrid, TimedJobsEndAtTheSameTimes) {
+  expect_like_the_fast_one(cluster_of({timed("a", 0, 8, 100), timed("b", 10, 8, 50), timed("c", 20, 4, 30)}), 1e-6);
+  expect_like_the_fast_one(
+      cluster_of({timed("long", 0, 8, 100), timed("short", 10, 8, 20)}, {{"name", "shortest-remaining"}}), 1e-6);
+}
+
+TEST(ClusterOnSimGrid, AJobAloneTakesTheFormulasTime) {
+  const TemporaryFolder folder;
+  json document = trained(folder);
+  document["jobs"].erase(1);
+  for (const char* scheme : {"ring", "tree", "nccl", "halving-doubling"}) {
+    document["workloads"]["gan"]["synchronization"]["scheme"] = scheme;
+    for (const bool overlap : {false, true}) {
+      document["workloads"]["gan"]["synchronization"]["overlap"] = overlap;
+      SCOPED_TRACE(fmt::format("{} {}", scheme, overlap));
+      expect_like_the_fast_one(document, 1e-6);
+    }
+  }
+  EXPECT_GT(with_messages(document)["provenance"]["messages_simulated"], 2000);
+}
+
+TEST(ClusterOnSimGrid, JobsThatShareNicsTakeTheFoldedTime) {
+  const TemporaryFolder folder;
+  const json document = trained(folder);
+  const json alone = [&] {
+    json one = document;
+    one["jobs"].erase(1);
+    return with_messages(one);
+  }();
+  EXPECT_GT(end_of(with_messages(document), 0), 1.05 * end_of(alone, 0));
+  expect_like_the_fast_one(document, 0.01);
+}
+
+TEST(ClusterOnSimGrid, PoolsHaveFabricsOfTheirOwn) {
+  const TemporaryFolder folder;
+  json document = trained(folder);
+  const json catalog = document["platform"]["catalog"];
+  document["platform"] = {{"pools",
+                           {{{"name", "first"}, {"catalog", catalog}, {"instance", "four"}, {"nodes", 2}},
+                            {{"name", "second"}, {"catalog", catalog}, {"instance", "four"}, {"nodes", 2}}}}};
+  document["jobs"][0]["gpus"] = document["jobs"][1]["gpus"] = 8;  // a whole pool each
+  document["workloads"]["gan"]["workload"]["steps"] = 100;
+  document["placement"] = "consolidate";
+  const json result = with_messages(document);
+  EXPECT_NE(result["jobs"][0]["stays"][0]["pool"], result["jobs"][1]["stays"][0]["pool"]);
+  expect_like_the_fast_one(document, 1e-6);
+}
+
+TEST(ClusterOnSimGrid, JobsShareTheRateOfAStore) {
+  const TemporaryFolder folder;
+  expect_like_the_fast_one(reading(folder, {640}, "disk", "none"), 1e-6);
+  expect_like_the_fast_one(reading(folder, {640, 640}, "disk", "none"), 1e-6);
+  expect_like_the_fast_one(reading(folder, {640, 64, 640}, "disk", "none"), 1e-6);
+  expect_like_the_fast_one(reading(folder, {640, 640}, "disk", "memory"), 1e-6);
+}
+
+TEST(ClusterOnSimGrid, AStoppedJobLosesAtMostTheStepUnderWay) {
+  const TemporaryFolder folder;
+  json document = reading(folder, {640}, "disk", "none");
+  document["jobs"].push_back(timed("short", 2, 8, 4));
+  document["scheduler"] = {{"name", "shortest-remaining"}};
+  const json result = with_messages(document);
+  EXPECT_EQ(result["jobs"][0]["preemptions"], 1);
+  expect_like_the_fast_one(document, 0, 0.01);
+}
+
+TEST(ClusterOnSimGrid, RefusesWhatItDoesNotSimulate) {
+  json document = cluster_of(json::array({timed("a", 0, 1, 1)}));
+  document["packing"] = 1.1;
+  EXPECT_THAT(message_of<ConfigError>([&] { with_messages(document); }), HasSubstr("/fidelity/mode"));
+  document.erase("packing");
+  document["contention"] = false;
+  EXPECT_THAT(message_of<ConfigError>([&] { with_messages(document); }), HasSubstr("without contention"));
+  document["fidelity"] = {{"mode", "exact"}};
+  EXPECT_THAT(message_of<ConfigError>([&] { read(document); }), HasSubstr("\"message\""));
+  const TemporaryFolder folder;
+  json long_job = trained(folder);
+  long_job["workloads"]["gan"]["workload"]["steps"] = 1'000'000'000;
+  EXPECT_THAT(message_of<Infeasible>([&] { with_messages(long_job); }), HasSubstr("1e+09 steps of the job a"));
+  json large = cluster_of(json::array({timed("a", 0, 9, 1)}));
+  EXPECT_THAT(message_of<Infeasible>([&] { with_messages(large); }), HasSubstr("9"));
+}
+
+}  // namespace
+}  // namespace ganymede::sim
