@@ -75,15 +75,19 @@ struct DirectConvolution {
   GANYMEDE_DEVICE void data(std::size_t i) const {
     const std::size_t c = i % channels, column = i / channels % width, above = i / channels / width;
     const std::size_t row = above % height, frame = above / height % frames, image = above / height / frames;
+    const auto step = static_cast<unsigned>(stride);
     float sum = 0;
     for (std::size_t t = 0; t < kernel_frames; ++t)
       for (std::size_t r = 0; r < kernel; ++r)
         for (std::size_t s = 0; s < kernel; ++s) {
-          const std::size_t f = frame + padding_frames - t, y_up = row + padding - r, x_up = column + padding - s;
-          if (f >= out_frames || y_up % stride != 0 || x_up % stride != 0 || y_up / stride >= out_height ||
-              x_up / stride >= out_width)
+          const std::size_t f = frame + padding_frames - t;
+          // Before the first row or column these wrap to beyond the last; 64 bits would be divided by a function.
+          const auto y_up = static_cast<unsigned>(row + padding - r), x_up = static_cast<unsigned>(column + padding - s);
+          const unsigned out_row = y_up / step, out_column = x_up / step;
+          if (f >= out_frames || y_up != out_row * step || x_up != out_column * step || out_row >= out_height ||
+              out_column >= out_width)
             continue;
-          const std::size_t at = ((image * out_frames + f) * out_height + y_up / stride) * out_width + x_up / stride;
+          const std::size_t at = ((image * out_frames + f) * out_height + out_row) * out_width + out_column;
           const E* from = y + at * outputs;
           const E* w = weight + ((t * kernel + r) * kernel + s) * channels + c;
           const std::size_t next = kernel_frames * kernel * kernel * channels;
