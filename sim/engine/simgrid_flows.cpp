@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "common/errors.hpp"
 
@@ -23,9 +24,6 @@ constexpr const char* kSettings[] = {
     "network/TCP-gamma:0",    // no cap of window / round-trip time: platforms state limits per flow
     "surf/precision:1e-12",   // seconds; 1e-9 would be visible in messages of microseconds
     "maxmin/precision:1e-9",  // relative to a link's bandwidth
-#ifdef __SANITIZE_ADDRESS__
-    "contexts/factory:thread",  // the sanitizer does not know stacks that SimGrid switches by itself
-#endif
 };
 
 constexpr int kMaxLimiters = 64;
@@ -42,9 +40,15 @@ SimGridFlows::SimGridFlows(const Network& fabric, int limits, std::size_t disks)
   if (exists) throw Failure("a second SimGrid engine in one process; run each simulation in a child process");
   exists = true;
   xbt_log_control_set("root.thres:warning");
-  int argc = 1;
   char name[] = "ganymede";
+#ifdef __SANITIZE_ADDRESS__
+  // The sanitizer does not know stacks that SimGrid switches by itself. Later than here SimGrid ignores this setting.
+  char threads[] = "--cfg=contexts/factory:thread";
+  char* argv[] = {name, threads, nullptr};
+#else
   char* argv[] = {name, nullptr};
+#endif
+  int argc = static_cast<int>(std::size(argv)) - 1;
   engine_ = std::make_unique<s4u::Engine>(&argc, argv);
   for (const char* setting : kSettings) s4u::Engine::set_config(setting);
 
