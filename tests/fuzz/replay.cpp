@@ -84,6 +84,6 @@ int main(int argc, char** argv) {
   std::uint64_t inputs = 0;
   std::from_chars(argv[2], argv[2] + std::strlen(argv[2]), inputs);
   for (const Target& row : targets())
-    if (argc == 3 || std::find(argv + 3, argv + argc, row.name) != argv + argc) replay(row, argv[1], inputs);
+    if (argc == 3 || std::find(argv + 3, argv + argc, row.name) != argv + argc) replay(row, argv[1], inputs / row.slow);
   return 0;
 }

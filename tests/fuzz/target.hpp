@@ -20,6 +20,7 @@ struct Target {
   std::string_view sources;  ///< of the reader, whose lines are counted; separated by spaces
   void (*read)(std::string_view bytes);
   std::string_view schema = "";  ///< in docs/schemas, by which inputs are changed; empty: byte by byte
+  std::uint64_t slow = 1;        ///< the tests read so many times fewer changed inputs
 };
 
 // One list a file targets_*.cpp.

@@ -63,7 +63,7 @@ void read_idx(std::string_view bytes) {
 std::vector<Target> kernel_targets() {
   return {
       {"safetensors", "kernel/safetensors.cpp", read_tensors},
-      {"checkpoint", "kernel/train_checkpoint.cpp kernel/weights.cpp", restore},
+      {"checkpoint", "kernel/train_checkpoint.cpp kernel/weights.cpp", restore, "", 4},
       {"picture", "kernel/data/picture.cpp", read_picture},
       {"idx", "kernel/data/idx.cpp kernel/data/gzip.cpp", read_idx},
       {"cifar", "kernel/data/cifar.cpp", [](std::string_view bytes) { (void)kernel::read_cifar({file_of(bytes)}); }},

@@ -68,12 +68,12 @@ std::vector<Target> plan_targets() {
        [](std::string_view bytes) {
          (void)plan::read_request(JsonNode::parse(bytes, "request.json"), "2026-11-25T00:00:00Z");
        },
-       "request"},
+       "request", 40},
       {"plan", "plan/read_plan.cpp",
        [](std::string_view bytes) { (void)plan::read_plan(JsonNode::parse(bytes, "plan.json")); }},
       {"run-log", "plan/run_log.cpp", [](std::string_view bytes) { (void)plan::RunLogReader(file_of(bytes)).read(); }},
-      {"study", "studies/study.cpp", [](std::string_view bytes) { (void)studies::load_study(file_of(bytes)); },
-       "study"},
+      {"study", "studies/study.cpp", [](std::string_view bytes) { (void)studies::load_study(file_of(bytes)); }, "study",
+       10},
       {"journal", "studies/journal.cpp", read_journal},
       {"shard-rows", "common/row_file.cpp studies/shard_folder.cpp", read_rows},
       {"document", "report/documents.cpp report/page.cpp report/page_sections.cpp report/runs.cpp", read_document},
