@@ -77,5 +77,9 @@ int run(std::vector<std::string> words) {
 
 int main(int argc, char** argv) {
   watch_interrupts();
-  return run(std::vector<std::string>(argv + std::min(argc, 1), argv + argc));
+  try {
+    return run(std::vector<std::string>(argv + std::min(argc, 1), argv + argc));
+  } catch (const std::exception& error) {  // no memory for the words or the commands
+    return print_error(ganymede::cli::ExitCode::failure, error.what());
+  }
 }

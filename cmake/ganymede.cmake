@@ -26,6 +26,12 @@ if(GANYMEDE_SANITIZE)
                          -fno-sanitize-recover=all -fno-omit-frame-pointer -Wno-maybe-uninitialized)
   target_link_options(ganymede_flags INTERFACE -fsanitize=address,undefined)
 endif()
+if(GANYMEDE_FUZZ)
+  # What libFuzzer steers by, and what llvm-cov counts lines by.
+  target_compile_options(ganymede_flags INTERFACE -fsanitize=fuzzer-no-link -fprofile-instr-generate -fcoverage-mapping
+                         -Wno-unknown-warning-option)
+  target_link_options(ganymede_flags INTERFACE -fprofile-instr-generate)
+endif()
 
 # Large headers of other projects that most files include are compiled once for all libraries and once for all tests. A
 # file still includes what it uses: the preset `separate` builds without.

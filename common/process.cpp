@@ -75,12 +75,22 @@ class Children {
     if (memory == MAP_FAILED) throw Failure("cannot share memory with child processes");
     next_ = new (memory) Shared(0);
     at_ = next_ + 1;
+    running_.reserve(static_cast<std::size_t>(jobs));  // so that no memory is asked for once a child is there
     for (int place = 0; place < jobs; ++place) {
       new (at_ + place) Shared(kNone);
       free_.push_back(place);
     }
   }
-  ~Children() { ::munmap(next_, size_); }
+  /// Ends the children that still run, if an exception has cut the work short: none is left behind, nor a zombie.
+  ~Children() {
+    for (const Child& child : running_) {
+      ::kill(child.pid, SIGKILL);
+      ::close(child.pipe);
+      while (::waitpid(child.pid, nullptr, 0) < 0 && errno == EINTR) {
+      }
+    }
+    ::munmap(next_, size_);
+  }
   Children(const Children&) = delete;
   Children& operator=(const Children&) = delete;
 
@@ -127,7 +137,11 @@ class Children {
     at_[place] = kNone;
     const pid_t parent = ::getpid();
     const pid_t pid = ::fork();
-    if (pid < 0) throw Failure(fmt::format("cannot start a child process: {}", std::strerror(errno)));
+    if (pid < 0) {
+      const std::string why = std::strerror(errno);
+      for (const int end : ends) ::close(end);
+      throw Failure(fmt::format("cannot start a child process: {}", why));
+    }
     if (pid == 0) {
       ::close(ends[0]);
       be_child(parent, ends[1], place);

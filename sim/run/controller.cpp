@@ -44,8 +44,10 @@ class ExternalPolicy : public Controller {
  private:
   policies::Decision ask(const policies::Observation& seen) override {
     try {
-      return parse(process_->exchange(observation_json(scenario_, scenario_.policy.blind ? blinded(seen) : seen),
-                                      scenario_.policy.limit));
+      return parse_decision(
+          process_->exchange(observation_json(scenario_, scenario_.policy.blind ? blinded(seen) : seen),
+                             scenario_.policy.limit),
+          scenario_);
     } catch (const PolicyFault& fault) {
       fail(fault.what());
     }
@@ -53,38 +55,6 @@ class ExternalPolicy : public Controller {
 
   [[noreturn]] void fail(const std::string& why) const {
     throw Failure(fmt::format("{}: the external policy {} {}", scenario_.file, scenario_.policy.command.front(), why));
-  }
-
-  policies::Decision parse(const std::string& line) const {
-    const std::string shown = line.size() > 200 ? line.substr(0, 200) + "..." : line;
-    const auto expected = [&](const std::string& what) {
-      fail(fmt::format("answered {}, expected {}", shown.empty() ? "an empty line" : shown, what));
-    };
-    const OrderedJson answer = OrderedJson::parse(line, nullptr, false);
-    if (!answer.is_object() || !answer.contains("nodes"))
-      expected("one line such as {\"nodes\": {\"pool's name\": 2}}");
-    policies::Decision decision{.nodes = std::vector<int>(scenario_.pools.size(), 0)};
-    if (!answer["nodes"].is_object()) expected("\"nodes\" as an object from a pool's name to a count");
-    for (const auto& [name, count] : answer["nodes"].items()) {
-      const auto pool = std::find_if(scenario_.pools.begin(), scenario_.pools.end(),
-                                     [&, wanted = name](const ScenarioPool& p) { return p.name == wanted; });
-      if (pool == scenario_.pools.end()) expected(fmt::format("a pool that exists instead of \"{}\"", name));
-      if (!count.is_number_integer() || count.get<std::int64_t>() < 0 || count.get<std::int64_t>() > 65536)
-        expected(fmt::format("a whole number of nodes of \"{}\"", name));
-      decision.nodes[static_cast<std::size_t>(pool - scenario_.pools.begin())] = count.get<int>();
-    }
-    for (const auto& [key, flag] : {std::pair{"elastic", &decision.elastic}, std::pair{"pause", &decision.pause}})
-      if (answer.contains(key)) {
-        if (!answer[key].is_boolean()) expected(fmt::format("\"{}\" as true or false", key));
-        *flag = answer[key].get<bool>();
-      }
-    for (const auto& [key, share] : {std::pair{"cpus", &decision.cpus}, std::pair{"memory", &decision.memory}})
-      if (answer.contains(key)) {
-        if (!answer[key].is_number() || !(answer[key].get<double>() > 0 && answer[key].get<double>() <= 1))
-          expected(fmt::format("\"{}\" as a share above 0, at most 1", key));
-        *share = answer[key].get<double>();
-      }
-    return decision;
   }
 
   std::optional<PolicyProcess> process_;
@@ -102,6 +72,37 @@ policies::Decision Controller::decide(const policies::Observation& seen) {
     if (decision.nodes[p] < 0 || decision.nodes[p] > pools[p].max_nodes)
       throw Failure(fmt::format("{}: the policy {} asks for {} nodes of \"{}\", which has at most {}", scenario_.file,
                                 scenario_.policy.policy->name, decision.nodes[p], pools[p].name, pools[p].max_nodes));
+  return decision;
+}
+
+policies::Decision parse_decision(const std::string& line, const Scenario& scenario) {
+  const std::string shown = line.size() > 200 ? line.substr(0, 200) + "..." : line;
+  const auto expected = [&](const std::string& what) {
+    throw PolicyFault(fmt::format("answered {}, expected {}", shown.empty() ? "an empty line" : shown, what));
+  };
+  const OrderedJson answer = OrderedJson::parse(line, nullptr, false);
+  if (!answer.is_object() || !answer.contains("nodes")) expected("one line such as {\"nodes\": {\"pool's name\": 2}}");
+  policies::Decision decision{.nodes = std::vector<int>(scenario.pools.size(), 0)};
+  if (!answer["nodes"].is_object()) expected("\"nodes\" as an object from a pool's name to a count");
+  for (const auto& [name, count] : answer["nodes"].items()) {
+    const auto pool = std::find_if(scenario.pools.begin(), scenario.pools.end(),
+                                   [&, wanted = name](const ScenarioPool& p) { return p.name == wanted; });
+    if (pool == scenario.pools.end()) expected(fmt::format("a pool that exists instead of \"{}\"", name));
+    if (!count.is_number_integer() || count.get<std::int64_t>() < 0 || count.get<std::int64_t>() > 65536)
+      expected(fmt::format("a whole number of nodes of \"{}\"", name));
+    decision.nodes[static_cast<std::size_t>(pool - scenario.pools.begin())] = count.get<int>();
+  }
+  for (const auto& [key, flag] : {std::pair{"elastic", &decision.elastic}, std::pair{"pause", &decision.pause}})
+    if (answer.contains(key)) {
+      if (!answer[key].is_boolean()) expected(fmt::format("\"{}\" as true or false", key));
+      *flag = answer[key].get<bool>();
+    }
+  for (const auto& [key, share] : {std::pair{"cpus", &decision.cpus}, std::pair{"memory", &decision.memory}})
+    if (answer.contains(key)) {
+      if (!answer[key].is_number() || !(answer[key].get<double>() > 0 && answer[key].get<double>() <= 1))
+        expected(fmt::format("\"{}\" as a share above 0, at most 1", key));
+      *share = answer[key].get<double>();
+    }
   return decision;
 }
 

@@ -32,6 +32,9 @@ std::unique_ptr<Controller> make_controller(const Scenario& scenario);
 /// or losses, by which it would steer.
 policies::Observation blinded(const policies::Observation& seen);
 
+/// Reads an external policy's answer, such as {"nodes": {"spot": 2}}. Throws PolicyFault for anything else.
+policies::Decision parse_decision(const std::string& line, const Scenario& scenario);
+
 /// The observation as one line of JSON, which an external policy reads.
 std::string observation_json(const Scenario& scenario, const policies::Observation& seen);
 

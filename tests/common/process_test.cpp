@@ -2,8 +2,10 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
@@ -42,6 +44,17 @@ TEST(RunChildren, EachIsAProcessOfItsOwn) {
   EXPECT_EQ(touched, 0);
   EXPECT_NE(outcomes[0].text, outcomes[1].text);
   EXPECT_NE(outcomes[0].text, std::to_string(::getpid()));
+}
+
+TEST(RunChildren, AnExceptionLeavesNoChildBehind) {
+  const auto landed = [](std::size_t, const ChildOutcome&) { throw Failure("the disk is full"); };
+  const auto work = [](std::size_t i) {
+    if (i > 0) ::usleep(30'000'000);
+    return std::string();
+  };
+  EXPECT_THROW(run_children(2, 2, work, {}, ChildUse::once, landed), Failure);
+  EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1);  // neither running nor waiting to be reaped
+  EXPECT_EQ(errno, ECHILD);
 }
 
 TEST(RunChildren, AReusedChildKeepsWhatItLearnedAndACrashLosesOnePiece) {

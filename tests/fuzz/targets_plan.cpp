@@ -1,0 +1,83 @@
+// Readers of requests and plans, of studies with their journals and rows, and of the documents that reports read.
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "common/random.hpp"
+#include "plan/planner.hpp"
+#include "plan/request.hpp"
+#include "plan/run_log.hpp"
+#include "report/documents.hpp"
+#include "report/page.hpp"
+#include "studies/journal.hpp"
+#include "studies/shard_folder.hpp"
+#include "studies/study.hpp"
+#include "studies/sweep_rows.hpp"
+#include "target.hpp"
+
+namespace ganymede::fuzz {
+namespace {
+
+void read_journal(std::string_view bytes) {
+  std::size_t dropped = 0;
+  studies::JournalCheck check;
+  check.report_dropped = [&](const std::string&) { ++dropped; };
+  (void)studies::read_journal(file_of(bytes), check);
+}
+
+/// The rows without their checksums, which no change would find: those that hold are added.
+void read_rows(std::string_view bytes) {
+  studies::ShardedWork work;
+  work.command = work.program = work.name = "some";
+  work.parts = {{"part", "0123456789abcdef"}};
+  work.seeds = {1, 2};
+  std::string rows;
+  while (!bytes.empty()) {
+    const std::string_view line = bytes.substr(0, bytes.find('\n'));
+    rows += fmt::format("{:016x}\t{}\n", fnv1a(line), line);
+    bytes.remove_prefix(std::min(line.size() + 1, bytes.size()));
+  }
+  (void)studies::read_shard_file(
+      file_of(rows), work, 1,
+      [](const studies::ShardRow& row, std::uint64_t) {
+        try {
+          if (row.kind == studies::RowKind::result) (void)studies::read_row(row.text);
+        } catch (const nlohmann::json::exception&) {  // the caller reports such a row
+        }
+      },
+      [](const std::string&) {});
+}
+
+void read_document(std::string_view bytes) {
+  using report::DocumentKind;
+  const report::Document document = report::load_document(
+      file_of(bytes),
+      {DocumentKind::result, DocumentKind::sweep, DocumentKind::plan, DocumentKind::validation, DocumentKind::cluster});
+  try {
+    (void)report::report_page(document.json());
+  } catch (const nlohmann::json::exception&) {  // which the command turns into a message
+  }
+}
+
+}  // namespace
+
+std::vector<Target> plan_targets() {
+  return {
+      {"request", "plan/request.cpp",
+       [](std::string_view bytes) {
+         (void)plan::read_request(JsonNode::parse(bytes, "request.json"), "2026-11-25T00:00:00Z");
+       },
+       "request", 40},
+      {"plan", "plan/read_plan.cpp",
+       [](std::string_view bytes) { (void)plan::read_plan(JsonNode::parse(bytes, "plan.json")); }},
+      {"run-log", "plan/run_log.cpp", [](std::string_view bytes) { (void)plan::RunLogReader(file_of(bytes)).read(); }},
+      {"study", "studies/study.cpp", [](std::string_view bytes) { (void)studies::load_study(file_of(bytes)); }, "study",
+       10},
+      {"journal", "studies/journal.cpp", read_journal},
+      {"shard-rows", "common/row_file.cpp studies/shard_folder.cpp", read_rows},
+      {"document", "report/documents.cpp report/page.cpp report/page_sections.cpp report/runs.cpp", read_document},
+  };
+}
+
+}  // namespace ganymede::fuzz

@@ -1,0 +1,47 @@
+// Readers of platforms and of price lists.
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "platforms/catalog.hpp"
+#include "platforms/overlay.hpp"
+#include "platforms/platform.hpp"
+#include "platforms/price_list.hpp"
+#include "sim/engine/platform_xml.hpp"
+#include "target.hpp"
+
+namespace ganymede::fuzz {
+namespace {
+
+void read_prices(std::string_view bytes) {
+  static const std::vector<std::string> kKnown = {"p3.2xlarge", "p3.8xlarge", "Standard_NC6s_v3", "a2-highgpu-1g"};
+  platforms::PriceListOptions options;
+  options.today = "2026-11-25";
+  options.exchange = {{"EUR", 1.08}};
+  const platforms::PriceList list = platforms::read_price_list(file_of(bytes), kKnown, options);
+  const bool of_aws = std::all_of(list.prices.begin(), list.prices.end(), [](const platforms::ListedPrice& price) {
+    return price.instance.starts_with("p3.");
+  });
+  if (of_aws) (void)platforms::merge_prices(platforms::catalog_text("aws"), list);
+}
+
+}  // namespace
+
+std::vector<Target> platform_targets() {
+  return {
+      {"platform",
+       "platforms/read_platform.cpp platforms/read_links.cpp platforms/read_prices.cpp platforms/money.cpp "
+       "platforms/check.cpp common/units.cpp",
+       [](std::string_view bytes) { (void)platforms::read_platform(JsonNode::parse(bytes, "platform.json")); },
+       "platform"},
+      {"overlay", "platforms/overlay.cpp",
+       [](std::string_view bytes) {
+         (void)platforms::load_overlaid("private", "", JsonNode::parse(bytes, "overlay.json"));
+       }},
+      {"price-list", "platforms/price_list.cpp platforms/price_list_json.cpp", read_prices},
+      {"simgrid-xml", "sim/engine/platform_xml.cpp",
+       [](std::string_view bytes) { (void)sim::read_platform_xml("platform.xml", std::string(bytes)); }},
+  };
+}
+
+}  // namespace ganymede::fuzz

@@ -1,0 +1,91 @@
+// Readers of scenarios and clusters, and of what a user's policies and schedulers answer.
+
+#include <nlohmann/json.hpp>
+
+#include "common/file.hpp"
+#include "sim/cluster/cluster.hpp"
+#include "sim/cluster/external_scheduler.hpp"
+#include "sim/cluster/import_jobs.hpp"
+#include "sim/cluster/job_trace.hpp"
+#include "sim/cluster/throughputs.hpp"
+#include "sim/run/controller.hpp"
+#include "sim/scenario/scenario.hpp"
+#include "sim/scenario/series.hpp"
+#include "target.hpp"
+
+namespace ganymede::fuzz {
+namespace {
+
+void read_scenario(std::string_view bytes) {
+  // Traces that come with the program are parsed once; a cache would otherwise grow with names that are tried.
+  static sim::ScenarioInputCache cache;
+  static int uses = 0;
+  if (++uses % 1000 == 0) cache = {};
+  const sim::Scenario scenario = sim::read_scenario(JsonNode::parse(bytes, "scenario.json"), cache);
+  expect(scenario.steps > 0 && scenario.workers() > 0, "a scenario with steps and workers");
+}
+
+void read_jobs(std::string_view bytes) {
+  sim::Cluster cluster;
+  static const auto kThroughputs = std::make_shared<sim::Throughputs>();
+  cluster.throughputs = kThroughputs;
+  cluster.workloads.push_back({"gan", nullptr, "", "", 0});
+  const std::string file = file_of(bytes).string();
+  sim::read_job_trace(JsonNode::wrap(file, "cluster.json", "/"), "", cluster);
+}
+
+void read_imported_jobs(std::string_view bytes) {
+  const sim::ImportedJobs imported = sim::import_jobs(bytes, "jobs", "");
+  read_jobs(imported.csv);
+}
+
+const sim::Scenario& one_pool() {
+  static const sim::Scenario kScenario = sim::read_scenario(JsonNode::parse(R"({
+    "schema": "ganymede.scenario/1",
+    "workload": { "trace": "recorded:dcgan-28-cpu", "batch_per_gpu": 64, "steps": 100 },
+    "platform": { "catalog": "aws", "region": "us-east-1", "instance": "p3.2xlarge", "nodes": 1, "market": "spot", "name": "spot" },
+    "synchronization": { "scheme": "ring" }, "seed": 1 })",
+                                                                            "scenario.json"));
+  return kScenario;
+}
+
+void read_decision(std::string_view bytes) { (void)sim::parse_decision(std::string(bytes), one_pool()); }
+
+void read_schedule(std::string_view bytes) {
+  const std::vector<policies::PoolState> pools = {{"a", 4, 8}, {"b", 2, 1}};
+  policies::JobView first, second;
+  first.name = "first";
+  second.job = 1;
+  second.name = "second";
+  second.gpus = second.most = 8;
+  const std::vector<const policies::JobView*> running = {&first, &second};
+  policies::ClusterView view;
+  view.pools = pools;
+  view.running = running;
+  const policies::WaitingJobs nobody;
+  view.waiting = &nobody;
+  (void)sim::parse_schedule(std::string(bytes), view);
+}
+
+}  // namespace
+
+std::vector<Target> simulation_targets() {
+  return {
+      {"scenario",
+       "sim/scenario/scenario.cpp sim/scenario/workload.cpp sim/scenario/pools.cpp sim/scenario/spot.cpp "
+       "sim/scenario/pool_links.cpp sim/scenario/policy_pools.cpp sim/scenario/synchronization.cpp "
+       "sim/scenario/storage.cpp sim/scenario/volumes.cpp sim/scenario/evaluation.cpp "
+       "sim/scenario/faults.cpp sim/scenario/policy.cpp sim/scenario/charges.cpp",
+       read_scenario, "scenario"},
+      {"cluster", "sim/cluster/read_cluster.cpp",
+       [](std::string_view bytes) { (void)sim::read_cluster(JsonNode::parse(bytes, "cluster.json")); }, "cluster"},
+      {"job-trace", "sim/cluster/job_trace.cpp", read_jobs},
+      {"import-jobs", "sim/cluster/import_jobs.cpp", read_imported_jobs},
+      {"series", "sim/scenario/series.cpp common/csv.cpp",
+       [](std::string_view bytes) { (void)sim::read_series(file_of(bytes)); }},
+      {"policy-answer", "sim/run/controller.cpp", read_decision},
+      {"scheduler-answer", "sim/cluster/external_scheduler.cpp", read_schedule},
+  };
+}
+
+}  // namespace ganymede::fuzz
