@@ -13,7 +13,7 @@ class Cohort {
   explicit Cohort(const ClusterView& view) : view_(view), used_(view.owners.size()), free_(view) {
     for (const JobView* job : view.running) {
       running_.push_back(job);
-      take(job->owner, static_cast<std::size_t>(job->pool), job->held);
+      hold(*job, 1);
     }
   }
 
@@ -39,8 +39,9 @@ class Cohort {
     return true;
   }
 
-  /// Takes back what other owners have borrowed until the job fits, from the lowest priority and the latest start on.
-  /// Returns false, and changes nothing, if all of it would not be enough.
+  /// Takes back what other owners have borrowed until the job fits, from the lowest priority and the latest start on;
+  /// those that it then turns out not to need go on. Returns false, and changes nothing, if all of it would not be
+  /// enough.
   bool reclaim(const JobView& job) {
     std::vector<const JobView*> victims;
     for (const JobView* row : running_)
@@ -49,11 +50,19 @@ class Cohort {
       return a->priority != b->priority ? a->priority < b->priority : a->since_s > b->since_s;
     });
     std::vector<const JobView*> taken;
+    const auto fits = [&] { return fastest_pool(view_, job, job.gpus, free_) >= 0; };
     for (const JobView* victim : victims) {
-      if (fastest_pool(view_, job, job.gpus, free_) >= 0) break;
+      if (fits()) break;
       if (is_within_quota(victim->owner)) continue;  // its owner borrows no more
-      take(victim->owner, static_cast<std::size_t>(victim->pool), -victim->held);
+      hold(*victim, -1);
       taken.push_back(victim);
+    }
+    for (std::size_t i = fits() ? taken.size() : 0; i-- > 0;) {
+      hold(*taken[i], 1);
+      if (fits())
+        taken.erase(taken.begin() + static_cast<std::ptrdiff_t>(i));
+      else
+        hold(*taken[i], -1);
     }
     if (admit(job)) {
       for (const JobView* victim : taken) std::erase(running_, victim);
@@ -61,7 +70,7 @@ class Cohort {
       return true;
     }
     if (!has_room(job.gpus)) without_room_.emplace(job.owner, job.gpus);
-    for (const JobView* victim : taken) take(victim->owner, static_cast<std::size_t>(victim->pool), victim->held);
+    for (const JobView* victim : taken) hold(*victim, 1);
     return false;
   }
 
@@ -77,6 +86,8 @@ class Cohort {
     used_[owner] += gpus;
     free_.take(pool, gpus);
   }
+  /// Counts what a running job holds, or no more for a sign of -1.
+  void hold(const JobView& job, int sign) { take(job.owner, static_cast<std::size_t>(job.pool), sign * job.held); }
 
   const ClusterView& view_;
   std::vector<double> used_;  // GPUs by owner

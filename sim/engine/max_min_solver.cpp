@@ -96,13 +96,17 @@ double MaxMinSolver::fair_level(int index) {
   }
   if (sum <= link.bandwidth) return kUnbounded;
   std::sort(demands_.begin(), demands_.end());
-  double left = link.bandwidth;
-  for (const auto& [demand, weight] : demands_) {
-    if (demand * weights > left) break;
+  double left = link.bandwidth, below = 0;
+  std::size_t i = 0;
+  for (; i + 1 < demands_.size() && demands_[i].first * weights <= left; ++i) {
+    const auto& [demand, weight] = demands_[i];
     left -= demand * weight;
-    weights -= weight;
+    weights = std::max(weights - weight, demands_[i + 1].second);
+    below = demand;
   }
-  return left / weights;
+  // The level lies between two neighbouring demands. Where demands are equal, what rounding leaves of `left` and
+  // `weights` may say otherwise, and then the levels of two links would follow each other for ever.
+  return std::clamp(left / weights, below, demands_[i].first);
 }
 
 /// Enqueues the links for which a flow's bound has changed with the level of this link.

@@ -121,6 +121,17 @@ TEST(Kueue, LendsQuotaAndTakesItBack) {
   EXPECT_THAT(view.run("kueue"), UnorderedElementsAre(0, 1)) << "beyond its own quota y cannot take back";
 }
 
+// The later borrower's GPU is taken first and is not needed once those of the other one are there.
+TEST(Kueue, StopsNoBorrowerInVain) {
+  View view;
+  view.owners = {{"x", 1}, {"y", 7}};
+  for (const int gpus : {4, 1, 3}) view.add_running(gpus, {10});
+  view.jobs[1].since_s = 5;
+  view.jobs[2].owner = 1;
+  view.add(4, {10}).owner = 1;
+  EXPECT_THAT(view.run("kueue"), UnorderedElementsAre(1, 2, 3));
+}
+
 TEST(SlurmMultifactor, WeighsFairShareAgeAndPriority) {
   View view;
   view.owners = {{"much", -1, 9000}, {"little", -1, 1000}};

@@ -5,8 +5,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <deque>
 #include <limits>
+
+#include "common/random.hpp"
 
 namespace ganymede::sim {
 namespace {
@@ -138,6 +141,55 @@ TEST(MaxMinSolver, OnlyFlowsWhoseRatesChangeAreReported) {
   flows.solver.update_rates(1);
   EXPECT_THAT(flows.solver.changed_flows(), ElementsAre(second));
   EXPECT_EQ(flows.add({{0}}), first);
+}
+
+/// Max-min fair rates by filling: the rates of all flows rise together, and those on a link that is full stop there.
+std::vector<double> filled(const std::vector<double>& bandwidths, const std::vector<std::vector<LinkUse>>& flows) {
+  std::vector<double> rates(flows.size(), -1);
+  while (std::find(rates.begin(), rates.end(), -1.0) != rates.end()) {
+    double level = kNoLimit;
+    int full = -1;
+    for (std::size_t link = 0; link < bandwidths.size(); ++link) {
+      double left = bandwidths[link], rising = 0;
+      for (std::size_t i = 0; i < flows.size(); ++i)
+        for (const LinkUse& use : flows[i])
+          if (use.link == static_cast<int>(link)) {
+            if (rates[i] < 0)
+              rising += use.weight;
+            else
+              left -= use.weight * rates[i];
+          }
+      if (rising > 0 && left / rising < level) {
+        level = left / rising;
+        full = static_cast<int>(link);
+      }
+    }
+    for (std::size_t i = 0; i < flows.size(); ++i)
+      for (const LinkUse& use : flows[i])
+        if (use.link == full && rates[i] < 0) rates[i] = level;
+  }
+  return rates;
+}
+
+// Weights are fractions and links are alike, so that levels are often equal but for rounding.
+TEST(MaxMinSolver, EqualLevelsOfFractionalWeightsSettle) {
+  RandomStream draw(1, "fractional weights");
+  for (int round = 0; round < 500; ++round) {
+    const std::vector<double> bandwidths(1 + draw.below(10), 1.25e9);
+    std::vector<std::vector<LinkUse>> uses;
+    Flows flows(bandwidths);
+    for (std::size_t i = 0, count = 1 + draw.below(8); i < count; ++i) {
+      const std::uint64_t parts = 1 + draw.below(7);
+      uses.push_back({{0, static_cast<double>(1 + draw.below(parts)) / static_cast<double>(parts)}});
+      for (int link = 1; link < static_cast<int>(bandwidths.size()); ++link)
+        if (draw.below(3) > 0)
+          uses.back().push_back({link, static_cast<double>(1 + draw.below(parts)) / static_cast<double>(parts)});
+      flows.add(uses.back());
+      flows.solver.update_rates(0);
+    }
+    const std::vector<double> expected = filled(bandwidths, uses), rates = flows.rates();
+    for (std::size_t i = 0; i < rates.size(); ++i) EXPECT_NEAR(rates[i] / expected[i], 1, 1e-12);
+  }
 }
 
 }  // namespace
