@@ -19,6 +19,7 @@
 #include "exports/collectives_trace.hpp"
 #include "platforms/overlay.hpp"
 #include "report/collectives.hpp"
+#include "report/wrap.hpp"
 #include "sim/engine/collective_benchmark.hpp"
 #include "sim/engine/fabric_graph.hpp"
 
@@ -308,7 +309,8 @@ void run_allreduce(const AllReduceOptions& options, const Shared& shared) {
   add_places(rows);
   if (shared.format == "json") return emit(shared, rows.dump(2) + "\n");
   if (shared.format == "csv") return emit(shared, report::collectives_csv(rows));
-  emit(shared, head + report::collectives_text(rows, result_width(shared)));
+  const std::size_t width = result_width(shared);
+  emit(shared, report::wrap_prose(head, width) + report::collectives_text(rows, width));
 }
 
 void declare_allreduce(CLI::App& command, Shared& shared) {

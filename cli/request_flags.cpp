@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
 #include <nlohmann/json.hpp>
 
 #include "cli/names.hpp"
@@ -15,6 +16,22 @@ using Json = nlohmann::json;
 
 constexpr const char* kBatchHelp =
     "images on a GPU in a step: batch sizes that the trace has recorded; default: all of them are tried";
+
+/// A probability, also as a percentage: "95%" is 0.95.
+CLI::Validator probability() {
+  const auto rewrite = [](std::string& text) -> std::string {
+    const bool percent = text.ends_with('%');
+    double value = 0;
+    const char* last = text.data() + text.size() - (percent ? 1 : 0);
+    const auto [end, error] = std::from_chars(text.data(), last, value);
+    if (percent) value /= 100;
+    if (error != std::errc{} || end != last || !(value >= 0.01 && value <= 1))
+      return fmt::format("found {}, expected a probability from 0.01 to 1, such as 0.95 or 95%", text);
+    text = fmt::format("{}", value);
+    return "";
+  };
+  return {rewrite, "PROBABILITY"};
+}
 
 constexpr const char* kFid = "/workload/quality/fid";
 
@@ -98,7 +115,7 @@ void declare_search(const MemberFlagOf& one) {
   one.command
       .add_option("--certainty", one.flags.certainty,
                   "least probability to meet the goals, with the seeds and all stated error; default: 0.9")
-      ->check(CLI::Range(0.01, 1.0));
+      ->transform(probability());
   one.text("--max-price-age", "/search/max_price_age", "age from which a price is doubtful; default: 365d");
   one.text("--today", "/search/today",
            "day on which the age of prices is counted; default: the newest price of the catalogs");

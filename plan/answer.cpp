@@ -38,7 +38,9 @@ std::optional<std::size_t> knee_of(const Plan& plan) {
 
 }  // namespace
 
-int per_mille(double probability) { return static_cast<int>(std::lround(1000 * probability)); }
+int per_mille(double probability) {
+  return static_cast<int>(probability > 0.999 ? 1000 : std::lround(1000 * probability));
+}
 
 Cards cards_of(const Plan& plan) {
   Cards cards;
@@ -47,7 +49,7 @@ Cards cards_of(const Plan& plan) {
   cards.balanced = knee_of(plan);
   const auto rank = [&](std::size_t i) {
     const PlannedRun& run = plan.runs[i];
-    return std::tuple(-per_mille(run.probability), run.usd.high, i);
+    return std::tuple(-per_mille(run.probability), !run.risk_is_known(), run.usd.high, i);
   };
   for (std::size_t i = 0; i < plan.runs.size(); ++i)
     if (plan.runs[i].verdict == Verdict::meets && (!cards.safest || rank(i) < rank(*cards.safest))) cards.safest = i;

@@ -250,8 +250,9 @@ class Search {
       why += fmt::format("{}costs{} {:.2f} USD (budget {})", why.empty() ? "" : " and ", up_to, usd,
                          to_string(*request_.budget));
     if (!why.empty()) return why;
+    const bool has_goals = request_.deadline || request_.budget || request_.quality;
     // Rounded down, so that 89.9 % is not called the 90 % that were asked for.
-    return fmt::format("meets the goals with a probability of {:.0f} %, asked are {:g} %",
+    return fmt::format("{} in {:.0f} %, asked are {:g} %", has_goals ? "goals met" : "finishes",
                        std::floor(100 * std::min(run.probability, request_.sure ? run.met_share : 1)),
                        100 * request_.certainty);
   }

@@ -38,10 +38,16 @@ std::string shown_interval(const DiffJson& side, const std::string& unit) {
                [&](double value) { return shown_amount(value, unit); });
 }
 
+/// Whether a value is the same but for the rounding of sums.
+bool is_rounding(const DiffJson& row) {
+  if (row.at("change") == 0.0) return true;
+  return row.at("relative").is_number() && std::abs(row.at("relative").get<double>()) < 1e-6;
+}
+
 std::string shown_change(const DiffJson& row) {
   if (row.at("change").is_null()) return "-";
   const double change = row.at("change").get<double>();
-  if (change == 0) return "none";
+  if (is_rounding(row)) return "none";
   const std::string unit = row.at("unit").get<std::string>();
   const char* sign = change > 0 ? "+" : "-";
   return unit == "share" ? fmt::format("{}{:.1f} points", sign, 100 * std::abs(change))
@@ -50,12 +56,12 @@ std::string shown_change(const DiffJson& row) {
 
 /// The relative change, "+12.5 %". Shares are compared in points alone.
 std::string shown_relative(const DiffJson& row) {
-  if (row.at("relative").is_null() || row.at("unit") == "share") return "";
+  if (row.at("relative").is_null() || row.at("unit") == "share" || is_rounding(row)) return "";
   return fmt::format("{:+.1f} %", 100 * row.at("relative").get<double>());
 }
 
 std::string shown_error(const DiffJson& row) {
-  if (row.at("within_error").is_null() || row.at("change") == 0.0) return "";
+  if (row.at("within_error").is_null() || is_rounding(row)) return "";
   return row.at("within_error").get<bool>() ? "within" : "beyond";
 }
 

@@ -125,14 +125,12 @@ std::string answer_of_plan(const Json& plan) {
   return out + "</ul>\n" + cards_of_plan(plan) + marks_of_plan(plan);
 }
 
-std::string with_range(const Estimate& of, auto&& shown) {
+std::string with_range(const Estimate& of, auto&& shown, const char* unit = "") {
   if (!std::isfinite(of.middle)) return "no price";
-  const std::string middle = shown(of.middle);
+  const std::string middle = shown(of.middle) + unit;
   if (!std::isfinite(of.low) || !std::isfinite(of.high) || of.low == of.high) return middle;
   return fmt::format("{} ({} .. {})", middle, shown(of.low), shown(of.high));
 }
-
-std::string dollars(double value) { return usd(value) + " USD"; }
 
 /// "progressive-gan (fp32), 150,000,000 images, batch 16 a GPU. ", or nothing for a result without it.
 std::string trained_in(const Json& run) {
@@ -155,7 +153,7 @@ std::string answer_of_run(const PageInput& page) {
   const Json& run = page.document;
   std::string out = fmt::format(
       "<p class=answer>{} ({}) at {}: {} in {}.{}</p>\n<ul class=badges>\n", escaped(of.rented), escaped(gpus_of(of)),
-      escaped(of.infrastructure), with_range(of.usd, dollars), with_range(of.time_s, clock),
+      escaped(of.infrastructure), with_range(of.usd, usd, " USD"), with_range(of.time_s, clock),
       run.contains("seeds") ? fmt::format(" These are medians of {} seeds.", run.at("seeds").at("finished").dump())
                             : "");
   if (run.contains("seeds"))
@@ -213,7 +211,7 @@ std::string compared_in(const PageInput& page) {
 }
 
 /// The candidate with the least value and the next one, and how far they are apart.
-std::string winner(const PageInput& page, const char* what, auto&& value, auto&& shown) {
+std::string winner(const PageInput& page, const char* what, auto&& value, auto&& shown, const char* unit = "") {
   std::vector<const ReportCandidate*> order;
   for (const ReportCandidate& of : page.candidates)
     if (std::isfinite(value(of).middle)) order.push_back(&of);
@@ -223,7 +221,7 @@ std::string winner(const PageInput& page, const char* what, auto&& value, auto&&
   });
   const Estimate best = value(*order[0]);
   std::string out = fmt::format("{}: <strong>{}</strong>, {}", what, escaped(difference_name(page, *order[0])),
-                                with_range(best, shown));
+                                with_range(best, shown, unit));
   if (order.size() > 1) {
     const Estimate next = value(*order[1]);
     if (next.middle > best.middle)
@@ -244,7 +242,7 @@ std::string answer_of_sweep(const PageInput& page) {
       });
   std::string out = "<p class=about>" + compared_in(page) + "</p>\n<p class=answer>" +
                     winner(
-                        page, "Cheapest", [](const ReportCandidate& of) { return of.usd; }, dollars) +
+                        page, "Cheapest", [](const ReportCandidate& of) { return of.usd; }, usd, " USD") +
                     "<br>" +
                     winner(
                         page, "Fastest", [](const ReportCandidate& of) { return of.time_s; }, clock) +

@@ -94,7 +94,7 @@ Section summary_of_run(const PageInput& page) {
 std::string best_of_each(const Json& plan) {
   if (!plan.contains("best_of_each") || plan.at("best_of_each").empty()) return "";
   const Json& request = plan.at("request");
-  Table table({"where", "rented", "GPUs", "how", ">time", "range", ">USD", "range", ">goals met", ""});
+  Table table({"where", "rented", "", ">USD", "range", ">time", "range", ">" + plan_outcome(request), "GPUs", "how"});
   for (const Json& row : plan.at("best_of_each")) {
     const auto read = [&](const char* what) {
       return Estimate{amount(row.at(what).at("median")), amount(row.at(what).at("interval").at(0)),
@@ -104,12 +104,11 @@ std::string best_of_each(const Json& plan) {
     std::string how = row.at("scheme") == "none" ? "" : row.at("scheme").get<std::string>() + ", ";
     how += row.at("policy").get<std::string>();
     if (row.at("checkpoint").is_string()) how += ", checkpoints " + row.at("checkpoint").get<std::string>();
-    table.add({plan_place(row), plan_rented(row, request),
-               fmt::format("{} x {}", row.at("gpus").dump(), row.at("gpu").get<std::string>()), how,
-               clock(read("time_s").middle), ends(read("time_s"), clock),
+    table.add({plan_place(row), plan_rented(row, request), row.at("chosen").get<bool>() ? "chosen" : "",
                money(read("usd").middle) + (marks.price_doubtful ? " (?)" : ""), ends(read("usd"), usd),
+               clock(read("time_s").middle), ends(read("time_s"), clock),
                plan_probability(row) + (marks.risk_assumed ? " (!)" : ""),
-               row.at("chosen").get<bool>() ? "chosen" : ""});
+               fmt::format("{} x {}", row.at("gpus").dump(), row.at("gpu").get<std::string>()), how});
   }
   return html_of(table, "The best of each provider and market among what was simulated", "best-of-each");
 }

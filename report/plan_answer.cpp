@@ -136,6 +136,11 @@ std::string quality_in_words(const Json& row, const Json& request) {
 
 }  // namespace
 
+std::string plan_outcome(const Json& request) {
+  return goals_in_words(request).empty() && !(request.contains("fid") && request.at("fid").is_number()) ? "finishes"
+                                                                                                        : "goals met";
+}
+
 std::string plan_target(const Json& request) {
   if (request.contains("fid") && request.at("fid").is_number())
     return fmt::format("an FID of {:g}", request.at("fid").get<double>());
@@ -160,6 +165,8 @@ std::string plan_answer(const Json& plan) {
   out += doubts(chosen);
   if (plan.contains("more_money"))
     for (const Json& row : plan.at("more_money")) out += for_more_money(row, chosen, request);
+  if (plan.contains("more_money") && plan.at("more_money").empty() && request.at("objective") == "cost")
+    out += " Up to 5 % more money buys nothing better.";
   return out;
 }
 

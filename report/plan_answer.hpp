@@ -14,6 +14,9 @@ namespace ganymede::report {
 /// Rows of earlier versions have the share of their runs instead.
 std::string plan_probability(const nlohmann::json& row);
 
+/// What a plan's probabilities are of: "goals met", or "finishes" if its request has neither deadline, budget nor FID.
+std::string plan_outcome(const nlohmann::json& request);
+
 /// What a plan trains to, from its "request": "20,000,000 images", or "an FID of 30".
 std::string plan_target(const nlohmann::json& request);
 

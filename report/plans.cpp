@@ -102,8 +102,8 @@ std::string table_of(const Json& rows, const Json& request, std::size_t width) {
   double longest = 0;
   for (const Json& row : rows) longest = std::max(longest, row.at("time_s").at("interval").at(1).get<double>());
   const auto time = [&](double seconds) { return clock_like(seconds, longest); };
-  Table table({"", ">USD", ">time", "where", "rented", ">goals met", "USD from .. to", "time from .. to", ">USD/h",
-               "price of", "scheme", "policy", "checkpoint", ">kg CO2e", "note"});
+  Table table({"", ">USD", ">time", "where", "rented", ">" + plan_outcome(request), "USD from .. to", "time from .. to",
+               ">USD/h", "price of", "scheme", "policy", "checkpoint", ">kg CO2e", "note"});
   for (const Json& row : rows)
     table.add({row.at("chosen").get<bool>() ? "->" : "", usd(median(row, "usd")), time(median(row, "time_s")),
                plan_place(row), short_rented(row, request), plan_probability(row) + (is_guess(row) ? " (!)" : ""),
@@ -217,7 +217,7 @@ std::string plan_text(const Json& plan, std::size_t width) {
   out += "steps from " + request.at("trace").get<std::string>() + "\n";
   out += fmt::format(
       "{} candidates in {}: {} proved too slow, {} too dear, {} beaten; {} simulated with {} seeds each{}, {} of them "
-      "meet the goals with a probability of at least {}{}\n\n",
+      "{} with a probability of at least {}{}\n\n",
       searched.at("candidates").dump(),
       [&] {
         std::string names;
@@ -229,7 +229,8 @@ std::string plan_text(const Json& plan, std::size_t width) {
       request.contains("seeds_without_risk") && request.at("seeds_without_risk") != request.at("seeds")
           ? fmt::format(" ({} where no node may be lost)", request.at("seeds_without_risk").dump())
           : "",
-      searched.at("meeting").dump(), percent(request.at("certainty").get<double>()),
+      searched.at("meeting").dump(), plan_outcome(request) == "finishes" ? "finish" : "meet the goals",
+      percent(request.at("certainty").get<double>()),
       searched.at("impossible") == 0 ? "" : fmt::format("; {} cannot run", searched.at("impossible").dump()));
   out += choice(plan);
   if (!plan.at("best_of_each").empty())

@@ -7,6 +7,7 @@
 
 #include "calibration/stated_step.hpp"
 #include "common/dates.hpp"
+#include "common/written.hpp"
 #include "platforms/catalog.hpp"
 #include "traces/recorded.hpp"
 
@@ -163,7 +164,7 @@ void read_form_goals(JsonObject& in, bool times, OrderedJson& to) {
     } else if (times && text.find('T') != std::string::npos) {
       deadline->expected("a duration such as \"60h\", or a time with its zone, such as \"2026-12-01T09:00:00Z\"");
     } else {
-      (void)deadline->as_positive<Seconds>();
+      (void)with_unit(*deadline, {"h", "min"}).as_positive<Seconds>();
     }
     to["deadline"] = text;
   }

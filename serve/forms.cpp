@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "common/written.hpp"
 #include "kernel/models/models.hpp"
 #include "sim/collectives/allreduce.hpp"
 
@@ -60,7 +61,7 @@ void add_checkpoints(const JsonNode& every, const std::vector<JsonNode>& platfor
   const auto store = std::find_if(platform.storage.begin(), platform.storage.end(),
                                   [](const platforms::Storage& storage) { return storage.object_store; });
   study["storage"]["checkpoint"] = (store == platform.storage.end() ? platform.storage.front() : *store).name;
-  if (every.as_string() != "daly") (void)every.as_positive<Seconds>();
+  if (every.as_string() != "daly") (void)with_unit(every, {"min", "h"}).as_positive<Seconds>();
   study["checkpoint"]["every"] = every.as_string();
 }
 

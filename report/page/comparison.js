@@ -40,17 +40,18 @@ function drawn(among, best) {
 }
 
 // What is beyond a goal is shaded, with the goal's name.
-function beyond(colours, name, limit, horizontal) {
+// `at` is a place within both axes: on a logarithmic one, what lies at 0 is left out.
+function beyond(colours, name, limit, horizontal, at) {
   const render = (params, api) => {
     const { x, y, width, height } = params.coordSys;
-    const at = api.coord(horizontal ? [limit, api.value(1)] : [api.value(0), limit])[horizontal ? 0 : 1];
-    const shape = horizontal ? { x: Math.max(x, at), y, width: x + width - Math.max(x, at), height } : { x, y, width, height: Math.min(y + height, at) - y };
+    const edge = api.coord(horizontal ? [limit, at[1]] : [at[0], limit])[horizontal ? 0 : 1];
+    const shape = horizontal ? { x: Math.max(x, edge), y, width: x + width - Math.max(x, edge), height } : { x, y, width, height: Math.min(y + height, edge) - y };
     if (!(shape.width > 0 && shape.height > 0)) return null;
     const text = { text: name, fill: colours.dim, fontSize: 11 };
     return { type: "group", silent: true, children: [{ type: "rect", shape, style: { fill: "#d55e00", opacity: 0.12 }, silent: true },
       { type: "text", style: { ...text, x: horizontal ? shape.x + 4 : x + width - 4, y: horizontal ? y + height - 16 : shape.y + 4, textAlign: horizontal ? "left" : "right" }, silent: true }] };
   };
-  return { type: "custom", name, renderItem: render, silent: true, clip: true, z: 0, data: [[0, 0]], encode: { x: 0, y: 1 }, tooltip: { show: false }, itemStyle: { color: "#d55e00" } };
+  return { type: "custom", name, renderItem: render, silent: true, clip: true, z: 0, data: [at], encode: { x: 0, y: 1 }, tooltip: { show: false }, itemStyle: { color: "#d55e00" } };
 }
 
 // Names beside the points of the Pareto set, as many as there is room for, the chosen one's first.
@@ -85,7 +86,7 @@ function paretoOption(colours) {
   for (const [name, limit, values, horizontal] of [["after the deadline", (data.goals?.deadline_s ?? null) / 3600, hours, true], ["above the budget", data.goals?.budget_usd ?? null, costs, false]]) {
     if (!(limit > 0 && limit < 3 * values.reduce((most, value) => Math.max(most, value), 0))) continue;
     values.push(limit * 1.05);
-    series.push(beyond(colours, name, limit, horizontal));
+    series.push(beyond(colours, name, limit, horizontal, [hours[0], costs[0]]));
   }
   const groups = new Map();
   for (const provider of providers) for (const market of markets) groups.set([provider, market && market !== "on-demand" ? market : ""].filter((part) => part).join(" "), among.filter((row) => row.provider === provider && row.market === market));
@@ -111,7 +112,8 @@ function paretoOption(colours) {
     xAxis: fitted(colours, hours, { name: "hours" }),
     yAxis: fitted(colours, costs, { name: "USD", nameGap: 50, nameRotate: 90 }),
     tooltip: { trigger: "item", formatter: (item) => (item.data && item.data.row !== undefined ? tip(rows[item.data.row]) : "") },
-    dataZoom: [{ type: "inside", xAxisIndex: 0 }, { type: "inside", yAxisIndex: 0 }],
+    // What is outside is not drawn, but not taken out either: the shades hang on one point.
+    dataZoom: [{ type: "inside", xAxisIndex: 0, filterMode: "none" }, { type: "inside", yAxisIndex: 0, filterMode: "none" }],
     series,
   };
 }

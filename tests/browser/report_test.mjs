@@ -312,6 +312,17 @@ await test("a plan of 17,000 candidates holds them all: no filter leaves a deare
   await done();
 });
 
+await test("what misses a goal lies in a shade", async () => {
+  const plan = read("plan.json"), chosen = plan.chosen;
+  write("goals.json", { ...plan, request: { ...plan.request, deadline: "1h", deadline_s: 2 * chosen.time_s.median, budget_usd: (2 * chosen.usd.median).toFixed(2) } });
+  const { page, done } = await open(report("goals"));
+  const shades = await page.evaluate(() => echarts.getInstanceByDom(document.getElementById("chart-pareto")).getZr().storage.getDisplayList()
+    .filter(({ type, style, shape }) => type === "rect" && style.fill === "#d55e00" && style.opacity < 1 && shape.width > 0 && shape.height > 0).length);
+  assert.equal(shades, 2);
+  await screen(page, "goals");
+  await done();
+});
+
 await test("a provider keeps its colour, a market its shape; one point an instance and count; marks are 1, 2 and 5", async () => {
   const { page, done } = await open("plan.html");
   const drawnAs = async () => new Map((await series(page, "pareto")).filter(({ type }) => type === "scatter").map(({ name, color, symbol, count }) => [name, { color, symbol, count }]));

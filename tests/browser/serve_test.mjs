@@ -117,17 +117,19 @@ await test("a training shows losses, pictures and clouds, and makes images", asy
 
 await test("a trace and a platform of one's own are sent, chosen and forgotten", async (look) => {
   const name = `<img src=x onerror="window.hacked=1">.json`;
+  const lab = `${"laboratory".repeat(9)}.json`;  // a name without a place to break it
   fs.copyFileSync(path.join(sources, "traces/recorded/mlp-gan-cpu.json"), path.join(folder, name));
-  execFileSync("sh", ["-c", `"$0" example platform > "$1"`, program, path.join(folder, "lab.json")]);
+  execFileSync("sh", ["-c", `"$0" example platform > "$1"`, program, path.join(folder, lab)]);
   const { page, panel, done } = await open("compare", look);
   await panel.getByLabel("Your own step trace").setInputFiles(path.join(folder, name));
   await panel.getByRole("button", { name: `Forget ${name}` }).waitFor();
   assert.match(await panel.getByLabel("Model", { exact: true }).inputValue(), /^upload:/);
-  await panel.getByLabel("Your own platform file").setInputFiles(path.join(folder, "lab.json"));
-  await panel.locator("summary", { hasText: "lab.json" }).waitFor();
+  await panel.getByLabel("Your own platform file").setInputFiles(path.join(folder, lab));
+  await panel.locator("summary", { hasText: lab }).waitFor();
+  assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), "the page scrolls sideways");
   await panel.getByLabel("Your own platform file").setInputFiles(path.join(folder, name));
   await panel.locator(".problem", { hasText: "schema" }).waitFor();
-  for (const file of [name, "lab.json"]) {
+  for (const file of [name, lab]) {
     await panel.getByRole("button", { name: `Forget ${file}` }).click();
     await panel.getByRole("button", { name: `Forget ${file}` }).waitFor({ state: "detached" });
   }

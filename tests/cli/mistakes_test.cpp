@@ -80,6 +80,15 @@ TEST(Mistakes, ADeadlineWithoutAUnitIsAsked) {
                  "scenario.json: /deadline: found 12, which has no unit; write \"12h\" or \"12min\"");
 }
 
+TEST(Mistakes, AProbabilityMayBeAPercentage) {
+  for (const char* certainty : {"0.95", "95%", "95.0%"})
+    EXPECT_EQ(request_of(std::string("--images 200k --certainty ") + certainty)["certainty"], 0.95) << certainty;
+  for (const char* certainty : {"95", "0", "0%", "101%", "nan", "%", "0.9x", "high"})
+    expect_refused(std::string("plan --model dcgan-64 --images 200k --certainty ") + certainty,
+                   std::string("--certainty: found ") + certainty +
+                       ", expected a probability from 0.01 to 1, such as 0.95 or 95%");
+}
+
 TEST(Mistakes, MoneyMayBeWrittenWithASign) {
   for (const char* budget : {"500USD", "'$500'", "'500$'", "'500 USD'", "'USD 500'", "500usd", "'$500.00'"})
     EXPECT_EQ(request_of(std::string("--images 200k --budget ") + budget)["budget_usd"], "500.00") << budget;

@@ -57,6 +57,9 @@ TEST(Cards, TheSafestHasTheHighestProbabilityThenTheLowestUpperEnd) {
   EXPECT_EQ(cards_of(plan).safest, 2U);  // both are 100.0 %
   plan.runs[1].probability = 0.9985;
   EXPECT_EQ(cards_of(plan).safest, 2U);
+  plan.runs[1].probability = 0.9991;  // both are shown as "> 99.9 %"
+  plan.runs[2].risk = "assumed";
+  EXPECT_EQ(cards_of(plan).safest, 1U);
   plan.runs[2].probability = 0.99;
   EXPECT_EQ(cards_of(plan).safest, 1U);
   plan.runs[1].verdict = plan.runs[2].verdict = Verdict::misses;

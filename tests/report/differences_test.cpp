@@ -52,6 +52,13 @@ TEST(Differences, OfEqualDocumentsAreNone) {
     }
 }
 
+// Sums of other lengths differ in their last digits, which is no change.
+TEST(Differences, RoundingIsNoChange) {
+  Json after = a_whole_result();
+  after["time"]["total_s"] = 3600 * (1 + 1e-8);
+  EXPECT_THAT(differences_text(compared(a_whole_result(), after)), AllOf(HasSubstr("none"), Not(HasSubstr("+"))));
+}
+
 // a_result(): 3600 s in 3500 .. 3700, 7.35 USD in 7 .. 8, 1.25 kg, GPUs busy 0.9.
 TEST(Differences, AreComputedAndComparedWithTheStatedError) {
   Json after = a_whole_result();

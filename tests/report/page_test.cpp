@@ -269,7 +269,8 @@ TEST(Page, ARunWithFaultsShowsItsDistributionOverSeeds) {
   one["seeds"] = {{"count", 4}, {"finished", 3}, {"met", 2}, {"losses_mean", 1.5}, {"time_s", spread}, {"usd", spread}};
   const std::string page = report_page(one);
   EXPECT_THAT(page, AllOf(HasSubstr("2 of 4 seeds meet the goals; 1.5 nodes"), HasSubstr("id=\"chart-policies\""),
-                          HasSubstr("These are medians of 3 seeds"), HasSubstr("goals met by 50.0 % of the seeds")));
+                          HasSubstr("These are medians of 3 seeds"), HasSubstr("2.00 USD (0.5000 .. 5.00) in"),
+                          HasSubstr("goals met by 50.0 % of the seeds")));
   EXPECT_EQ(data_of(page)["seeds"][0]["spread"]["usd"], Json({0.5, 1, 2, 4, 5}));
 }
 

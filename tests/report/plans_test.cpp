@@ -125,13 +125,26 @@ TEST(PlanReport, EndsInASentenceAndCards) {
     std::istringstream lines(plan_answer_text(plan, width));
     for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), width) << line;
   }
+  plan["more_money"] = Json::array();
+  EXPECT_THAT(plan_answer(plan), testing::EndsWith(" is 90.1 %. Up to 5 % more money buys nothing better."));
   plan["request"]["objective"] = "time";
+  EXPECT_THAT(plan_answer(plan), testing::EndsWith(" is 90.1 %."));
   plan["chosen"] = plan["pareto"][0];
   plan["chosen"]["warnings"] = Json::array();
   ASSERT_EQ(plan_cards(plan).size(), 2U);
   EXPECT_EQ(plan_cards(plan)[0].name, "fastest, balanced, safest");
   plan["chosen"] = nullptr;
   EXPECT_EQ(plan_answer(plan), "Nothing that was searched meets the goals.");
+}
+
+// Without a goal a probability is that of an end, and not of goals that nobody has set.
+TEST(PlanReport, WithoutGoalsCandidatesFinish) {
+  Json plan = a_searched_plan();
+  plan["request"].update({{"deadline", nullptr}, {"deadline_s", nullptr}, {"budget_usd", nullptr}});
+  EXPECT_THAT(plan_text(plan), AllOf(HasSubstr("finish with a probability of"), Not(HasSubstr("goals met"))));
+  EXPECT_THAT(report_page(plan), HasSubstr("finishes"));
+  plan["request"]["fid"] = 30.0;
+  EXPECT_EQ(plan_outcome(plan["request"]), "goals met");
 }
 
 // A search predicts many steps. Those of the candidates in the tables are printed, and how the choice's was found.

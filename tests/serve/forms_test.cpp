@@ -135,6 +135,8 @@ TEST(Forms, TypesAreChecked) {
 }
 
 TEST(Forms, GoalsAreCheckedAtTheirFields) {
+  expect_refused(changed(plan(), "/deadline", "60"), {"write \"60h\" or \"60min\""});  // not a duration such as 5us
+  expect_refused(changed(compare(), "/checkpoint", "10"), {"write \"10min\" or \"10h\""});
   for (const char* deadline : {"60", "-1h", "0s", "soon"}) {
     expect_refused(changed(compare(), "/deadline", deadline), {"form: /deadline: "});
     expect_refused(changed(plan(), "/deadline", deadline), {"form: /deadline: "});
