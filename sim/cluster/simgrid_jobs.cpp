@@ -248,7 +248,7 @@ class SimGridJobs : public JobRunner {
   LiveSimulation live_;
   StepDistributionCache cache_;
   std::map<std::string, std::size_t> stores_;
-  // Of every stay of a job: messages of one that was stopped still end.
+  // There is one for every stay of a job: messages of one that was stopped still end.
   std::vector<std::unique_ptr<LiveJob>> jobs_;
   std::map<std::size_t, LiveJob*> latest_;  // by job
 };
