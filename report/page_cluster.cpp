@@ -20,11 +20,22 @@ constexpr std::size_t kMostGanttRows = 400;
 constexpr double kGanttWidth = 1000, kGanttRow = 8, kQueueHeight = 160;
 constexpr std::array kOwnerColors = {"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"};  // Okabe, Ito
 
+/// From the first arrival to the last end.
+class TimeAxis {
+ public:
+  explicit TimeAxis(const Json& result)
+      : begin_s_(result.at("summary").value("begin_s", 0.0)),
+        total_s_(std::max(1e-9, result.at("summary").at("total_s").get<double>())) {}
+  double operator()(const Json& seconds) const { return kGanttWidth * (seconds.get<double>() - begin_s_) / total_s_; }
+
+ private:
+  double begin_s_, total_s_;
+};
+
 std::string gantt_svg(const Json& result) {
   const Json& jobs = result.at("jobs");
-  const double total_s = std::max(1e-9, result.at("summary").at("total_s").get<double>());
+  const TimeAxis x(result);
   const std::size_t rows = std::min(jobs.size(), kMostGanttRows);
-  const auto x = [&](const Json& seconds) { return kGanttWidth * seconds.get<double>() / total_s; };
   std::map<std::string, std::size_t> owners;
   std::string bars;
   for (std::size_t i = 0; i < rows; ++i) {
@@ -50,11 +61,11 @@ std::string gantt_svg(const Json& result) {
 
 /// The line of one column of the queue over time, as steps.
 std::string queue_line(const Json& result, std::size_t column, double most, const char* color) {
-  const double total_s = std::max(1e-9, result.at("summary").at("total_s").get<double>());
+  const TimeAxis across(result);
   std::string points;
   double last = 0;
   for (const Json& row : result.at("queue").at("rows")) {
-    const double x = kGanttWidth * row.at(0).get<double>() / total_s;
+    const double x = across(row.at(0));
     const double y = kQueueHeight * (1 - row.at(column).get<double>() / most);
     if (!points.empty()) points += fmt::format("{:.1f},{:.1f} ", x, last);
     points += fmt::format("{:.1f},{:.1f} ", x, y);

@@ -107,10 +107,11 @@ Json summary_json(const Cluster& cluster, const ClusterRecord& record) {
   double held = 0, busy = 0;
   for (const double gpu_s : record.held_gpu_s) held += gpu_s;
   for (const double gpu_s : record.busy_gpu_s) busy += gpu_s;
-  const double all = record.end_s * cluster.gpus();
+  const double all = record.span_s() * cluster.gpus();
   return {{"jobs", record.jobs.size()},
           {"gpus", cluster.gpus()},
-          {"total_s", record.end_s},
+          {"begin_s", record.begin_s},
+          {"total_s", record.span_s()},
           {"completion_s", spread_json(completion)},
           {"wait_s", spread_json(wait)},
           {"slowdown", spread_json(slowdown)},
@@ -180,7 +181,7 @@ std::string cluster_result_json(const Cluster& cluster, const ClusterRecord& rec
   out["pools"] = Json::array();
   for (std::size_t i = 0; i < cluster.pools.size(); ++i) {
     const ScenarioPool& pool = cluster.pools[i];
-    const double all = record.end_s * pool.pool.nodes * pool.pool.gpus_per_node;
+    const double all = record.span_s() * pool.pool.nodes * pool.pool.gpus_per_node;
     out["pools"].push_back({{"pool", pool.name},
                             {"nodes", pool.pool.nodes},
                             {"gpus_per_node", pool.pool.gpus_per_node},

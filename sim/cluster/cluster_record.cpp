@@ -30,7 +30,7 @@ Bill cluster_bill(const Cluster& cluster, const ClusterRecord& record) {
     const platforms::Billing& billing = pool.platform->billing;
     const BillingRule rule{billing.granularity, billing.minimum, Seconds{0}, pool.instance().sustained_use};
     const std::vector<Rental> rentals(static_cast<std::size_t>(pool.pool.nodes),
-                                      Rental{0, static_cast<std::int64_t>(std::ceil(record.end_s * 1e9)), false});
+                                      Rental{0, static_cast<std::int64_t>(std::ceil(record.span_s() * 1e9)), false});
     for (BillItem& item : instance_hours(pool.name, pool.price.per_hour, rentals, rule)) bill.items.push_back(item);
   }
   return bill;
@@ -41,7 +41,7 @@ OwnerCosts owner_costs(const Cluster& cluster, const ClusterRecord& record, Micr
   std::vector<double> usd(cluster.owners.size(), 0);
   for (std::size_t pool = 0; pool < cluster.pools.size(); ++pool) {
     const ScenarioPool& where = cluster.pools[pool];
-    const double all_gpu_s = record.end_s * where.pool.nodes * where.pool.gpus_per_node;
+    const double all_gpu_s = record.span_s() * where.pool.nodes * where.pool.gpus_per_node;
     if (all_gpu_s <= 0) continue;
     const double per_gpu_s = static_cast<double>(pool_total(bill, where.name).value) / all_gpu_s;
     for (std::size_t i = 0; i < record.jobs.size(); ++i)
@@ -67,11 +67,11 @@ std::optional<Energy> cluster_energy(const Cluster& cluster, const ClusterRecord
     const platforms::Region* region = pool.platform->region(pool.pool.region);
     if (!gpu.idle || !gpu.peak || region == nullptr || !region->carbon) return std::nullopt;
     const platforms::Instance& instance = pool.instance();
-    const double gpu_s = record.end_s * pool.pool.nodes * instance.gpus;
+    const double gpu_s = record.span_s() * pool.pool.nodes * instance.gpus;
     const double busy = gpu_s > 0 ? std::min(1.0, record.busy_gpu_s[i] / gpu_s) : 0;
     const double pue = region->pue.value_or(1);
     const auto add = [&](const DevicePower& power, std::int64_t devices) {
-      const Energy energy = device_energy(power, busy, devices, Seconds{record.end_s}, pue, *region->carbon);
+      const Energy energy = device_energy(power, busy, devices, Seconds{record.span_s()}, pue, *region->carbon);
       sum.kwh += energy.kwh;
       sum.kg_co2e += energy.kg_co2e;
     };

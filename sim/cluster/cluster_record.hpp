@@ -44,7 +44,9 @@ struct QueuePoint {
 struct ClusterRecord {
   std::vector<JobRecord> jobs;
   std::vector<QueuePoint> queue;
+  double begin_s = 0;  ///< the first arrival, from which on nodes are paid
   double end_s = 0;
+  double span_s() const { return end_s - begin_s; }
   std::vector<double> held_gpu_s, busy_gpu_s;  ///< by pool
   std::int64_t events = 0, decisions = 0;
   std::size_t contending_groups = 0, approximate_groups = 0;

@@ -107,6 +107,7 @@ ClusterRecord ClusterSimulation::run(JobRunner* runner) {
     worked_gpu_s_ = worked;
     if (++idle_decisions_ > kMostIdleDecisions) fail_starved();
   }
+  record_.begin_s = cluster_.jobs.front().arrival_s;
   record_.end_s = now_;
   record_.contending_groups = contention_->groups();
   record_.approximate_groups = contention_->approximate_groups();

@@ -57,11 +57,20 @@ std::optional<std::int64_t> moment(std::string_view text) {
   return std::chrono::sys_days(date).time_since_epoch().count() * 86400 + *hour * 3600 + *minute * 60 + *second;
 }
 
+constexpr std::int64_t kMostImportedGpus = 65536;         // that a job of a cluster may ask for
+constexpr std::int64_t kLongestImported = 1'000'000'000;  // seconds, 31 years, as in a trace
+
+/// Such a number of days, hours, minutes or seconds that the sum does not overflow.
+std::optional<std::int64_t> part_of_time(std::string_view text) {
+  const auto value = integer(text);
+  return value && *value >= 0 && *value <= kLongestImported ? value : std::nullopt;
+}
+
 /// Seconds of "[days-]hours:minutes:seconds".
 std::optional<std::int64_t> elapsed(std::string_view text) {
   std::int64_t days = 0;
   if (const std::size_t dash = text.find('-'); dash != std::string_view::npos) {
-    const auto count = integer(text.substr(0, dash));
+    const auto count = part_of_time(text.substr(0, dash));
     if (!count) return std::nullopt;
     days = *count;
     text.remove_prefix(dash + 1);
@@ -69,7 +78,7 @@ std::optional<std::int64_t> elapsed(std::string_view text) {
   std::int64_t seconds = 0;
   for (int parts = 0; parts < 3; ++parts) {
     const std::size_t colon = text.find(':');
-    const auto value = integer(text.substr(0, colon));
+    const auto value = part_of_time(text.substr(0, colon));
     if (!value) return std::nullopt;
     seconds = seconds * 60 + *value;
     if (colon == std::string_view::npos) return days * 86400 + seconds;
@@ -88,14 +97,12 @@ std::int64_t gpus_of(const std::string& tres) {
     if (equals != std::string_view::npos) {
       const auto count = integer(part.substr(equals + 1)).value_or(0);
       if (part.substr(0, equals) == "gres/gpu") return count;
-      if (part.starts_with("gres/gpu:")) typed += count;
+      if (part.starts_with("gres/gpu:")) typed += std::clamp<std::int64_t>(count, 0, kMostImportedGpus + 1);
     }
     at = end + 1;
   }
   return typed;
 }
-
-constexpr std::int64_t kMostImportedGpus = 65536;  // that a job of a cluster may ask for
 
 struct SlurmJob {
   std::string name, owner, priority;
@@ -139,8 +146,8 @@ ImportedJobs import_slurm(const CsvTable& table) {
       table.fail(row, submit,
                  fmt::format("found \"{}\", expected a time such as 2026-11-03T08:15:00", table.at(row, submit)));
     const auto seconds = time == "ElapsedRaw" ? integer(table.at(row, time)) : elapsed(table.at(row, time));
-    if (!seconds || *seconds < 0)
-      table.fail(row, time, fmt::format("found \"{}\", expected a time", table.at(row, time)));
+    if (!seconds || *seconds < 0 || *seconds > kLongestImported)
+      table.fail(row, time, fmt::format("found \"{}\", expected a time of 31 years at most", table.at(row, time)));
     job.submitted = *submitted;
     job.seconds = *seconds;
     job.gpus = gpus_of(table.at(row, tres));
@@ -157,6 +164,9 @@ ImportedJobs import_slurm(const CsvTable& table) {
   }
   std::stable_sort(jobs.begin(), jobs.end(),
                    [](const SlurmJob& a, const SlurmJob& b) { return a.submitted < b.submitted; });
+  if (!jobs.empty() && jobs.back().submitted - jobs.front().submitted > kLongestImported)
+    throw ConfigError(fmt::format("{}: the job {} was submitted more than 31 years after the job {}", table.file(),
+                                  jobs.back().name, jobs.front().name));
   ImportedJobs out{"job,arrival_s,gpus,duration_s,owner,priority\n", {}};
   std::map<std::string, int> times;  // that a job's number was there before: `sacct -D` has a row for each requeue
   std::size_t repeated = 0;
@@ -165,7 +175,7 @@ ImportedJobs import_slurm(const CsvTable& table) {
     const std::string name = before == 0 ? job.name : fmt::format("{}.{}", job.name, before + 1);
     if (before > 0) ++repeated;
     out.csv += fmt::format("{},{},{},{},{},{}\n", quoted(name), job.submitted - jobs.front().submitted, job.gpus,
-                           job.seconds, quoted(job.owner), job.priority);
+                           job.seconds, quoted(job.owner), quoted(job.priority));
   }
   out.remarks.push_back(
       fmt::format("{} jobs; left out: {} without GPUs, {} that never ran", jobs.size(), without_gpus, never_ran));
@@ -186,9 +196,10 @@ ImportedJobs import_gavel(const CsvTable& table, const std::string& virtual_clus
   for (const CsvTable::Row& row : table.rows()) {
     const std::string& of = table.at(row, "virtual_cluster");
     if (!virtual_cluster.empty() && of != virtual_cluster) continue;
-    out.csv += fmt::format("{}-{},{},{},{},{},{},{}\n", of, ++jobs, table.at(row, "arrival_s"), table.at(row, "gpus"),
-                           quoted(table.at(row, "model")), table.at(row, "batch_per_gpu"), table.at(row, "total_steps"),
-                           quoted(of));
+    out.csv += quoted(fmt::format("{}-{}", of, ++jobs));
+    for (const char* column : {"arrival_s", "gpus", "model", "batch_per_gpu", "total_steps", "virtual_cluster"})
+      out.csv += "," + quoted(table.at(row, column));
+    out.csv += "\n";
   }
   if (jobs == 0)
     throw ConfigError(fmt::format("{}: has no jobs of the virtual cluster \"{}\"", table.file(), virtual_cluster));

@@ -118,7 +118,9 @@ ClusterJob read_job(const JsonNode& node, std::size_t index, Cluster& cluster, s
   } else {
     job.workload = find_workload(what, cluster);
   }
-  if (auto steps = in.optional("steps")) job.steps = static_cast<double>(steps->as_integer(1, 1'000'000'000'000'000));
+  auto steps = in.optional("steps");
+  if (steps && job.duration_s > 0) steps->fail("the job runs for its \"duration\", not for a number of steps");
+  if (steps) job.steps = static_cast<double>(steps->as_integer(1, 1'000'000'000'000'000));
   if (!cluster.workloads[job.workload].model.empty() && job.steps == 0)
     node.fail("the key \"steps\" is missing: the steps of all workers together");
   if (auto waits = in.optional("after"))
@@ -250,7 +252,9 @@ Cluster read_cluster(const JsonNode& node) {
   cluster.content = node.value().dump();
   std::string all = cluster.content;
   for (const ClusterJob& job : cluster.jobs)
-    all += fmt::format("\n{} {} {} {} {}", job.name, job.arrival_s, job.gpus, job.steps, job.duration_s);
+    all += fmt::format("\n{} {} {} {} {} {} {} {} {} {} {} {}", job.name, job.arrival_s, job.gpus, job.steps,
+                       job.duration_s, job.least, job.most, job.priority, job.deadline_s.value_or(0),
+                       cluster.owners[job.owner].name, cluster.workloads[job.workload].name, fmt::join(job.after, ","));
   cluster.hash = fmt::format("{:016x}", fnv1a(all));
   return cluster;
 }

@@ -65,6 +65,17 @@ TEST(Cluster, OwnersAndIdleTimeSumToTheBill) {
   EXPECT_EQ(result["owners"][2]["usd"], "10.80") << "nobody's";
 }
 
+TEST(Cluster, NodesArePaidFromTheFirstArrivalOn) {
+  const json early = result_of(cluster_of({timed("a", 0, 4, 3600), timed("b", 60, 8, 1800)}));
+  const json late = result_of(cluster_of({timed("a", 1e6, 4, 3600), timed("b", 1e6 + 60, 8, 1800)}));
+  EXPECT_EQ(late["summary"]["begin_s"], 1e6);
+  EXPECT_EQ(late["summary"]["total_s"], early["summary"]["total_s"]);
+  EXPECT_EQ(late["summary"]["held"], early["summary"]["held"]);
+  EXPECT_EQ(late["pools"], early["pools"]);
+  EXPECT_EQ(late["cost"], early["cost"]);
+  EXPECT_EQ(late["owners"], early["owners"]);
+}
+
 TEST(Cluster, PackedJobsShareAGpuAtTheirMeasuredSpeeds) {
   json document = cluster_of(
       {{{"gpus", 1}, {"workload", "a"}, {"steps", 10000}}, {{"gpus", 1}, {"workload", "b"}, {"steps", 3000}}});
@@ -168,6 +179,10 @@ TEST(Cluster, RefusesWhatCannotBeRun) {
   EXPECT_THAT(message_of<ConfigError>([&] { read(cluster_of({a, b})); }), HasSubstr("in a circle"));
   a["after"] = {"c"};
   EXPECT_THAT(message_of<ConfigError>([&] { read(cluster_of(json::array({a}))); }), HasSubstr("the name of no job"));
+  json both = timed("a", 0, 1, 1);
+  both["steps"] = 5;
+  EXPECT_THAT(message_of<ConfigError>([&] { read(cluster_of(json::array({both}))); }),
+              HasSubstr("/jobs/0/steps: the job runs for its \"duration\""));
   EXPECT_THAT(message_of<ConfigError>([] {
                 read(cluster_of(json::array({timed("a", 0, 1, 1)}), {{"name", "fifo-backfil"}}));
               }),

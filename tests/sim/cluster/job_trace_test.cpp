@@ -53,6 +53,14 @@ TEST(JobTrace, ReadsGavelsColumnsAsTheyAre) {
   EXPECT_EQ(one.owners[one.jobs[0].owner].name, "0e4a51");
 }
 
+TEST(JobTrace, IsPartOfTheHash) {
+  const std::string head = "arrival_s,gpus,model,batch_per_gpu,total_steps,owner,priority\n";
+  const std::string hash = with_trace(head + "0,1,LM,10,9,ann,0\n").hash;
+  EXPECT_EQ(with_trace(head + "0,1,LM,10,9,ann,0\n").hash, hash);
+  for (const char* row : {"0,1,LM,20,9,ann,0\n", "0,1,LM,10,9,bob,0\n", "0,1,LM,10,9,ann,1\n"})
+    EXPECT_NE(with_trace(head + row).hash, hash) << row;
+}
+
 TEST(JobTrace, SaysInWhichLineAJobIsWrong) {
   const std::string head = "arrival_s,gpus,duration_s\n";
   EXPECT_THAT(message_of<ConfigError>([&] { with_trace(head + "5,1,10\n4,1,10\n"); }),
@@ -93,6 +101,36 @@ TEST(ImportJobs, TakesGavelsTraces) {
   ASSERT_EQ(cluster.jobs.size(), 2U);
   EXPECT_EQ(cluster.jobs[1].arrival_s, 6);
   EXPECT_EQ(cluster.jobs[1].name, "0e4a51-2");
+}
+
+TEST(ImportJobs, QuotesCellsWithCommas) {
+  const ImportedJobs jobs = import_jobs(
+      "virtual_cluster,arrival_s,gpus,model,batch_per_gpu,total_steps\n\"a,b\",0,1,A3C,,5\n", "gavel.csv", "");
+  const Cluster cluster = with_trace(jobs.csv);
+  EXPECT_EQ(cluster.jobs[0].name, "a,b-1");
+  EXPECT_EQ(cluster.owners[0].name, "a,b");
+}
+
+TEST(ImportJobs, RefusesCenturiesAndOverflow) {
+  const std::string head = "JobID|Submit|Elapsed|AllocTRES\n";
+  for (const char* time : {"99999999-00:00:01", "9223372036854775807-00:00:01", "9223372036854775807:00:01"})
+    EXPECT_THAT(message_of<ConfigError>(
+                    [&] { import_jobs(head + "1|2026-11-03T08:15:10|" + time + "|gres/gpu=1\n", "s.txt", ""); }),
+                HasSubstr("s.txt: line 2: Elapsed: found \"" + std::string(time) + "\", expected a time of 31 years"));
+  EXPECT_THAT(message_of<ConfigError>([&] {
+                import_jobs(head +
+                                "1|1970-01-01T00:00:00|00:10:00|gres/gpu=1\n"
+                                "2|2026-11-03T08:15:10|00:10:00|gres/gpu=1\n",
+                            "s.txt", "");
+              }),
+              HasSubstr("s.txt: the job 2 was submitted more than 31 years after the job 1"));
+  EXPECT_THAT(message_of<ConfigError>([&] {
+                import_jobs(head +
+                                "1|2026-11-03T08:15:10|00:10:00|gres/gpu:a=9000000000000000000,"
+                                "gres/gpu:b=9000000000000000000\n",
+                            "s.txt", "");
+              }),
+              HasSubstr("AllocTRES: found"));
 }
 
 TEST(ImportJobs, SaysWhatItCannotRead) {
