@@ -227,7 +227,15 @@ class TextReader {
     static const std::set<std::string> kTypes = {"int8",   "uint8",    "int32",  "uint32", "int64",
                                                  "uint64", "char",     "int",    "half",   "float",
                                                  "double", "bfloat16", "f8e4m3", "f8e5m2", "float8"};
-    if (tokens.size() < 3 || !is_integer(tokens[0]) || !is_integer(tokens[1]) || !kTypes.contains(tokens[2])) return;
+    // Launchers and collectors of logs put words in front: the node, the rank, the time.
+    constexpr std::size_t kMostWords = 3;
+    std::size_t first = 0;
+    const auto row_begins = [&] {
+      return is_integer(tokens[first]) && is_integer(tokens[first + 1]) && kTypes.contains(tokens[first + 2]);
+    };
+    while (first + 3 <= tokens.size() && first <= kMostWords && !row_begins()) ++first;
+    if (first + 3 > tokens.size() || first > kMostWords) return;
+    tokens.erase(tokens.begin(), tokens.begin() + static_cast<std::ptrdiff_t>(first));
     std::size_t next = 3;
     if (next < tokens.size() && tokens[next] != "N/A" && !number(tokens[next])) ++next;  // the reduction
     if (next < tokens.size() && has_root(tokens, next)) ++next;

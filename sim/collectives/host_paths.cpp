@@ -26,7 +26,7 @@ BytesPerSecond nccl_socket_rate(const NcclMachine& machine, bool several_gpus) {
   return (several_gpus ? kSharedHost : 1) * growth * kOneSocket;
 }
 
-ProtocolCost with_host_limits(const Topology& topology, int lanes, ProtocolCost cost) {
+ProtocolCost with_host_limits(const Topology& topology, int lanes, ProtocolCost cost, double rate_between) {
   const NcclMachine& machine = topology.nccl;
   if (!machine.peer_to_peer && !machine.inside_measured && topology.gpus_per_node > 1) {
     // Over several nodes each NIC's lanes pass through every GPU of a node; inside one node all lanes do.
@@ -37,7 +37,7 @@ ProtocolCost with_host_limits(const Topology& topology, int lanes, ProtocolCost 
     const double nics_of_rail = static_cast<double>(machine.nics) / std::max(1, topology.rails);
     const int sharing = std::max(1, lanes / topology.rails);
     const BytesPerSecond rate = std::max(1.0, nics_of_rail) * nccl_socket_rate(machine, topology.gpus_per_node > 1);
-    cost.flow_between = std::min(cost.flow_between, rate / sharing);
+    cost.flow_between = std::min(cost.flow_between, rate_between * rate / sharing);
     cost.connections = machine.socket_connections;
   }
   return cost;

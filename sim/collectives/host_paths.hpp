@@ -15,7 +15,7 @@ BytesPerSecond nccl_rate_through_host();
 BytesPerSecond nccl_socket_rate(const NcclMachine& machine, bool several_gpus);
 
 /// `cost` with these limits, for a schedule of `lanes` lanes, and with the connections over which sockets split a
-/// message.
-ProtocolCost with_host_limits(const Topology& topology, int lanes, ProtocolCost cost);
+/// message. The planned messages between nodes have `rate_between` times the rate of NCCL's (nccl_pipeline.hpp).
+ProtocolCost with_host_limits(const Topology& topology, int lanes, ProtocolCost cost, double rate_between = 1);
 
 }  // namespace ganymede::sim

@@ -1,6 +1,7 @@
 #include "sim/collectives/nccl_bound.hpp"
 
 #include <algorithm>
+#include <limits>
 
 #include "sim/collectives/host_paths.hpp"
 #include "sim/collectives/nccl_cost.hpp"
@@ -12,6 +13,13 @@ namespace {
 /// took 1,434 us for 1 MiB between two GPUs over EFA where Simple took 1,099 us for 2 MiB and is expected to take 600
 /// us for 1 MiB (eks_2_efa in bench/nccl_logs.py).
 constexpr double kMisjudgement = 2.5;
+
+/// How many times as long as for a larger size a choice may take. The same log falls furthest when its sizes double;
+/// the next one falls by 1.15, and most logs not at all.
+constexpr double kFall = 1.31;
+
+/// How often the bytes are doubled to find these sizes. No log falls for longer.
+constexpr int kDoublings = 3;
 
 /// The time of bytes on links of that rate, which are all of a node's or a GPU's, each message limited to `flow`, with
 /// so many lanes side by side.
@@ -32,9 +40,11 @@ Seconds expected_ring(const PlanRequest& request, const NcclChoice& choice, Nccl
   const double passes = static_cast<double>(nccl_passes(request, choice));
   const Seconds latency = (hops - crossings) * above_zero(machine.inside_latency + cost.inside) +
                           crossings * above_zero(machine.network_latency + machine.rendezvous + cost.between);
-  return cost.start + passes * latency +
-         std::max(time_on(wire, machine.inside_bandwidth, cost.flow_inside, lanes),
-                  time_on(wire, machine.between_bandwidth, cost.flow_between, lanes));
+  const Seconds inside = time_on(wire, machine.inside_bandwidth, cost.flow_inside, lanes),
+                between = time_on(wire, machine.between_bandwidth, cost.flow_between, lanes);
+  // The busiest links work all the time, or else a chunk waits for each hop of its way round the ring.
+  const double across = crossings / hops;
+  return cost.start + std::max({inside, between, passes * latency + across * between + (1 - across) * inside});
 }
 
 Seconds expected_tree(const PlanRequest& request, const NcclChoice& choice, NcclVersion version) {
@@ -43,16 +53,32 @@ Seconds expected_tree(const PlanRequest& request, const NcclChoice& choice, Nccl
   const NcclPipeline pipeline = nccl_pipeline(request, choice);
   const bool switches = choice.algorithm != NcclAlgorithm::tree;
   const int lanes = 2 * (switches ? topology.gpus_per_node : std::max(1, topology.rails));
-  const ProtocolCost cost =
-      with_host_limits(topology, lanes, nccl_tree_cost(request, choice, version, pipeline, lanes));
-  // An inner node of a double tree has two children, except between two nodes.
-  const double through_nics = topology.nodes() == 2 ? 1 : 2;
-  const double filled = 1 + pipeline.filling / static_cast<double>(pipeline.chunks);
-  const Bytes wire{cost.wire * filled * static_cast<double>(request.bytes)};
+  const ProtocolCost cost = with_host_limits(topology, lanes, nccl_tree_cost(request, choice, version, pipeline, lanes),
+                                             pipeline.rate_between());
+  const auto wire = [&](double filling) {
+    return Bytes{cost.wire * (1 + filling / static_cast<double>(pipeline.chunks)) * static_cast<double>(request.bytes)};
+  };
   const BytesPerSecond inside = switches ? nccl_switch_rate(topology) : machine.inside_bandwidth;
   return cost.start + pipeline.way +
-         std::max(time_on(wire, inside, cost.flow_inside, lanes),
-                  time_on(through_nics * wire, machine.between_bandwidth, through_nics * cost.flow_between, lanes));
+         std::max(time_on(wire(pipeline.filling), inside, cost.flow_inside, lanes),
+                  time_on(wire(pipeline.filling_between), machine.between_bandwidth, cost.flow_between, lanes));
+}
+
+struct Timed {
+  NcclChoice choice;
+  Seconds time;
+};
+
+/// The tuner's choice within kMisjudgement and within `limit`, else the one that is expected to be the fastest.
+Timed bounded(const PlanRequest& request, const NcclOptions& options, Seconds limit) {
+  const auto timed = [&](const NcclChoice& choice) {
+    return Timed{choice, nccl_expected_time(request, choice, options.version)};
+  };
+  const Timed chosen = timed(*choose_nccl(request.topology, request.bytes, options));
+  Timed fastest = chosen;
+  for (const NcclChoice& other : nccl_choices(request.topology, request.bytes, options))
+    if (const Timed found = timed(other); found.time < fastest.time) fastest = found;
+  return chosen.time > std::min(limit, kMisjudgement * fastest.time) ? fastest : chosen;
 }
 
 }  // namespace
@@ -65,13 +91,13 @@ Seconds nccl_expected_time(const PlanRequest& request, const NcclChoice& choice,
 std::optional<NcclChoice> bounded_nccl_choice(const PlanRequest& request, const NcclOptions& options) {
   const std::optional<NcclChoice> chosen = choose_nccl(request.topology, request.bytes, options);
   if (!chosen || request.topology.nodes() == 1) return chosen;
-  const auto expected = [&](const NcclChoice& choice) { return nccl_expected_time(request, choice, options.version); };
-  NcclChoice fastest = *chosen;
-  Seconds least = expected(*chosen);
-  const Seconds limit = least / kMisjudgement;
-  for (const NcclChoice& other : nccl_choices(request.topology, request.bytes, options))
-    if (const Seconds time = expected(other); time < least) least = time, fastest = other;
-  return least < limit ? fastest : *chosen;
+  Seconds limit{std::numeric_limits<double>::infinity()};
+  for (int i = kDoublings; i > 0; --i) {
+    PlanRequest larger = request;
+    larger.bytes = std::min(request.bytes, std::numeric_limits<std::int64_t>::max() >> i) << i;
+    limit = std::min(limit, kFall * bounded(larger, options, limit).time);
+  }
+  return bounded(request, options, limit).choice;
 }
 
 }  // namespace ganymede::sim

@@ -12,8 +12,9 @@ namespace ganymede::sim {
 /// Roughly the time of an all-reduce that follows a choice, from the costs of its schedule.
 Seconds nccl_expected_time(const PlanRequest& request, const NcclChoice& choice, NcclVersion version);
 
-/// The tuner's choice, unless over several nodes another one is expected to be faster by more than the bound: then the
-/// fastest. Nullopt if nothing that `options` allow is enabled on the machine.
+/// The tuner's choice, unless over several nodes the fastest one is expected to send twice as many bytes in less than
+/// its time divided by 1.31: then the fastest for these bytes. So times hardly fall where sizes rise. Nullopt if
+/// nothing that `options` allow is enabled on the machine.
 std::optional<NcclChoice> bounded_nccl_choice(const PlanRequest& request, const NcclOptions& options);
 
 }  // namespace ganymede::sim

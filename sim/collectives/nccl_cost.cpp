@@ -13,13 +13,16 @@ constexpr BytesPerSecond kNoLimit{std::numeric_limits<double>::infinity()};
 /// ALLREDUCE_CHUNKSTEPS (NVIDIA/nccl src/init.cc, src/include/collectives.h).
 constexpr double kMaxChunkBytesSimple = 4.0 * 1024 * 1024 / 2;
 
-/// Share of a chunk's time on NVLink that its last copy, out of the buffer, adds once where SMs copy hardly faster than
-/// the links behind an NVSwitch. On PCIe and on the links of a mesh nothing shows (vTrain's all-reduces on 2 to 8 V100
-/// of a DGX-1-like machine exceed their bandwidth by 20 to 40 us from 16 MiB on). Fitted to the excess over bandwidth
-/// of an nccl-tests all-reduce on 8 x A100-SXM4-80GB (one process a GPU, 2 x 16 MiB .. 4 GiB: 88 us at 16 MiB, 177 us
-/// at 128 MiB, 220 us from 256 MiB on), published in a note of "thanos": a100_8_mpi in bench/nccl_logs.py, which counts
-/// it as used for that.
-constexpr double kLastCopy = 0.65;
+/// What a ring with Simple takes beyond its bandwidth and the tuner's latencies behind an NVSwitch: the last copy, out
+/// of the buffer, takes a chunk's time on NVLink once, and each hop takes longer where slices are full, for the threads
+/// of a channel meet at each. On the links of a mesh neither shows (vTrain's all-reduces on 2 to 8 V100 of a DGX-1-like
+/// machine). Both are fitted to vidur's all-reduces on 2, 4 and 8 A100 of a DGX from 4, 8 and 26 MiB on (a100_*_vidur
+/// in bench/nccl_logs.py; the smallest slices there have 43 KiB): 24 to 27 % off without them, 4.6, 4.2 and 3.0 % with
+/// them. Fitted to two of the three sizes the hop is 5.8 to 9.0 us and the copy 0.95 to 1.6, and the third is 4 to 11 %
+/// off. Two logs of 8 A100 that were not used go from 9.5 to 2.4 % and from 6.3 to 4.0 % from 32 MiB on.
+constexpr double kLastCopy = 1.05;
+constexpr Seconds kFullSliceHop{7e-6};
+constexpr Bytes kFullSlice{40.0 * 1024};
 
 /// Share of the NVLinks' rate that a ring with LL128 reaches before Hopper; the tuner assumes 0.92. Fitted to the slope
 /// of the middle sizes of a100_8_mpi (8 to 32 MiB: 178 of 235 GB/s of bus bandwidth) and of vTrain's V100 (63 of 85
@@ -69,6 +72,15 @@ Seconds staging(const Topology& topology, std::int64_t bytes, const NcclChoice& 
 /// 1080 and two RTX 2080 Ti from 2.2 to 2.5 % and from 0.5 to 0.2 %. Fitted to any four of the five logs, it lies
 /// between 0 and 0.2 and predicts the fifth one 0.1 to 7.1 % off.
 constexpr double kKeptOverPcie = 1.0 / 3;
+
+/// What a full slice adds to each hop behind an NVSwitch. That shorter ones add less in proportion is an assumption:
+/// the tuner chooses Simple for none. Between nodes the NICs are slower, and hide it.
+Seconds slice_hop(const Topology& topology, std::int64_t bytes, const NcclChoice& choice) {
+  const bool inside = topology.nccl.inside == NcclMachine::Inside::nvlink_switch && topology.nodes() == 1;
+  if (!inside || !is_ring_with_simple(choice)) return Seconds{0};
+  const Bytes slice = slices_of_ring(topology, bytes) / channels_of_ring(topology);
+  return std::min(1.0, slice / kFullSlice) * kFullSliceHop;
+}
 
 /// The time of a hop of a ring on PCIe that its bytes hide.
 Seconds hidden(const Topology& topology, std::int64_t bytes, const NcclChoice& choice) {
@@ -161,7 +173,7 @@ ProtocolCost nccl_ring_cost(const PlanRequest& request, const NcclChoice& choice
   const double passes = passes_of(request, choice), share = passes / std::ceil(passes);
   cost.inside = share * (topology.nccl.inside_latency + cost.inside) - topology.nccl.inside_latency;
   const Seconds passing = hidden(topology, request.bytes, choice);
-  cost.inside -= passing;
+  cost.inside += slice_hop(topology, request.bytes, choice) - passing;
   cost.start += passing;  // nothing hides that of the last slice
   cost.between = beyond_network(topology, share * ring_hop(topology, choice, plateau));
   cost.between += staging(topology, request.bytes, choice);
@@ -187,17 +199,17 @@ ProtocolCost nccl_tree_cost(const PlanRequest& request, const NcclChoice& choice
   // The factor on the bytes holds if all hops are as slow as the slowest. Where that is the network, only the hops
   // between nodes fill the pipeline, and all bytes must pass a NIC at its real rate.
   const NcclMachine& machine = topology.nccl;
-  cost.flow_between = pipeline.byte_factor() / pipeline.byte_factor_between() *
-                      (machine.sockets ? machine.between_bandwidth / lanes : payload_rate(topology, lanes));
+  BytesPerSecond rate = machine.sockets ? machine.between_bandwidth / lanes : payload_rate(topology, lanes);
   if (choice.protocol == NcclProtocol::simple) {
     const double chunk = static_cast<double>(request.bytes) / pipeline.real_chunks / nccl_channels(topology);
-    cost.flow_between = std::min(cost.flow_between, 0.5 * endpoint_rate(topology.nccl, Bytes{chunk}));
+    rate = std::min(rate, 0.5 * endpoint_rate(topology.nccl, Bytes{chunk}));
   }
+  cost.flow_between = pipeline.rate_between() * rate;
   if (switches) {
-    const BytesPerSecond rate = nccl_switch_rate(topology);
-    cost.flow_inside = rate / lanes;
+    const BytesPerSecond rate_inside = nccl_switch_rate(topology);
+    cost.flow_inside = rate_inside / lanes;
     // The first chunk is copied into a buffer that the switches know, and the last one out of it.
-    cost.start += Bytes{static_cast<double>(request.bytes) / pipeline.real_chunks} / rate;
+    cost.start += Bytes{static_cast<double>(request.bytes) / pipeline.real_chunks} / rate_inside;
   }
   return cost;
 }

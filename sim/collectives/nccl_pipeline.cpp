@@ -73,8 +73,9 @@ double NcclPipeline::byte_factor() const {
   return (1 + filling / real_chunks) / (1 + filling / static_cast<double>(chunks));
 }
 
-double NcclPipeline::byte_factor_between() const {
-  return (1 + filling_between / chunks_between) / (1 + filling_between / static_cast<double>(chunks));
+double NcclPipeline::rate_between() const {
+  const double planned = 1 + filling_between / static_cast<double>(chunks);
+  return byte_factor() * planned / (crossings + (filling_between + 1 - crossings) / chunks_between);
 }
 
 NcclPipeline nccl_pipeline(const PlanRequest& request, const NcclChoice& choice) {
@@ -99,6 +100,7 @@ NcclPipeline nccl_pipeline(const PlanRequest& request, const NcclChoice& choice)
     if (choice.algorithm == NcclAlgorithm::nvls_tree) pipeline.real_chunks *= kSwitchChannels;
   }
   const bool switches = choice.algorithm != NcclAlgorithm::tree;
+  if (choice.algorithm != NcclAlgorithm::nvls) pipeline.crossings = std::clamp(topology.nodes() / 2.0, 1.0, 2.0);
   const bool lines = std::isinf(pipeline.real_chunks);
   pipeline.real_chunks = std::max(1.0, pipeline.real_chunks);
   pipeline.chunks_between = pipeline.real_chunks;

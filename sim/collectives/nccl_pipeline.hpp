@@ -25,7 +25,13 @@ struct NcclPipeline {
   Seconds between{0};          ///< whole latency of a hop between nodes
   double filling_between = 0;  ///< of them those between nodes: those hops, up and down, less one
   double byte_factor() const;  ///< time of the real chunks over that of the planned ones, if all hops are alike
-  double byte_factor_between() const;  ///< the same, if the hops inside nodes take no time
+  /// How many times the bytes pass the NICs of the busiest node in each direction. An inner node of one of two trees
+  /// sends half of the bytes to its parent and to each of two children, and is a leaf of the other tree; between three
+  /// nodes it has one child, and between two nodes each is the root of one tree. Switches that reduce carry them once.
+  double crossings = 1;
+  /// The rate of a planned message between nodes over that of NCCL's, if the hops inside nodes take no time: messages
+  /// that pass a NIC at once in NCCL pass it one after another in the schedule, whose pipeline is shorter.
+  double rate_between() const;
 };
 
 /// The pipeline of a tree, NVLS or NVLSTree. Precondition: the algorithm is no ring.

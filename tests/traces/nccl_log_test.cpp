@@ -94,7 +94,8 @@ TEST(NcclLog, TakesARootForARootAndATimeForATime) {
 }
 
 TEST(NcclLog, LooksThroughLaunchersPrefixesAndOtherPrograms) {
-  for (const std::string prefix : {"[1,0]<stdout>:", "0: ", "  [1,12]<stderr>:"}) {
+  for (const std::string prefix : {"[1,0]<stdout>:", "0: ", "  [1,12]<stderr>:", "node-a: ", "[0] ",
+                                   "2026-05-01T12:00:00.000Z ", "[pod/a/worker] 2026-05-01 12:00:00 "}) {
     std::string text = "Warning: Permanently added 'node-a' to the list of known hosts.\r\n";
     std::istringstream lines(std::string(kHead) + kRows + kTail);
     for (std::string line; std::getline(lines, line);) text += prefix + line + "\r\n";

@@ -34,8 +34,9 @@ std::optional<std::string> refuse_nccl(const PlanRequest& request) {
 Schedule ring_of(const PlanRequest& request, const NcclChoice& choice, NcclVersion version) {
   const Schedule plan =
       parallel_rings(request, parallel_ring_orders(request.topology, true, 0), true, nccl_passes(request, choice));
-  Schedule schedule(plan.ranks(), plan.endpoints(), plan.bytes(), plan.stages(),
-                    nccl_ring_cost(request, choice, version, plan.lanes()));
+  Schedule schedule(
+      plan.ranks(), plan.endpoints(), plan.bytes(), plan.stages(),
+      with_host_limits(request.topology, plan.lanes(), nccl_ring_cost(request, choice, version, plan.lanes())));
   schedule.set_lanes(plan.lanes());
   return schedule;
 }
@@ -47,8 +48,10 @@ Schedule tree_of(PlanRequest request, const NcclChoice& choice, NcclVersion vers
   const Schedule plan = choice.algorithm == NcclAlgorithm::tree   ? channel_trees(request)
                         : choice.algorithm == NcclAlgorithm::nvls ? switch_tree(request)
                                                                   : switch_channel_trees(request);
-  Schedule schedule(plan.ranks(), plan.endpoints(), plan.bytes(), plan.stages(),
-                    nccl_tree_cost(request, choice, version, pipeline, plan.lanes()));
+  Schedule schedule(
+      plan.ranks(), plan.endpoints(), plan.bytes(), plan.stages(),
+      with_host_limits(request.topology, plan.lanes(), nccl_tree_cost(request, choice, version, pipeline, plan.lanes()),
+                       pipeline.rate_between()));
   schedule.set_lanes(plan.lanes());
   return schedule;
 }
@@ -60,7 +63,6 @@ Schedule plan_nccl(const PlanRequest& request) {
   const NcclChoice choice = *bounded_nccl_choice(request, options);
   Schedule schedule = choice.algorithm == NcclAlgorithm::ring ? ring_of(request, choice, options.version)
                                                               : tree_of(request, choice, options.version);
-  schedule.set_cost(with_host_limits(request.topology, schedule.lanes(), schedule.cost()));
   const std::string note = nccl_version_note(options.version);
   schedule.set_note(fmt::format("{}, {}{}", to_string(choice.algorithm), to_string(choice.protocol),
                                 note.empty() ? "" : "; " + note));
