@@ -30,9 +30,11 @@ Decision decide_spot_first(const PolicyCall& call) {
     return decision;
   }
   const int have = std::min(nodes, pool.held());
-  // One spot request stays open, so that returning capacity is noticed.
-  decision.nodes[static_cast<std::size_t>(spot)] = std::min(nodes, have + 1);
-  decision.nodes[static_cast<std::size_t>(on_demand)] = nodes - have;
+  // One spot request stays open, so that returning capacity is noticed. Neither pool is asked for more than it may
+  // hold.
+  decision.nodes[static_cast<std::size_t>(spot)] = std::min({nodes, have + 1, pool.most});
+  decision.nodes[static_cast<std::size_t>(on_demand)] =
+      std::min(nodes - have, observation.pools[static_cast<std::size_t>(on_demand)].most);
   if (have == nodes) call.memory.erase("fell_back_at");
   return decision;
 }

@@ -176,7 +176,7 @@ def faults(bench, command, few):
         raise SystemExit(f"{command.name} fails without a fault: {said}")
     right, counts = (folder / command.output).read_bytes(), counts_of(folder / "counts")
     for group in GROUPS:
-        chosen = numbers(counts[group], 2 if few else 300)
+        chosen = numbers(counts[group], 2 if few else 60)
         codes = [check_fault(bench, command, group, number, right) for number in chosen]
         if codes:
             tally = ", ".join(f"exit {code}: {codes.count(code)}" for code in sorted(set(codes), key=str))
@@ -317,7 +317,7 @@ def serve_faults(bench, few):
     served.end()
     counts = counts_of(folder / "counts")
     for group in GROUPS:
-        codes = [check_serve_fault(bench, group, number) for number in numbers(counts[group], 1 if few else 60)]
+        codes = [check_serve_fault(bench, group, number) for number in numbers(counts[group], 1 if few else 30)]
         if codes:
             tally = ", ".join(f"{code}: {codes.count(code)}" for code in sorted(set(codes), key=str))
             print(f"serve     {group:7} {counts[group]:7} calls, {len(codes):4} failed in turn: {tally}", flush=True)

@@ -39,6 +39,20 @@ TEST(SpotFirst, TakesOnDemandWhatSpotDoesNotGive) {
   EXPECT_THAT(policy.nodes(spot_gives(3, 5, 300)), ElementsAre(4, 0)) << "waits anew";
 }
 
+TEST(SpotFirst, AsksNoPoolForMoreThanItMayHold) {
+  // Three nodes on spot and two on demand are asked for, and each pool may have four.
+  PolicyUnderTest policy("spot-first", {{"patience_s", 10}});
+  Observation observation = spot_gives(4, 11, 100);
+  for (PoolView& pool : observation.pools) pool.most = 4;
+  observation.pools[0].requested = 3;
+  observation.pools[1].requested = 2;
+  observation.pools[0].waiting = 1;
+  EXPECT_THAT(policy.nodes(observation), ElementsAre(4, 1));
+  observation.pools[0].ready = 0;
+  observation.now = Seconds{101};
+  EXPECT_THAT(policy.nodes(observation), ElementsAre(1, 4));
+}
+
 TEST(SpotFirst, TriesSpotAloneAgain) {
   PolicyUnderTest policy("spot-first");
   EXPECT_THAT(policy.nodes(spot_gives(0, 301, 1000)), ElementsAre(1, 4));
