@@ -44,7 +44,7 @@ std::unique_ptr<CLI::App> make_program(std::span<const Command> commands, Shared
   program->set_version_flag("--version", "ganymede " GANYMEDE_VERSION);
   program->require_subcommand(1);
   program->failure_message([](const CLI::App* /*app*/, const CLI::Error& error) {
-    return fmt::format("ganymede: {}; --help tells more\n", error.what());
+    return fmt::format("ganymede: {}; --help tells more\n", printable(error.what(), "\n"));
   });
   program->add_flag_callback(
       "--no-color", [&shared] { shared.color = false; }, "no colours");

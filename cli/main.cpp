@@ -45,6 +45,15 @@ void watch_interrupts() {
   if (std::signal(SIGINT, end_by_interrupt) == SIG_IGN) std::signal(SIGINT, SIG_IGN);
 }
 
+/// Throws ConfigError for an argument that is not UTF-8: names of files and values of flags become part of results.
+void check_words(const std::vector<std::string>& words) {
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (ganymede::is_utf8(words[i])) continue;
+    const std::string flag = i > 0 && words[i - 1].starts_with("--") ? words[i - 1] + " " : "";
+    throw ganymede::ConfigError(fmt::format("{}{}: is not UTF-8", flag, ganymede::printable(words[i])));
+  }
+}
+
 int run(std::vector<std::string> words) {
   using namespace ganymede;
   cli::Shared shared;
@@ -52,6 +61,7 @@ int run(std::vector<std::string> words) {
   const auto program = cli::make_program(cli::commands(), shared);
   words = cli::with_help_option(std::move(words));
   try {
+    check_words(words);
     if (cli::may_ask(words)) words = cli::ask_for_plan(std::move(words));
     cli::check_command(*program, words);
     std::vector<std::string> reversed(words.rbegin(), words.rend());  // as the parser takes them

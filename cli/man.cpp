@@ -105,7 +105,9 @@ constexpr std::pair<const char*, const char*> kEnvironment[] = {
     {"COLUMNS", "width to which tables and text are fitted on a terminal, instead of the terminal's own"},
     {"XDG_CACHE_HOME",
      "the built-in data set, trained classifiers and timed algorithms are kept in its folder ganymede; default: "
-     "~/.cache"}};
+     "~/.cache"},
+    {"GANYMEDE_MPI_PATIENCE",
+     "seconds that a process of a training waits for others before it asks whether they live; default: 300"}};
 
 std::string see_also(const CommandDoc& program, const CommandDoc& command) {
   std::string out = ".SH SEE ALSO\n";

@@ -22,7 +22,7 @@ struct ServeOptions {
   std::string data = "ganymede-serve";
   std::vector<std::string> checkpoints;
   int jobs = 1, queue = 8;
-  std::string limit = "10min", short_run = "10s";
+  std::string limit = "10min", short_run = "10s", disk = "10GiB";
 };
 
 serve::Checkpoints named_checkpoints(const std::vector<std::string>& directories) {
@@ -50,6 +50,15 @@ Seconds duration_of(const char* option, const std::string& text) {
   throw ConfigError(fmt::format("{} {}: expected a duration from 1s to 720h", option, text));
 }
 
+Bytes quota_of(const std::string& text) {
+  try {
+    if (const auto bytes = parse_quantity<Bytes>(text); bytes.si >= 1 << 20) return bytes;
+  } catch (const std::invalid_argument& error) {
+    throw ConfigError(fmt::format("--disk {}: {}", text, error.what()));
+  }
+  throw ConfigError(fmt::format("--disk {}: expected a size of at least 1MiB", text));
+}
+
 void run_serve(const ServeOptions& options, Shared& shared) {
   serve::JobOptions job_options;
   job_options.data = std::filesystem::absolute(options.data);
@@ -57,6 +66,7 @@ void run_serve(const ServeOptions& options, Shared& shared) {
   job_options.at_once = options.jobs;
   job_options.queue = options.queue;
   job_options.limit = duration_of("--limit", options.limit);
+  job_options.disk = quota_of(options.disk);
   job_options.short_run = duration_of("--short", options.short_run);
   job_options.remark = [&shared](const std::string& text) { remark(shared, "ganymede: " + text); };
   // The signals are blocked before any thread is made, so that only this thread receives them.
@@ -101,6 +111,8 @@ void declare_serve(CLI::App& command, Shared& shared) {
       ->check(CLI::Range(0, 1000))
       ->capture_default_str();
   command.add_option("--limit", options->limit, "time after which a job is ended")->capture_default_str();
+  command.add_option("--disk", options->disk, "size of DATA beyond which no job begins and running ones are ended")
+      ->capture_default_str();
   command.add_option("--short", options->short_run, "time after which a job goes on in the background, behind others")
       ->capture_default_str();
   command.callback([options, &shared] { run_serve(*options, shared); });

@@ -18,6 +18,7 @@
 #include "cli/metrics_log.hpp"
 #include "cli/names.hpp"
 #include "cli/progress.hpp"
+#include "cli/same_options.hpp"
 #include "cli/train_checkpoint.hpp"
 #include "cli/train_report.hpp"
 #include "cli/training_line.hpp"
@@ -276,6 +277,7 @@ void train(Arguments& arguments, Shared& shared) {
     return;
   }
   const auto communicator = kernel::open_communicator();
+  if (communicator != nullptr) check_same_options(arguments, *communicator);
   check_replicas(arguments, communicator == nullptr ? 1 : communicator->shard().ranks);
   if (communicator != nullptr && arguments.options.backend != "cpu")
     arguments.options.gpu = kernel::gpu_of_process(kernel::count_gpus().count);

@@ -18,6 +18,21 @@ target_compile_options(ganymede_flags INTERFACE ${GANYMEDE_WARNINGS})
 # Results must be the same bytes on every machine, so the compiler must not contract to fused multiply-add. (Training in
 # kernel/ops does not decide results; it turns contraction on again for itself.)
 target_compile_options(ganymede_flags INTERFACE -ffp-contract=off)
+
+# What makes a mistake with memory end the program instead of serving whoever sent the input: tests/install checks it on what is
+# installed, docs/reliability.md says what it costs. The sanitizers see more, and fortified functions would hide it from them.
+# Without optimisation glibc cannot fortify: GANYMEDE_UNOPTIMISED on a target says so.
+add_library(ganymede_hardening INTERFACE)
+if(NOT GANYMEDE_SANITIZE AND NOT GANYMEDE_THREAD_SANITIZER)
+  set(hardening -fstack-protector-strong -fstack-clash-protection)
+  if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$")
+    list(APPEND hardening -fcf-protection)
+  endif()
+  set(fortified "$<$<NOT:$<BOOL:$<TARGET_PROPERTY:GANYMEDE_UNOPTIMISED>>>:SHELL:-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2>")
+  target_compile_options(ganymede_hardening INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:${hardening}>" "$<$<COMPILE_LANGUAGE:CXX>:${fortified}>")
+  target_link_options(ganymede_hardening INTERFACE -Wl,-z,relro,-z,now)
+endif()
+target_link_libraries(ganymede_flags INTERFACE ganymede_hardening)
 if(GANYMEDE_SANITIZE)
   # The checks that are left out look at every access to memory: AddressSanitizer sees what is wrong with those too, and
   # they are a sixth of the time to compile.
@@ -31,6 +46,11 @@ if(GANYMEDE_FUZZ)
   target_compile_options(ganymede_flags INTERFACE -fsanitize=fuzzer-no-link -fprofile-instr-generate -fcoverage-mapping
                          -Wno-unknown-warning-option)
   target_link_options(ganymede_flags INTERFACE -fprofile-instr-generate)
+endif()
+
+if(GANYMEDE_THREAD_SANITIZER)
+  target_compile_options(ganymede_flags INTERFACE -fsanitize=thread -fno-omit-frame-pointer -Wno-tsan -Wno-maybe-uninitialized)
+  target_link_options(ganymede_flags INTERFACE -fsanitize=thread)
 endif()
 
 # Large headers of other projects that most files include are compiled once for all libraries and once for all tests. A
@@ -62,6 +82,7 @@ function(ganymede_precompile target)
     if(ARG_TESTS)
       target_link_libraries(${from} PRIVATE GTest::gmock)
       target_compile_options(${from} PRIVATE -O0)
+      set_target_properties(${from} PROPERTIES GANYMEDE_UNOPTIMISED ON)
       target_precompile_headers(${from} PRIVATE <gtest/gtest.h> <gmock/gmock.h>)
     endif()
   endif()
@@ -127,6 +148,7 @@ function(ganymede_test folder)
     ganymede_precompile(${name}_test)
   else()
     target_compile_options(${name}_test PRIVATE -O0)
+    set_target_properties(${name}_test PROPERTIES GANYMEDE_UNOPTIMISED ON)
     ganymede_precompile(${name}_test TESTS)
   endif()
   target_compile_definitions(${name}_test PRIVATE GANYMEDE_SOURCE_DIR="${PROJECT_SOURCE_DIR}"

@@ -51,6 +51,7 @@ install(DIRECTORY ${share}/ DESTINATION share COMPONENT ganymede)
 
 install(FILES README.md LICENSE packaging/copyright DESTINATION share/doc/ganymede COMPONENT ganymede)
 install(DIRECTORY docs/ DESTINATION share/doc/ganymede/docs COMPONENT ganymede FILES_MATCHING PATTERN "*.md" PATTERN "*.json" PATTERN "*.png")
+include(cmake/sbom.cmake)
 # Of what is embedded in the pages that the program writes.
 install(FILES report/page/echarts/LICENSE report/page/echarts/NOTICE DESTINATION share/doc/ganymede/page COMPONENT ganymede)
 # The studies of the documentation, with what they name.

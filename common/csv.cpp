@@ -4,13 +4,15 @@
 
 #include <algorithm>
 #include <cassert>
-#include <nlohmann/json.hpp>
 
 #include "common/errors.hpp"
 #include "common/file.hpp"
+#include "common/printable.hpp"
 
 namespace ganymede {
 namespace {
+
+constexpr std::size_t kMaxColumns = 1000;
 
 /// Reads the record that starts at `at`, moves `at` behind it and adds the lines it takes to `line`.
 std::vector<std::string> read_record(std::string_view text, std::size_t& at, std::size_t& line,
@@ -43,16 +45,6 @@ std::vector<std::string> read_record(std::string_view text, std::size_t& at, std
   return cells;
 }
 
-/// Results and messages are UTF-8, so that their tables must be.
-bool is_utf8(const std::string& text) {
-  if (std::none_of(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) >= 0x80; })) return true;
-  try {
-    return !nlohmann::json(text).dump().empty();
-  } catch (const nlohmann::json::type_error&) {
-    return false;
-  }
-}
-
 }  // namespace
 
 CsvTable CsvTable::load(const std::filesystem::path& file) { return parse(read_file(file), file.string()); }
@@ -66,10 +58,14 @@ CsvTable CsvTable::parse(std::string_view text, std::string name) {
     const std::size_t start = line;
     std::vector<std::string> cells = read_record(text, at, line, table.file_);
     if (cells.size() == 1 && cells.front().empty()) continue;
+    // Results and messages are UTF-8, so that their tables must be.
     for (const std::string& cell : cells)
       if (!is_utf8(cell)) throw ConfigError(fmt::format("{}: line {}: a cell is not UTF-8", table.file_, start));
     if (table.names_.empty()) {
       table.names_ = std::move(cells);
+      if (table.names_.size() > kMaxColumns)
+        throw ConfigError(fmt::format("{}: line {}: found {} columns, expected at most {}", table.file_, start,
+                                      table.names_.size(), kMaxColumns));
       for (std::size_t i = 1; i < table.names_.size(); ++i)
         if (std::find(table.names_.begin(), table.names_.begin() + static_cast<std::ptrdiff_t>(i), table.names_[i]) !=
             table.names_.begin() + static_cast<std::ptrdiff_t>(i))

@@ -17,7 +17,7 @@ class CsvTable {
 
   /// Reads a table whose first line names the columns. Every other line must have as many cells; empty lines are
   /// skipped. Throws ConfigError with file and line for a row with fewer or more cells, a quote that is not closed, a
-  /// cell that is not UTF-8, an empty file, or two columns of the same name.
+  /// cell that is not UTF-8, an empty file, two columns of the same name, or more than 1,000 columns.
   static CsvTable load(const std::filesystem::path& file);
   /// The same for text in memory; messages call it `name`.
   static CsvTable parse(std::string_view text, std::string name);

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <random>
 #include <stdexcept>
@@ -47,7 +48,7 @@ class Descriptor {
 /// Removes the temporary file unless it was renamed.
 struct Temporary {
   std::string path;
-  bool keep = false;
+  bool keep = true;
   ~Temporary() {
     if (!keep) ::unlink(path.c_str());
   }
@@ -75,10 +76,36 @@ void refuse_non_file(const std::filesystem::path& path) {
   if (is_folder(path)) throw ConfigError(path.string() + ": cannot be written: it is a directory");
 }
 
-/// A name that no other process uses, also none on another machine that writes to the same file system.
-std::string temporary_name(const std::filesystem::path& path) {
+constexpr std::string_view kTemporary = ".tmp-";
+/// Age from which a temporary file counts as left by a program that was killed.
+constexpr auto kAbandoned = std::chrono::hours(24);
+
+/// Opens a new file beside `path`, under a name that nobody can foresee: what is there already, or a link that someone
+/// else has put there, is never written to. Returns -1 and sets errno if it cannot be made.
+int open_temporary(const std::filesystem::path& path, Temporary& temporary) {
   static std::random_device random;
-  return path.string() + fmt::format(".tmp-{}-{:08x}", ::getpid(), random());
+  for (int attempt = 0; attempt < 100; ++attempt) {
+    temporary.path = path.string() + fmt::format("{}{:08x}{:08x}", kTemporary, random(), random());
+    const int file = ::open(temporary.path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    temporary.keep = file < 0;  // no file was created
+    if (file >= 0 || errno != EEXIST) return file;
+  }
+  return -1;
+}
+
+/// Removes temporary files for `path` that programs left which were killed.
+void remove_abandoned(const std::filesystem::path& path) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  const std::string prefix = path.filename().string() + std::string(kTemporary);
+  const fs::path folder = path.has_parent_path() ? path.parent_path() : ".";
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
+    if (!entry->path().filename().string().starts_with(prefix)) continue;
+    std::error_code ignored;
+    if (!fs::is_regular_file(entry->symlink_status(ignored))) continue;
+    const auto written = fs::last_write_time(entry->path(), ignored);
+    if (!ignored && fs::file_time_type::clock::now() - written > kAbandoned) fs::remove(entry->path(), ignored);
+  }
 }
 
 /// Gathers pieces until they are worth a call of the system.
@@ -147,12 +174,9 @@ void write_file(const std::filesystem::path& named, const std::function<void(con
     if (file.get() < 0) fail(path, "cannot be written");
     return produce_to(file.get(), path, produce);
   }
-  Temporary temporary{temporary_name(path)};
-  Descriptor file(::open(temporary.path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
-  if (file.get() < 0) {
-    temporary.keep = true;  // no file was created
-    fail(path, "cannot be written");
-  }
+  Temporary temporary;
+  Descriptor file(open_temporary(path, temporary));
+  if (file.get() < 0) fail(path, "cannot be written");
   produce_to(file.get(), path, produce);
   if (::fsync(file.get()) != 0 || !file.close()) fail_writing(path);
   if (::rename(temporary.path.c_str(), path.c_str()) != 0) fail_writing(path);
@@ -162,9 +186,10 @@ void write_file(const std::filesystem::path& named, const std::function<void(con
 void check_writable(const std::filesystem::path& path) {
   refuse_non_file(path);
   if (struct stat info{}; ::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) return;
-  const Temporary temporary{temporary_name(path)};
-  const Descriptor file(::open(temporary.path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+  Temporary temporary;
+  const Descriptor file(open_temporary(path, temporary));
   if (file.get() < 0) fail(path, "cannot be written");
+  remove_abandoned(path);
 }
 
 }  // namespace ganymede

@@ -26,7 +26,8 @@ using ContentSink = std::function<void(std::string_view piece)>;
 void write_file(const std::filesystem::path& path, const std::function<void(const ContentSink& sink)>& produce);
 
 /// Throws ConfigError, as write_file would, if `path` cannot be written. Programs call it before long work, whose
-/// results could otherwise not be stored at the end.
+/// results could otherwise not be stored at the end. It also removes temporary files of write_file for `path` that are
+/// older than a day: of programs that were killed while they wrote.
 void check_writable(const std::filesystem::path& path);
 
 }  // namespace ganymede

@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
 #include <nlohmann/json.hpp>
-#include <set>
+#include <utility>
+#include <vector>
 
 namespace ganymede {
 
@@ -31,67 +31,92 @@ constexpr std::size_t kMaxLevels = 200;
       fmt::format("{}: found more than {} levels of nesting, expected at most {}", where, kMaxLevels, kMaxLevels));
 }
 
-/// A callback of the parser that refuses deep nesting, and duplicate keys, because the library would silently keep the
-/// last one.
-class Watch {
+/// Makes a document of what the parser finds, in time proportional to the text, and refuses deep nesting and duplicate
+/// keys, of which the library would silently keep the last one. The library's own callbacks are not used, because after
+/// each element they look through all elements before it.
+class DocumentBuilder final : public nlohmann::json_sax<nlohmann::json> {
  public:
-  explicit Watch(std::string file) : file_(std::move(file)) {}
+  explicit DocumentBuilder(std::string file) : file_(std::move(file)) {}
 
-  bool operator()(int /*depth*/, nlohmann::json::parse_event_t event, nlohmann::json& parsed) {
-    using Event = nlohmann::json::parse_event_t;
-    switch (event) {
-      case Event::object_start:
-      case Event::array_start:
-        begin_value();
-        if (levels_.size() == kMaxLevels) fail_nesting(file_);
-        levels_.push_back({event == Event::array_start, {}, "", 0});
-        break;
-      case Event::object_end:
-      case Event::array_end:
-        levels_.pop_back();
-        break;
-      case Event::key: {
-        const auto& key = parsed.get_ref<const std::string&>();
-        if (!levels_.back().keys.insert(key).second)
-          throw ConfigError(fmt::format("{}: {}/{}: duplicate key", file_, pointer(), escaped_key(key)));
-        levels_.back().key = key;
-        break;
-      }
-      case Event::value:
-        begin_value();
-        break;
-    }
-    return true;
-  }
+  nlohmann::json take() { return std::move(root_); }
+  /// Where and why the parser ended before the end of the text: the byte, and the library's message with its number.
+  std::size_t error_byte() const { return error_byte_; }
+  int error_number() const { return error_number_; }
+  const std::string& error_message() const { return error_message_; }
 
-  /// The pointer of the next value.
+  /// The pointer of the value that is read next.
   std::string next_value() const {
     if (levels_.empty()) return "/";
-    const Level& here = levels_.back();
-    return pointer() + "/" + (here.array ? std::to_string(here.count) : escaped_key(here.key));
+    return pointer() + "/" + step(levels_.back(), levels_.back().value->size());
+  }
+
+  bool null() override { return add(nullptr); }
+  bool boolean(bool value) override { return add(value); }
+  bool number_integer(number_integer_t value) override { return add(value); }
+  bool number_unsigned(number_unsigned_t value) override { return add(value); }
+  bool number_float(number_float_t value, const string_t& /*text*/) override { return add(value); }
+  bool string(string_t& value) override { return add(std::move(value)); }
+  bool binary(binary_t& value) override { return add(std::move(value)); }
+  bool start_object(std::size_t /*size*/) override { return begin(nlohmann::json::object()); }
+  bool start_array(std::size_t /*size*/) override { return begin(nlohmann::json::array()); }
+  bool end_object() override { return end(); }
+  bool end_array() override { return end(); }
+  bool key(string_t& name) override {
+    Level& here = levels_.back();
+    if (here.value->contains(name))
+      throw ConfigError(fmt::format("{}: {}/{}: duplicate key", file_, pointer(), escaped_key(name)));
+    here.key = std::move(name);
+    return true;
+  }
+  bool parse_error(std::size_t byte, const std::string& /*token*/, const nlohmann::detail::exception& error) override {
+    error_byte_ = byte;
+    error_number_ = error.id;
+    error_message_ = error.what();
+    return false;
   }
 
  private:
   struct Level {
-    bool array;
-    std::set<std::string> keys;
-    std::string key;
-    std::size_t count;
+    nlohmann::json* value;  // an object or an array
+    std::string key = {};   // of the object's member that is read
   };
 
-  void begin_value() {
-    if (!levels_.empty() && levels_.back().array) ++levels_.back().count;
+  nlohmann::json* place(nlohmann::json value) {
+    if (levels_.empty()) return &(root_ = std::move(value));
+    const Level& here = levels_.back();
+    if (here.value->is_array()) return &here.value->emplace_back(std::move(value));
+    return &((*here.value)[here.key] = std::move(value));
+  }
+  bool add(nlohmann::json value) {
+    place(std::move(value));
+    return true;
+  }
+  bool begin(nlohmann::json value) {
+    if (levels_.size() == kMaxLevels) fail_nesting(file_);
+    levels_.push_back({place(std::move(value))});
+    return true;
+  }
+  bool end() {
+    levels_.pop_back();
+    return true;
+  }
+
+  static std::string step(const Level& level, std::size_t index) {
+    return level.value->is_array() ? std::to_string(index) : escaped_key(level.key);
   }
   /// The pointer of the object being read. Each level but the innermost adds the step that leads to the next.
   std::string pointer() const {
     std::string text;
-    for (std::size_t i = 0; i + 1 < levels_.size(); ++i)
-      text += "/" + (levels_[i].array ? std::to_string(levels_[i].count - 1) : escaped_key(levels_[i].key));
+    for (std::size_t i = 0; i + 1 < levels_.size(); ++i) text += "/" + step(levels_[i], levels_[i].value->size() - 1);
     return text;
   }
 
   std::string file_;
+  nlohmann::json root_;
   std::vector<Level> levels_;
+  std::size_t error_byte_ = 0;
+  int error_number_ = 0;
+  std::string error_message_;
 };
 
 std::string position(std::string_view text, std::size_t byte) {
@@ -111,12 +136,8 @@ std::string reason(std::string_view what) {
 
 /// The value of an override, as JSON if it parses as JSON, else as a string.
 nlohmann::json override_value(const JsonOverride& given) {
-  Watch watch("--set " + given.pointer);
-  try {
-    return nlohmann::json::parse(given.value, std::ref(watch));
-  } catch (const nlohmann::json::exception&) {
-    return given.value;
-  }
+  DocumentBuilder builder("--set " + given.pointer);
+  return nlohmann::json::sax_parse(given.value, &builder) ? builder.take() : nlohmann::json(given.value);
 }
 
 /// Checks that an index is at most one beyond the array's end; the library would fill a gap with nulls.
@@ -159,15 +180,15 @@ void remove_value(nlohmann::json& content, const nlohmann::json::json_pointer& p
 nlohmann::json parse_document(std::string_view text, const std::string& name) {
   if (std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isspace(c) != 0; }))
     throw ConfigError(name + ": the file is empty, expected JSON");
-  Watch watch(name);
-  try {
-    return nlohmann::json::parse(text, std::ref(watch), true, /*ignore_comments=*/true);
-  } catch (const nlohmann::json::parse_error& error) {
-    throw ConfigError(
-        fmt::format("{}: {}: not valid JSON: {}", name, position(text, error.byte), reason(error.what())));
-  } catch (const nlohmann::json::exception& error) {  // a number beyond a double's range
-    throw ConfigError(fmt::format("{}: {}: {}", name, watch.next_value(), reason(error.what())));
-  }
+  constexpr int kBeyondDouble = 406;  // the library's number for a number beyond a double's range
+  DocumentBuilder builder(name);
+  if (nlohmann::json::sax_parse(text, &builder, nlohmann::json::input_format_t::json, /*strict=*/true,
+                                /*ignore_comments=*/true))
+    return builder.take();
+  if (builder.error_number() == kBeyondDouble)
+    throw ConfigError(fmt::format("{}: {}: {}", name, builder.next_value(), reason(builder.error_message())));
+  throw ConfigError(fmt::format("{}: {}: not valid JSON: {}", name, position(text, builder.error_byte()),
+                                reason(builder.error_message())));
 }
 
 void apply_override(nlohmann::json& content, const JsonOverride& given) {

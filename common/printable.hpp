@@ -7,7 +7,10 @@
 namespace ganymede {
 
 /// The text with each character that could steer a terminal written as "\\u001b": control characters of ASCII and of
-/// ISO 6429, and those that change the direction of writing. Characters of `kept` stay.
+/// ISO 6429, and those that change the direction of writing; and each byte that is not UTF-8, which some terminals take
+/// for a control character too, as "\\x9b". Characters of `kept` stay.
 std::string printable(std::string_view text, std::string_view kept = "");
+
+bool is_utf8(std::string_view text);
 
 }  // namespace ganymede

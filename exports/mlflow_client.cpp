@@ -4,13 +4,18 @@
 #include <httplib.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <mutex>
+#include <thread>
 
 #include "common/errors.hpp"
+#include "common/json.hpp"
 
 namespace ganymede::exports {
 namespace {
@@ -53,7 +58,7 @@ std::string reason_of(httplib::Error error, int timeout_s) {
     case httplib::Error::Read:
       return fmt::format("no whole answer within {} s, or the connection broke", timeout_s);
     case httplib::Error::Canceled:
-      return fmt::format("no whole answer of at most {} MiB within {} s", kMaxAnswer >> 20U, timeout_s);
+      return fmt::format("an answer of more than {} MiB", kMaxAnswer >> 20U);
     case httplib::Error::Write:
       return "the connection broke while sending";
     case httplib::Error::SSLConnection:
@@ -67,25 +72,98 @@ std::string reason_of(httplib::Error error, int timeout_s) {
   }
 }
 
-MlflowAnswer answer_of(const httplib::Result& result, int timeout_s) {
-  MlflowAnswer answer;
-  if (!result) {
-    answer.trouble = reason_of(result.error(), timeout_s);
-    return answer;
+/// The text with each secret replaced by stars: a server may send back what it was sent.
+std::string without(const std::vector<std::string>& secrets, std::string text) {
+  constexpr std::string_view kStars = "***";
+  for (const std::string& secret : secrets)
+    for (std::size_t at = text.find(secret); at != std::string::npos; at = text.find(secret, at + kStars.size()))
+      text.replace(at, secret.size(), kStars);
+  return text;
+}
+
+/// The same for all strings of a document, which JsonNode has found not to be nested deep.
+void remove_secrets(const std::vector<std::string>& secrets, nlohmann::json& value) {
+  if (value.is_string()) value = without(secrets, value.get<std::string>());
+  if (value.is_structured())
+    for (nlohmann::json& part : value) remove_secrets(secrets, part);
+}
+
+/// The answer's body; null if it is not JSON, or nested deep. A secret of few characters stays in it, because it may be
+/// part of an honest answer.
+nlohmann::json body_of(const std::string& text, const std::vector<std::string>& secrets) {
+  try {
+    nlohmann::json body = JsonNode::parse(text, "the answer").value();
+    constexpr std::size_t kFewCharacters = 7;
+    std::vector<std::string> long_ones = secrets;
+    std::erase_if(long_ones, [](const std::string& secret) { return secret.size() <= kFewCharacters; });
+    remove_secrets(long_ones, body);
+    return body;
+  } catch (const ConfigError&) {
+    return nullptr;
   }
-  answer.status = result->status;
-  answer.body = nlohmann::json::parse(result->body, nullptr, false);
-  if (answer.body.is_discarded()) answer.body = nullptr;
+}
+
+MlflowAnswer answer_of(const httplib::Response& response, const std::string& text,
+                       const std::vector<std::string>& secrets) {
+  MlflowAnswer answer;
+  answer.status = response.status;
+  answer.body = body_of(text, secrets);
   if (answer.status >= 200 && answer.status < 300) return answer;
   const std::string code = answer.error_code();
-  std::string said = result->body;
+  std::string said = text;
   if (answer.body.is_object() && answer.body.contains("message") && answer.body["message"].is_string())
     said = answer.body["message"].get<std::string>();
-  if (answer.status >= 300 && answer.status < 400) said = "it says to ask " + result->get_header_value("Location");
-  answer.trouble = printable_line(
-      fmt::format("HTTP {}{}{}{}", answer.status, code.empty() ? "" : " " + code, said.empty() ? "" : ": ", said));
+  if (answer.status >= 300 && answer.status < 400) said = "it says to ask " + response.get_header_value("Location");
+  answer.trouble =
+      printable_line(without(secrets, fmt::format("HTTP {}{}{}{}", answer.status, code.empty() ? "" : " " + code,
+                                                  said.empty() ? "" : ": ", said)));
   return answer;
 }
+
+/// Breaks the client's connection off when a time is over. The library's own limits are for each piece that arrives, so
+/// that a server could send for ever, one byte at a time.
+class Watchdog {
+ public:
+  Watchdog(httplib::Client& client, std::chrono::seconds patience)
+      : client_(client), patience_(patience), thread_([this](const std::stop_token& stop) { watch(stop); }) {}
+  Watchdog(const Watchdog&) = delete;
+  Watchdog& operator=(const Watchdog&) = delete;
+  ~Watchdog() {
+    thread_.request_stop();
+    thread_.join();
+  }
+
+  /// The content, for each piece of which the time begins again.
+  httplib::ContentProvider watching(const httplib::ContentProvider& content) {
+    return [this, content](std::size_t offset, std::size_t length, httplib::DataSink& sink) {
+      end_ = std::chrono::steady_clock::now() + patience_;
+      return content(offset, length, sink);
+    };
+  }
+  bool has_ended_it() const { return barked_; }
+
+ private:
+  void watch(const std::stop_token& stop) {
+    std::unique_lock lock(mutex_);
+    while (!stop.stop_requested()) {
+      if (const auto end = end_.load(); std::chrono::steady_clock::now() < end) {
+        woken_.wait_until(lock, stop, end, [] { return false; });
+        continue;
+      }
+      barked_ = true;
+      client_.stop();  // again and again, because the connection may only now have been made
+      woken_.wait_for(lock, stop, std::chrono::milliseconds(100), [] { return false; });
+    }
+  }
+
+  httplib::Client& client_;
+  std::chrono::seconds patience_;
+  std::atomic<std::chrono::steady_clock::time_point> end_{std::chrono::steady_clock::now() + patience_};
+  std::atomic<bool> barked_ = false;
+  std::mutex mutex_;
+  std::condition_variable_any woken_;
+  std::jthread thread_;  // declared last, because it uses the other members
+};
 
 }  // namespace
 
@@ -106,22 +184,31 @@ struct MlflowClient::Connection {
   Connection(const std::string& host, std::string path, int seconds)
       : client(host), prefix(std::move(path)), timeout_s(seconds) {}
 
-  /// Ends a request that takes longer than timeout_s in all. The library's own limit is for each piece of an answer.
-  httplib::Progress deadline() const {
-    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(timeout_s);
-    return [end](std::uint64_t received, std::uint64_t total) {
-      return std::max(received, total) <= kMaxAnswer && std::chrono::steady_clock::now() < end;
+  /// Sends the request with `content`, if there is any, of `size` bytes. The whole answer, its head too, must come
+  /// within timeout_s after the last byte that was sent, and its body may have kMaxAnswer bytes.
+  MlflowAnswer send(httplib::Request request, const httplib::ContentProvider& content = {}, std::size_t size = 0) {
+    std::string text;
+    request.content_receiver = [&](const char* data, std::size_t length, std::uint64_t, std::uint64_t total) {
+      if (std::max<std::uint64_t>(text.size() + length, total) > kMaxAnswer) return false;
+      text.append(data, length);
+      return true;
     };
-  }
-
-  MlflowAnswer send(httplib::Request request) {
-    request.progress = deadline();
-    return answer_of(client.send(request), timeout_s);
+    Watchdog watchdog(client, std::chrono::seconds(timeout_s));
+    if (content) {
+      request.content_length_ = size;
+      request.content_provider_ = watchdog.watching(content);
+    }
+    const httplib::Result result = client.send(request);
+    if (result && !watchdog.has_ended_it()) return answer_of(*result, text, secrets);
+    MlflowAnswer answer;
+    answer.trouble = reason_of(watchdog.has_ended_it() ? httplib::Error::Read : result.error(), timeout_s);
+    return answer;
   }
 
   httplib::Client client;
   std::string prefix;
   int timeout_s;
+  std::vector<std::string> secrets = {};  ///< what must not be printed
 };
 
 MlflowClient::MlflowClient(const std::string& uri, int timeout_s) : uri_(uri) {
@@ -152,10 +239,15 @@ MlflowClient::MlflowClient(const std::string& uri, int timeout_s) : uri_(uri) {
   client.set_url_encode(false);  // paths come encoded
   const std::string user = credential("MLFLOW_TRACKING_USERNAME"), password = credential("MLFLOW_TRACKING_PASSWORD");
   const std::string token = credential("MLFLOW_TRACKING_TOKEN");
-  if (!user.empty() && !password.empty())
+  if (!user.empty() && !password.empty()) {
     client.set_basic_auth(user, password);
-  else if (!token.empty())
+    connection_->secrets = {
+        httplib::make_basic_authentication_header(user, password).second.substr(std::string_view("Basic ").size()),
+        password};
+  } else if (!token.empty()) {
     client.set_bearer_token_auth(token);
+    connection_->secrets = {token};
+  }
   if (const std::string file = environment("MLFLOW_TRACKING_SERVER_CERT_PATH"); !file.empty())
     client.set_ca_cert_path(file);
   if (environment("MLFLOW_TRACKING_INSECURE_TLS") == "true") client.enable_server_certificate_verification(false);
@@ -200,10 +292,11 @@ MlflowAnswer MlflowClient::upload(const std::string& folder_uri, const std::stri
     return in->gcount() > 0 && sink.write(piece.data(), static_cast<std::size_t>(in->gcount()));
   };
   const std::string path = folder_uri.substr(kArtifacts.size()) + "/" + std::filesystem::path(file).filename().string();
-  return answer_of(
-      connection_->client.Put(connection_->prefix + "/api/2.0/mlflow-artifacts/artifacts/" + percent_encoded(path),
-                              size, provide, "application/octet-stream"),
-      connection_->timeout_s);
+  httplib::Request request;
+  request.method = "PUT";
+  request.path = connection_->prefix + "/api/2.0/mlflow-artifacts/artifacts/" + percent_encoded(path);
+  request.set_header("Content-Type", "application/octet-stream");
+  return connection_->send(std::move(request), provide, size);
 }
 
 }  // namespace ganymede::exports

@@ -40,6 +40,19 @@ std::vector<std::int64_t> pictures_in(const std::filesystem::path& folder) {
   return steps;
 }
 
+/// The sum of the files' sizes below a folder. What cannot be looked at counts as nothing.
+Bytes bytes_below(const std::filesystem::path& folder) {
+  double sum = 0;
+  std::error_code ignored;
+  const auto skip = std::filesystem::directory_options::skip_permission_denied;
+  for (std::filesystem::recursive_directory_iterator it(folder, skip, ignored), end; it != end; it.increment(ignored)) {
+    std::error_code gone;
+    if (!it->is_regular_file(gone) || it->is_symlink(gone)) continue;
+    if (const auto size = it->file_size(gone); !gone) sum += static_cast<double>(size);
+  }
+  return Bytes{sum};
+}
+
 }  // namespace
 
 Jobs::Jobs(JobOptions options)
@@ -86,6 +99,9 @@ const Jobs::Job& Jobs::find(int id) const {
 
 void Jobs::refuse_if_full() const {
   if (closing_) throw QueueFull("the server is ending");
+  if (const Bytes used = bytes_below(options_.data); used >= options_.disk)
+    throw QueueFull(fmt::format("{} holds {}, and {} is the most that it may (--disk): forget jobs that are done",
+                                options_.data.string(), to_string(used), to_string(options_.disk)));
   // While two jobs take turns, both are held for a moment; those that have a place do not wait.
   const auto places = static_cast<std::size_t>(std::max(0, options_.at_once - background_));
   const std::size_t waiting = queue_.size() + held_.size() - std::min(held_.size(), places);
@@ -105,7 +121,7 @@ void Jobs::begin_what_may() {
 void Jobs::enqueue(Job& job) {
   job.record.state = JobState::queued;
   job.progress = {};
-  job.cancelled = false;
+  job.cancelled = job.too_large = false;
   job.stop = std::make_shared<StopSignal>();
   queue_.push_back(job.record.id);
   save(job);
@@ -207,8 +223,19 @@ void Jobs::change_lane(Job& job, Lane lane) {
   begin_what_may();
 }
 
+/// Stops the job if the folder of all jobs has grown beyond its quota. Precondition: the mutex is held.
+void Jobs::stop_beyond_quota(Job& job) {
+  constexpr auto kBetweenLooks = std::chrono::seconds(2);
+  if (job.too_large || Clock::now() - job.measured < kBetweenLooks) return;
+  job.measured = Clock::now();
+  if (bytes_below(options_.data) <= options_.disk) return;
+  job.too_large = true;
+  job.stop->raise();
+}
+
 Pace Jobs::pace_of(Job& job) {
   const std::lock_guard lock(mutex_);
+  stop_beyond_quota(job);
   const bool turn_is_over = std::chrono::duration<double>(Clock::now() - job.since).count() >= options_.short_run.si;
   if (turn_is_over && (job.lane == Lane::quick || (job.lane == Lane::background && !held_.empty())))
     change_lane(job, Lane::held);
@@ -251,7 +278,10 @@ void Jobs::run(Job& job, std::unique_lock<std::mutex>& lock) {
   lock.lock();
   record.seconds = seconds_of(job);
   record.name = job.record.name;  // it may have been given meanwhile
-  if (record.state == JobState::cancelled && !job.cancelled) {
+  if (record.state == JobState::cancelled && !job.cancelled && job.too_large) {
+    record.state = JobState::failed;
+    record.message = fmt::format("the jobs' folder grew beyond {} (--disk)", to_string(options_.disk));
+  } else if (record.state == JobState::cancelled && !job.cancelled) {
     record.state = JobState::interrupted;
     record.message = "the server ended before the job did";
   }

@@ -34,6 +34,7 @@ struct JobOptions {
   int queue = 8;                                     ///< jobs that wait or are held, at most
   Seconds limit{600};                                ///< for which a job may run
   Seconds short_run{10};                             ///< after which a job goes to the background; also a turn there
+  Bytes disk{10737418240};                           ///< of `data`, at most
   std::function<void(const std::string&)> remark{};  ///< gets messages for people, from any thread
 };
 
@@ -91,17 +92,20 @@ class Jobs {
     Progress progress;
     Losses losses;  ///< of a training that runs
     std::chrono::steady_clock::time_point started;
-    std::chrono::steady_clock::duration held{0};    ///< in earlier times of being held
-    Lane lane = Lane::none;                         ///< other than none while the job runs
-    std::chrono::steady_clock::time_point since{};  ///< when it entered its lane
-    std::shared_ptr<StopSignal> stop;               ///< not null while the job waits or runs
-    bool cancelled = false;                         ///< by the user, not by the end of the server
+    std::chrono::steady_clock::duration held{0};       ///< in earlier times of being held
+    Lane lane = Lane::none;                            ///< other than none while the job runs
+    std::chrono::steady_clock::time_point since{};     ///< when it entered its lane
+    std::shared_ptr<StopSignal> stop;                  ///< not null while the job waits or runs
+    bool cancelled = false;                            ///< by the user, not by the end of the server
+    bool too_large = false;                            ///< stopped because the disk's quota was used up
+    std::chrono::steady_clock::time_point measured{};  ///< when the disk's use was last looked up
   };
 
   const Job& find(int id) const;
   Job& find(int id) { return const_cast<Job&>(std::as_const(*this).find(id)); }
   void enqueue(Job& job);
   void refuse_if_full() const;
+  void stop_beyond_quota(Job& job);
   void begin_what_may();
   void work();
   void run(Job& job, std::unique_lock<std::mutex>& lock);

@@ -12,6 +12,7 @@
 #include "report/prometheus.hpp"
 #include "serve/access.hpp"
 #include "serve/job_metrics.hpp"
+#include "serve/refusal_log.hpp"
 #include "serve/timed_server.hpp"
 
 namespace ganymede::serve {
@@ -116,7 +117,8 @@ const char* default_message(int status) {
 
 class Server::Impl {
  public:
-  Impl(Jobs& jobs, const ServerOptions& options) : jobs_(jobs), max_body_(options.max_body), gate_("", 0) {
+  Impl(Jobs& jobs, const ServerOptions& options)
+      : jobs_(jobs), max_body_(options.max_body), gate_("", 0), refusals_(jobs.options().data / "refused.log") {
     // The library's default, SO_REUSEPORT, would let a second server share the port.
     http_.set_socket_options([](socket_t socket) {
       const int yes = 1;
@@ -134,6 +136,9 @@ class Server::Impl {
     http_.set_payload_max_length(std::max(options.max_body, UploadStore::kMaxBytes));
     http_.set_pre_routing_handler(
         [this](const Request& request, Response& response) { return admit(request, response); });
+    http_.set_logger([this](const Request& request, const Response& response) {
+      if (response.status >= 400) refusals_.add(response.status, request.method, request.path);
+    });
     http_.set_post_routing_handler([](const Request&, Response& response) { protect(response); });
     http_.set_error_handler([](const Request&, Response& response) {
       if (response.body.empty()) refuse(response, response.status, default_message(response.status));
@@ -333,6 +338,7 @@ class Server::Impl {
   Jobs& jobs_;
   std::size_t max_body_;
   Gate gate_;
+  RefusalLog refusals_;
   TimedServer http_;
 };
 

@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <cerrno>
+#include <cstring>
 #include <fstream>
 #include <optional>
+#include <stdexcept>
 
 #include "common/errors.hpp"
 #include "common/process.hpp"
@@ -39,7 +42,10 @@ StudyProgress resume(const Study& study, const std::map<std::string, FinishedRun
 void simulate_pending(const Study& study, int jobs, const std::function<void(std::size_t)>& report_done,
                       const std::filesystem::path& journal, StudyProgress& progress) {
   std::ofstream kept;
-  if (!journal.empty()) kept.open(journal, std::ios::app);
+  if (!journal.empty()) {
+    kept.open(journal, std::ios::app);
+    if (!kept) throw ConfigError(fmt::format("{}: cannot be written: {}", journal.string(), std::strerror(errno)));
+  }
   StudySimulator simulator(study);
   run_children(
       progress.pending.size(), jobs, [&](std::size_t i) { return simulator.row(progress.pending[i]); },
@@ -54,7 +60,8 @@ void simulate_pending(const Study& study, int jobs, const std::function<void(std
         }
         FinishedRun run = read_row(outcome.text);
         outcome.text.clear();
-        if (kept.is_open()) kept << run.line + "\n" << std::flush;
+        if (kept.is_open() && !(kept << run.line + "\n" << std::flush))
+          throw std::runtime_error(fmt::format("{}: cannot be written: {}", journal.string(), std::strerror(errno)));
         progress.results[progress.pending[i]] = std::move(run);
       });
 }

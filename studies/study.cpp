@@ -15,6 +15,8 @@ namespace ganymede::studies {
 namespace {
 
 constexpr std::int64_t kMaxGpus = 65536;
+/// Each combination is a scenario with a platform of its own, of some 100 kB, and each run of it needs some 200 bytes.
+constexpr double kMaxCombinations = 10'000, kMaxRuns = 1e7;
 
 /// One entry of a study's "platforms".
 struct StudyPlatform {
@@ -156,6 +158,20 @@ std::vector<nlohmann::json> read_policies(const JsonNode& node) {
   return policies;
 }
 
+/// Throws ConfigError if a study has more combinations, or runs, than fit in memory.
+void check_size(const JsonNode& study, double combinations, double seeds) {
+  if (combinations > kMaxCombinations)
+    study.fail(
+        fmt::format("found {:.0f} combinations of platforms, GPU counts, schemes and policies, expected at most "
+                    "{:.0f}; split the study",
+                    combinations, kMaxCombinations));
+  if (combinations * seeds > kMaxRuns)
+    study.fail(
+        fmt::format("found {:.0f} runs ({:.0f} combinations with {:.0f} seeds each), expected at most {:.0f}; "
+                    "split the study",
+                    combinations * seeds, combinations, seeds, kMaxRuns));
+}
+
 /// The members of a scenario that all runs of a study share.
 nlohmann::json read_common(JsonObject& in) {
   nlohmann::json common = {{"schema", "ganymede.scenario/1"}};
@@ -200,6 +216,8 @@ Study load_study(const std::filesystem::path& file, const std::vector<JsonOverri
   study.seeds = read_seeds(in.required("seeds"));
   const std::vector<std::uint64_t>& seeds = study.seeds;
   in.finish();
+  check_size(node, static_cast<double>(platforms.size() * counts.size() * schemes.size() * policies.size()),
+             static_cast<double>(seeds.size()));
 
   sim::ScenarioInputCache cache;
   for (const auto& entry : platforms)

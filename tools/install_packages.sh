@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what is missing of the Debian 12 packages that Ganymede needs, by group:
 #
-#   tools/install_packages.sh build [test] [format] [lint] [browser] [python] [schedulers] [package] [fuzz]
+#   tools/install_packages.sh build [test] [format] [lint] [analysis] [browser] [python] [schedulers] [package] [fuzz]
 #
 # This is the only list of packages; quickstart, test and .ci/run call it. If nothing is missing, it does not use the
 # network.
@@ -15,6 +15,7 @@ declare -A groups=(
   [test]="python3"
   [format]="clang-format"
   [lint]="clang-format clang-tidy"
+  [analysis]="cppcheck valgrind python3"
   # For tests that open pages in a browser; without it they are skipped.
   [browser]="chromium fonts-dejavu-core python3 python3-pip"
   # For tests of frames and pictures, of wheels, and of PyTorch's steps; without them these are skipped.
@@ -32,7 +33,7 @@ command -v node >/dev/null && command -v npm >/dev/null || groups[browser]+=" no
 wanted=()
 for group in "$@"; do
   if [[ -z ${groups[$group]:-} ]]; then
-    echo "install_packages.sh: unknown group '$group', expected build, test, format, lint, browser, python, schedulers, package or fuzz" >&2
+    echo "install_packages.sh: unknown group '$group', expected build, test, format, lint, analysis, browser, python, schedulers, package or fuzz" >&2
     exit 2
   fi
   # Each group is a list of words.

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <iterator>
 #include <memory>
@@ -23,16 +24,11 @@ using Json = nlohmann::json;
 class Characters {
  public:
   Characters(const std::filesystem::path& file, const std::function<void(std::int64_t)>& progress)
-      : name_(file.string()), progress_(progress), file_(::gzopen(name_.c_str(), "rb")) {
-    if (file_ == nullptr || std::filesystem::is_directory(file)) {
-      if (file_ != nullptr) ::gzclose(file_);
+      : name_(file.string()), progress_(progress), file_(::gzopen(name_.c_str(), "rb"), ::gzclose) {
+    if (file_ == nullptr || std::filesystem::is_directory(file))
       throw ConfigError(fmt::format("{}: cannot be read", name_));
-    }
     fill();
   }
-  Characters(const Characters&) = delete;
-  Characters& operator=(const Characters&) = delete;
-  ~Characters() { ::gzclose(file_); }
 
   bool at_end() const { return at_ == size_; }
   char now() const { return buffer_[at_]; }
@@ -42,16 +38,16 @@ class Characters {
 
  private:
   void fill() {
-    const int got = ::gzread(file_, buffer_.data(), static_cast<unsigned>(buffer_.size()));
+    const int got = ::gzread(file_.get(), buffer_.data(), static_cast<unsigned>(buffer_.size()));
     if (got < 0) throw ConfigError(fmt::format("{}: the compressed data is damaged or cut short", name_));
-    if (progress_) progress_(::gzoffset(file_));
+    if (progress_) progress_(::gzoffset(file_.get()));
     at_ = 0;
     size_ = static_cast<std::size_t>(got);
   }
 
   std::string name_;
   const std::function<void(std::int64_t)>& progress_;
-  gzFile file_;
+  std::unique_ptr<gzFile_s, int (*)(gzFile)> file_;
   std::array<char, 1 << 16> buffer_{};
   std::size_t at_ = 0, size_ = 0;
 };
@@ -89,6 +85,12 @@ struct RawEvent {
   double start = -1, length = -1;  // microseconds
   std::int64_t stream = -1, correlation = -1, elements = -1, bytes = -1;
 };
+
+/// The number without its fraction; -1, as for a member that is missing, if it is beyond what the type holds.
+std::int64_t whole_part(double value) {
+  constexpr double kBeyond = 9.2e18;
+  return std::abs(value) < kBeyond ? static_cast<std::int64_t>(value) : -1;
+}
 
 double bytes_of(const std::string& type) {
   if (type == "Double" || type == "Long") return 8;
@@ -129,7 +131,7 @@ class Reader final : public nlohmann::json_sax<Json> {
     return number(static_cast<double>(value), static_cast<std::int64_t>(value));
   }
   bool number_float(number_float_t value, const string_t& /*text*/) override {
-    return number(value, static_cast<std::int64_t>(value));
+    return number(value, whole_part(value));
   }
   bool string(string_t& value) override;
   bool binary(binary_t& /*value*/) override { return true; }
@@ -180,6 +182,7 @@ class Reader final : public nlohmann::json_sax<Json> {
   std::array<std::string, 5> keys_;  // the last key at each depth
   bool in_events_ = false, seen_events_ = false;
   RawEvent event_;
+  std::unordered_map<std::string, std::int32_t> collectives_;  // index in out_.collectives by name
 };
 
 bool Reader::number(double value, std::int64_t whole) {
@@ -259,12 +262,12 @@ void Reader::take_gpu() {
   if (event_.category == "kernel" && is_collective(event_.name)) {
     event.kind = EventKind::collective;
     if (event_.elements > 0)
-      event.bytes = static_cast<std::int64_t>(static_cast<double>(event_.elements) * bytes_of(event_.type));
+      event.bytes = std::max<std::int64_t>(0, whole_part(static_cast<double>(event_.elements) * bytes_of(event_.type)));
     const std::string what =
         event_.collective.empty() ? event_.name.substr(0, event_.name.find('(')) : event_.collective;
-    const auto known = std::find(out_.collectives.begin(), out_.collectives.end(), what);
-    event.what = static_cast<std::int32_t>(known - out_.collectives.begin());
-    if (known == out_.collectives.end()) out_.collectives.push_back(what);
+    const auto [known, is_new] = collectives_.try_emplace(what, static_cast<std::int32_t>(out_.collectives.size()));
+    event.what = known->second;
+    if (is_new) out_.collectives.push_back(what);
   } else if (event_.category == "kernel") {
     event.matrix = is_matrix_kernel(event_.name);
   } else if (event_.category == "gpu_memcpy") {

@@ -12,9 +12,11 @@
 namespace ganymede::traces {
 
 void add_point(QualityLog& log, const QualityLog::Point& point) {
-  const auto same = std::find_if(log.points.begin(), log.points.end(),
-                                 [&](const QualityLog::Point& other) { return other.images == point.images; });
-  if (same != log.points.end()) {
+  // Points are kept in the order of their images.
+  const auto same =
+      std::lower_bound(log.points.begin(), log.points.end(), point.images,
+                       [](const QualityLog::Point& other, double images) { return other.images < images; });
+  if (same != log.points.end() && same->images == point.images) {
     same->fid = point.fid;
     return;
   }

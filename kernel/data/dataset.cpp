@@ -1,8 +1,11 @@
 #include "kernel/data/dataset.hpp"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <optional>
@@ -149,12 +152,33 @@ std::uint64_t Dataset::fingerprint() const {
   return fnv1a({reinterpret_cast<const char*>(images.pixels.data()), images.pixels.size()});
 }
 
+namespace {
+
+/// This user's folder in the system's folder for temporary files. Everyone may make a folder there, so that one of its
+/// name may be another user's, who could put files of their choice in it: then this throws ConfigError.
+fs::path own_temporary_folder() {
+  const fs::path folder = fs::temp_directory_path() / fmt::format("ganymede-{}", ::geteuid());
+  if (::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST)
+    throw ConfigError(fmt::format("{}: cannot be made: {}", folder.string(), std::strerror(errno)));
+  constexpr mode_t kOthersMayWrite = 022;
+  struct stat info {};
+  if (::lstat(folder.c_str(), &info) != 0 || !S_ISDIR(info.st_mode) || info.st_uid != ::geteuid() ||
+      (info.st_mode & kOthersMayWrite) != 0)
+    throw ConfigError(
+        fmt::format("{}: found what others may write to, expected a folder of this user alone, to keep data in; or set "
+                    "XDG_CACHE_HOME to a folder that can be written",
+                    folder.string()));
+  return folder;
+}
+
+}  // namespace
+
 fs::path cache_directory() {
   if (const char* xdg = std::getenv("XDG_CACHE_HOME"); xdg != nullptr && *xdg == '/')
     if (fs::path path = fs::path(xdg) / "ganymede"; is_writable_directory(path)) return path;
   if (const char* home = std::getenv("HOME"); home != nullptr && *home == '/')
     if (fs::path path = fs::path(home) / ".cache" / "ganymede"; is_writable_directory(path)) return path;
-  return fs::temp_directory_path() / "ganymede";
+  return own_temporary_folder();
 }
 
 fs::path write_builtin_dataset(const fs::path& cache, ImageShape shape) {

@@ -51,8 +51,8 @@ Dataset open_dataset(const std::string& name, ImageShape shape, PictureReading p
 /// for pictures and if there is no such directory. Throws ConfigError if the IDX file is damaged.
 std::optional<ImageShape> image_of_dataset(const std::string& name);
 
-/// The folder that keeps the built-in set: $XDG_CACHE_HOME/ganymede, else ~/.cache/ganymede, else the system's folder
-/// for temporary files.
+/// The folder that keeps the built-in set: $XDG_CACHE_HOME/ganymede, else ~/.cache/ganymede, else ganymede-UID in the
+/// system's folder for temporary files. Throws ConfigError if that one is not this user's alone.
 std::filesystem::path cache_directory();
 
 /// Draws the built-in set for `shape` into files below `cache`, unless they are there already; returns their directory.

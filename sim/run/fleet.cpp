@@ -4,7 +4,7 @@
 
 namespace ganymede::sim {
 
-Fleet::Fleet(std::size_t pools) : lost_(pools, 0), fresh_(pools, 0), members_(pools, 0) {}
+Fleet::Fleet(std::size_t pools) : lost_(pools, 0), held_(pools, 0), fresh_(pools, 0), members_(pools, 0) {}
 
 std::size_t Fleet::add(std::size_t pool, Nanoseconds now) {
   Node node;
@@ -28,6 +28,7 @@ void Fleet::grant(std::size_t index, Nanoseconds now, Nanoseconds boot) {
   node.state = Node::State::booting;
   node.granted = now;
   node.runs = now + boot;
+  ++held_[node.pool];
   ++fresh_[node.pool];
 }
 
@@ -86,6 +87,7 @@ void Fleet::remove(std::size_t index, Nanoseconds now, bool lost) {
   if (node.granted != kNever) node.gone = now;
   if (node.state == Node::State::queued || node.state == Node::State::booting) --on_the_way_;
   set_member(index, false);
+  if (node.held()) --held_[node.pool];
   if (node.held() && !node.joined) --fresh_[node.pool];
   node.state = Node::State::gone;
   if (lost) ++lost_[node.pool];

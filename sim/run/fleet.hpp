@@ -71,6 +71,8 @@ class Fleet {
 
   /// Nodes of all pools that are queued or booting.
   int on_the_way() const { return on_the_way_; }
+  /// Nodes of a pool that are held: granted and not gone.
+  int held(std::size_t pool) const { return held_[pool]; }
   /// Nodes of a pool that are held and have never been members.
   int fresh(std::size_t pool) const { return fresh_[pool]; }
   /// Members of each pool.
@@ -80,7 +82,7 @@ class Fleet {
  private:
   std::vector<Node> nodes_;
   std::vector<std::size_t> alive_;
-  std::vector<int> lost_, fresh_, members_;  // by pool
+  std::vector<int> lost_, held_, fresh_, members_;  // by pool
   int on_the_way_ = 0;
 };
 

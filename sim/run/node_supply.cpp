@@ -11,9 +11,8 @@ namespace {
 /// True if a pool of limited capacity has room for one more node.
 bool has_room(const RunContext& context, RunState& state, std::size_t pool) {
   const std::vector<CapacityFrom> known = known_capacity(context, state, pool);
-  std::size_t held = 0, least = known.front().nodes;
-  for (const std::size_t index : state.fleet.alive())
-    held += state.fleet[index].pool == pool && state.fleet[index].held() ? 1 : 0;
+  const auto held = static_cast<std::size_t>(state.fleet.held(pool));
+  std::size_t least = known.front().nodes;
   if (held >= least) return false;
   for (const CapacityFrom& change : known) least = std::min(least, change.nodes);
   // A node that gets its notice together with its grant may fill a gap, but it must not replace another node under

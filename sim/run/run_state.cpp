@@ -13,6 +13,7 @@ namespace {
 /// Limits after which a run without training is given up: longer waits have never been seen to help.
 constexpr std::int64_t kMaxIdleReviews = 10'000;
 constexpr std::int64_t kMaxIdleDays = 30;
+constexpr std::int64_t kMaxIdleLosses = 10'000, kMaxIdleLossesOfNode = 20;
 constexpr Nanoseconds kDay = static_cast<Nanoseconds>(86'400) * 1'000'000'000;
 
 std::vector<TrainingNode> training_nodes(const Scenario& scenario) {
@@ -96,7 +97,17 @@ void give_up_if_stagnant(const RunContext& context, RunState& state, bool review
   if (state.now - stagnation.idle_since > kMaxIdleDays * kDay)
     throw_never_finishes(context, state,
                          fmt::format("for {} days it never had the nodes that it needs all at once", kMaxIdleDays));
-  if (state.phase == RunPhase::training) stagnation.idle_reviews = 0;
+  if (state.phase == RunPhase::training) {
+    stagnation.idle_reviews = 0;
+    stagnation.losses_when_trained = state.facts.losses;
+  }
+  std::int64_t most_nodes = 0;
+  for (const ScenarioPool& pool : context.scenario.pools) most_nodes += pool.max_nodes;
+  const std::int64_t most_losses = std::max(kMaxIdleLosses, kMaxIdleLossesOfNode * most_nodes);
+  if (state.facts.losses - stagnation.losses_when_trained > most_losses)
+    throw_never_finishes(
+        context, state,
+        fmt::format("it lost {} nodes in a row without ever having all that it needs at once", most_losses));
   if (review && state.phase == RunPhase::idle && ++stagnation.idle_reviews > kMaxIdleReviews)
     throw_never_finishes(context, state, "its policy lets it wait");
 }

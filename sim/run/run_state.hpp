@@ -63,9 +63,10 @@ struct PoolState {
 /// the simulation would go on for ever.
 struct Stagnation {
   Nanoseconds idle_since = 0;
-  std::int64_t idle_reviews = 0;      ///< reviews of a periodic policy since training last ran
-  std::int64_t fruitless_starts = 0;  ///< successive starts without new durable work
-  double durable_at_last_start = -1;  ///< units of the target
+  std::int64_t idle_reviews = 0;         ///< reviews of a periodic policy since training last ran
+  std::int64_t fruitless_starts = 0;     ///< successive starts without new durable work
+  double durable_at_last_start = -1;     ///< units of the target
+  std::int64_t losses_when_trained = 0;  ///< nodes lost so far when the run last trained
 };
 
 /// What has happened, for the run's record.

@@ -212,7 +212,9 @@ std::vector<std::size_t> choose_workers(const RunState& state) {
   std::vector<std::size_t> chosen;
   std::vector<int> wanted = state.decision.nodes;
   int missing = std::accumulate(wanted.begin(), wanted.end(), 0);
-  for (const bool noticed : {false, true})
+  std::size_t unnoticed = 0;
+  for (const bool noticed : {false, true}) {
+    unnoticed = chosen.size();
     for (const std::size_t index : state.fleet.alive()) {
       const Node& node = state.fleet[index];
       if (node.state != Node::State::ready || node.noticed != noticed || missing == 0) continue;
@@ -220,7 +222,9 @@ std::vector<std::size_t> choose_workers(const RunState& state) {
       --missing;
       chosen.push_back(index);
     }
-  std::sort(chosen.begin(), chosen.end());
+  }
+  // Both parts are in the order of their requests, as the nodes that are alive are.
+  std::inplace_merge(chosen.begin(), chosen.begin() + static_cast<std::ptrdiff_t>(unnoticed), chosen.end());
   return chosen;
 }
 

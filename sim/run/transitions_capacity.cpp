@@ -15,6 +15,7 @@ namespace {
 bool reclaim_excess(const RunContext& context, RunState& state, Actions& actions, std::size_t p) {
   bool news = false;
   for (const CapacityFrom& change : known_capacity(context, state, p)) {
+    if (static_cast<std::size_t>(state.fleet.held(p)) <= change.nodes) continue;
     // Nodes that have notice for a later time are taken before nodes without notice.
     std::vector<std::size_t> told, others;
     for (const std::size_t index : state.fleet.alive()) {

@@ -33,9 +33,13 @@ Lifetimes read_lifetimes(const JsonNode& node) {
 
 Series read_recording(const JsonNode& node, Fingerprint& fingerprint) {
   const std::filesystem::path file = node.directory() / node.as_string();
-  Series series = read_series(file);
-  fingerprint.replace(node.pointer(), read_file(file));
-  return series;
+  try {
+    Series series = read_series(file);
+    fingerprint.replace(node.pointer(), read_file(file));
+    return series;
+  } catch (const ConfigError& error) {  // says which file; which member names it is said here
+    node.fail(error.what());
+  }
 }
 
 /// Reads "spot": the name of a preset, or an object with a recording of capacity.

@@ -15,11 +15,15 @@ namespace {
 // places of the queue limit the pace, long and short steps alternate. After kEqualSteps such steps in a row, all
 // further steps are taken to repeat.
 constexpr int kEqualSteps = 6;
-constexpr int kRounds = 64;                 // to settle, and as many to count
-constexpr std::size_t kMinBlocks = 30;      // effective samples behind an interval
+constexpr int kRounds = 64;             // to settle, and as many to count
+constexpr std::size_t kMinBlocks = 30;  // effective samples behind an interval
+// A block of so many steps is a mean over many draws itself, so that fewer blocks do, and more would take minutes.
+constexpr std::size_t kLongBlock = 1000;
+constexpr std::size_t kMinLongBlocks = 5;
 constexpr std::size_t kMaxBlocks = 200;     // 5,000 steps: enough for 0.5 % of blocks that vary by 3.5 %
 constexpr double kMaxMessages = 2e6;        // of a sample, beyond its first kMinBlocks: takes a few seconds
 constexpr double kMaxWorkerSteps = 5e6;     // also of a sample: takes about a second
+constexpr double kMaxRoundSteps = 6.4e5;    // of the rounds that settle, and of those that count, beyond two of each
 constexpr std::size_t kMaxSpans = 100'000;  // of the steps that are shown
 
 double standard_deviation(const std::vector<double>& values) {
@@ -30,14 +34,16 @@ double standard_deviation(const std::vector<double>& values) {
   return std::sqrt(square / static_cast<double>(std::max<std::size_t>(1, values.size() - 1)));
 }
 
-/// The largest number of blocks of a sample: as many as can be simulated in some seconds, within kMinBlocks and
+std::size_t min_blocks(std::size_t block_length) { return block_length < kLongBlock ? kMinBlocks : kMinLongBlocks; }
+
+/// The largest number of blocks of a sample: as many as can be simulated in some seconds, within min_blocks() and
 /// kMaxBlocks.
 std::size_t max_blocks(const SamplingOptions& options, std::size_t block_length) {
   const double affordable = std::min(kMaxMessages / (options.simulated_messages + 1e-9),
                                      kMaxWorkerSteps / static_cast<double>(options.workers)) /
                             static_cast<double>(block_length);
   return static_cast<std::size_t>(
-      std::clamp(affordable, static_cast<double>(kMinBlocks), static_cast<double>(kMaxBlocks)));
+      std::clamp(affordable, static_cast<double>(min_blocks(block_length)), static_cast<double>(kMaxBlocks)));
 }
 
 /// Simulates steps that repeat recorded steps drawn by a sampler, and keeps their durations.
@@ -92,7 +98,7 @@ void sample_blocks(SampledSteps& steps, const SamplingOptions& options, StepDist
   const std::size_t limit = max_blocks(options, steps.block_length());
   for (std::size_t block = 1;; ++block) {
     for (std::size_t i = 0; i < steps.block_length(); ++i) steps.count_step();
-    if (block < kMinBlocks) continue;
+    if (block < min_blocks(steps.block_length())) continue;
     const calibration::BlockMean mean = steps.mean();
     out.precise = mean.half_width <= options.precision * mean.mean;
     if (out.precise || block >= limit) return;
@@ -106,8 +112,10 @@ void repeat_steps(StepProcess& process, const SamplingOptions& options, bool in_
   const std::vector<std::size_t> rows(options.workers, 0);
   const int cycle = process.cycle();
   if (in_rounds || cycle > 1) {
-    for (int i = 0; i < cycle * kRounds; ++i) process.next(rows);
-    for (int i = 0; i < cycle * kRounds; ++i) sums.add(process.next(rows)), ++out.simulated;
+    const double affordable = kMaxRoundSteps / (static_cast<double>(options.workers) * cycle);
+    const int rounds = static_cast<int>(std::clamp(affordable, 2.0, static_cast<double>(kRounds)));
+    for (int i = 0; i < cycle * rounds; ++i) process.next(rows);
+    for (int i = 0; i < cycle * rounds; ++i) sums.add(process.next(rows)), ++out.simulated;
     return sums.write_mean_step(static_cast<double>(out.simulated), out);
   }
   const std::int64_t all = std::max<std::int64_t>(options.run_steps, cycle);

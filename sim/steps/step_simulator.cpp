@@ -165,6 +165,11 @@ std::unique_ptr<StepProcess> StepSimulator::make_asynchronous(
   for (const auto& bucket : models.front()->buckets) bytes += static_cast<double>(bucket.bytes);
   const Bytes weights{bytes};
   if (sync.mode == Mode::local_sgd) {
+    // Steps of all workers between two averagings: several such rounds are simulated, which takes some seconds.
+    constexpr std::size_t kMaxRound = 400'000;
+    if (static_cast<std::size_t>(sync.local_steps) * models.size() > kMaxRound)
+      throw ConfigError(fmt::format("{}: /synchronization/local_steps: found {}, expected at most {} with {} workers",
+                                    scenario_.file, sync.local_steps, kMaxRound / models.size(), models.size()));
     const Seconds masking = sync.secure_cpu_per_gb * (bytes / 1e9);
     return std::make_unique<LocalSteps>(models, prefetch, sync.local_steps, communication_->time(0) + masking);
   }

@@ -60,6 +60,38 @@ TEST(BadInput, NestingAndOverridesBeyondReason) {
                   {"--set /workload/dataset/name=", "UTF-8"});
 }
 
+TEST(BadInput, FlagsThatAreNotUtf8) {
+  const std::string bad = " \"$(printf 'a\\377')\"";
+  for (const char* flag : {"--region", "--instance", "--catalog", "--scheme"})
+    expect_rejected("simulate scenario.json " + std::string(flag) + bad,
+                    {std::string("ganymede: ") + flag + " a\\xff: is not UTF-8"});
+  expect_rejected("plan --model" + bad + " --images 1M", {"--model a\\xff: is not UTF-8"});
+  expect_rejected("why" + bad, {"a\\xff: is not UTF-8"});
+}
+
+TEST(BadInput, EscapeSequencesAreShownAsText) {
+  const std::string clear = " \"$(printf 'x\\033[2J')\"";
+  for (const char* command : {"example", "report", "simulate", "help", "train --dataset", "train --activations",
+                              "catalog --gpu", "simulate s.json --fidelity"}) {
+    const Outcome outcome = run_program(command + clear);
+    EXPECT_EQ(outcome.code, 2) << command;
+    EXPECT_EQ(outcome.err.find('\033'), std::string::npos) << command;
+    EXPECT_THAT(outcome.err, HasSubstr("x\\u001b[2J")) << command;
+  }
+}
+
+// The journal's errors were ignored: a sweep on a full disk lost its results when it was killed.
+TEST(BadInput, AJournalThatCannotBeWrittenEndsASweep) {
+  const Scratch scratch;
+  const std::string out = (scratch / "out.json").string();
+  // A file may have 1 KiB, which is less than a result: as on a full disk.
+  const Outcome outcome = run_program("sweep " GANYMEDE_SOURCE_DIR "/studies/first-look.json --set /gpus=[1] -o " + out,
+                                      "sh -c 'ulimit -f 1; trap \"\" XFSZ; exec \"$@\"' sh");
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_THAT(outcome.err, HasSubstr("out.json.partial: cannot be written: File too large"));
+  EXPECT_FALSE(std::filesystem::exists(out));
+}
+
 TEST(BadInput, OfAPlansFlags) {
   const std::string plan = "plan --model dcgan-64 --images 5000000 ";
   expect_rejected(plan + "--deadline 60h --checkpoint foo", {"--checkpoint", "\"foo\""});

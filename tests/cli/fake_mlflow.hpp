@@ -80,6 +80,7 @@ class FakeMlflow {
   std::function<int(int, const std::string&)> fault, lose;
   /// Seconds that the server waits before each answer.
   double slow_s = 0;
+  std::string fault_message = "as the test\n\x1b[2Jwants it";
   std::string artifact_root = "mlflow-artifacts:/";
 
   std::map<std::string, std::string> experiments;  ///< id by name
@@ -102,7 +103,7 @@ class FakeMlflow {
     authorizations.push_back(request.get_header_value("Authorization"));
     if (slow_s > 0) std::this_thread::sleep_for(std::chrono::duration<double>(slow_s));
     int status = fault ? fault(number, request.path) : 0;
-    const Json fault_body = {{"error_code", "INTERNAL_ERROR"}, {"message", "as the test\n\x1b[2Jwants it"}};
+    const Json fault_body = {{"error_code", "INTERNAL_ERROR"}, {"message", fault_message}};
     Json body = fault_body;
     if (status == 0) try {
         body = answer();

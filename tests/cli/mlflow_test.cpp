@@ -172,6 +172,53 @@ TEST_F(Mlflow, AServerThatHangsIsGivenUp) {
   EXPECT_EQ(open_in(result + ".mlflow.jsonl"), 6U);
 }
 
+/// A server that answers a request of any kind with a head that lacks its length, and then with `piece` every so many
+/// milliseconds until nobody reads.
+class EndlessServer {
+ public:
+  EndlessServer(std::string piece, std::chrono::milliseconds pause) {
+    server_.Get(".*", [=](const httplib::Request&, httplib::Response& response) {
+      response.status = 400;
+      response.set_content_provider("text/plain", [=](std::size_t, httplib::DataSink& sink) {
+        std::this_thread::sleep_for(pause);
+        return sink.write(piece.data(), piece.size());
+      });
+    });
+    port_ = server_.bind_to_any_port("127.0.0.1");
+    thread_ = std::thread([this] { server_.listen_after_bind(); });
+    while (!server_.is_running()) std::this_thread::yield();
+  }
+  ~EndlessServer() {
+    server_.stop();
+    thread_.join();
+  }
+  std::string uri() const { return "http://127.0.0.1:" + std::to_string(port_); }
+
+ private:
+  httplib::Server server_;
+  int port_ = 0;
+  std::thread thread_;
+};
+
+// Neither the time nor the size of an answer was limited if its head did not state a length.
+TEST_F(Mlflow, AnAnswerWithoutLengthAndEndIsGivenUp) {
+  const EndlessServer slow("x", std::chrono::milliseconds(100)), large(std::string(1 << 20, 'x'), {});
+  const Outcome after_time = run(result + " --timeout 1 --tracking-uri " + slow.uri());
+  EXPECT_EQ(after_time.code, 1);
+  EXPECT_THAT(after_time.err, HasSubstr("no whole answer within 1 s"));
+  const Outcome after_size = run(result + " --timeout 60 --tracking-uri " + large.uri());
+  EXPECT_EQ(after_size.code, 1);
+  EXPECT_THAT(after_size.err, HasSubstr("an answer of more than 16 MiB"));
+}
+
+TEST_F(Mlflow, ATokenThatTheServerSendsBackIsNotPrinted) {
+  server.fault = [](int, const std::string&) { return 403; };
+  server.fault_message = "no access for s3cret-t0ken";
+  const Outcome outcome = send(result, "MLFLOW_TRACKING_TOKEN=s3cret-t0ken");
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_THAT(outcome.out + outcome.err, AllOf(HasSubstr("no access for ***"), Not(HasSubstr("t0ken"))));
+}
+
 TEST_F(Mlflow, WithoutAServerRequestsAreOnlyWritten) {
   const std::string file = (scratch / "later.jsonl").string();
   const Outcome outcome = run(sweep + " --requests " + file + " --start 2026-12-01T09:00:00Z");

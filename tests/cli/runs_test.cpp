@@ -80,12 +80,24 @@ TEST_F(Runs, ARunThatNeverFinishesIsExitCode3) {
   EXPECT_THAT(outcome.err, HasSubstr("never finishes"));
 }
 
+// A round of 10^6 steps for each worker would be simulated for minutes.
+TEST_F(Runs, ARoundThatIsTooLongToSimulateIsRefused) {
+  const auto sync = [](int steps) {
+    return Json{{"synchronization", {{"mode", "local-sgd"}, {"scheme", "ring"}, {"local_steps", steps}}}};
+  };
+  const Outcome outcome = run_program("simulate " + scenario(sync(1'000'000)));
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("/synchronization/local_steps: found 1000000, expected at most "));
+  EXPECT_EQ(run_program("simulate " + scenario(sync(5000))).code, 0);
+}
+
 TEST_F(Runs, ABadRecordingIsLocated) {
   const auto reject = [&](const char* rows, const char* what) {
     scratch_.write("capacity.csv", rows);
     const Outcome outcome = run_program("simulate " + scenario({{"platform", {{"capacity", "capacity.csv"}}}}));
     EXPECT_EQ(outcome.code, 2) << rows;
-    EXPECT_THAT(outcome.err, AllOf(HasSubstr("capacity.csv:"), HasSubstr(what))) << rows;
+    EXPECT_THAT(outcome.err, AllOf(HasSubstr("/platform/capacity: "), HasSubstr("capacity.csv:"), HasSubstr(what)))
+        << rows;
   };
   reject("time_s,nodes\n0,2\n100,1\n50,2\n", "capacity.csv:4: the time 50 s does not come after 100 s");
   reject("time_s,nodes\n0,2\n100,\n", "a gap in the recording");

@@ -122,6 +122,40 @@ TEST(ServeAttack, AnotherUsersFolderIsRefused) {
   }
 }
 
+TEST(ServeAttack, JobsEndWhereTheDisksQuotaIsUsedUp) {
+  const Scratch scratch;
+  Server server(scratch, {"--disk", "2MiB"});
+  const int id = server.submit(long_comparison());
+  server.wait_running(id);
+  scratch.write("data/jobs/" + std::to_string(id) + "/large", std::string(3 << 20, 'x'));  // as the job might
+  const Json ended = server.wait_end(id);
+  EXPECT_EQ(ended["state"], "failed");
+  EXPECT_THAT(ended["message"], HasSubstr("beyond 2 MiB (--disk)"));
+  const auto refused = server.post("/api/jobs", comparison(1).dump());
+  EXPECT_EQ(refused->status, 429);
+  EXPECT_THAT(refused->body, HasSubstr("(--disk): forget jobs"));
+  EXPECT_EQ(server.post("/api/jobs/" + std::to_string(id) + "/forget")->status, 200);
+  EXPECT_EQ(server.post("/api/jobs", comparison(1).dump())->status, 201);
+}
+
+TEST(ServeAttack, RefusalsAreLoggedWithoutTheToken) {
+  const Scratch scratch;
+  const Server server(scratch);
+  httplib::Client stranger("127.0.0.1", server.port);
+  EXPECT_EQ(stranger.Get("/api/jobs?token=wrong")->status, 403);
+  EXPECT_EQ(server.get("/api/nothing?token=" + server.token)->status, 404);
+  EXPECT_EQ(server.get("/api/jobs")->status, 200);
+  const auto log_now = [&] { return content_of(scratch / "data/refused.log"); };
+  // A line is written after its answer is sent.
+  for (int i = 0; i < 100 && log_now().find(" 404 ") == std::string::npos; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  const std::string log = log_now();
+  EXPECT_THAT(log, HasSubstr(" 403 GET /api/jobs\n"));
+  EXPECT_THAT(log, HasSubstr(" 404 GET /api/nothing\n"));
+  EXPECT_EQ(std::count(log.begin(), log.end(), '\n'), 2);
+  EXPECT_EQ(log.find(server.token), std::string::npos);
+}
+
 // An earlier server let 1,000 idle connections delay an honest request by 278 s.
 TEST(ServeAttack, AThousandIdleConnectionsKeepNobodyWaiting) {
   rlimit files{};

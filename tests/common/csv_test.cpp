@@ -12,6 +12,15 @@ namespace {
 
 using testing::HasSubstr;
 
+// Names are compared with each other, so that a file of commas alone would take for ever.
+TEST(Csv, HasALimitOfColumns) {
+  std::string names = "0";
+  for (int i = 1; i < 1000; ++i) names += "," + std::to_string(i);
+  EXPECT_EQ(CsvTable::parse(names + "\n", "t.csv").names().size(), 1000U);
+  EXPECT_EQ(message_of<ConfigError>([&] { CsvTable::parse(names + ",more\n", "t.csv"); }),
+            "t.csv: line 1: found 1001 columns, expected at most 1000");
+}
+
 TEST(Csv, ReadsQuotedCells) {
   const CsvTable table = CsvTable::parse("\xEF\xBB\xBFname,what\r\na,\"x, \"\"y\"\"\nz\"\r\n\r\nb,\r\n", "t.csv");
   ASSERT_EQ(table.rows().size(), 2U);

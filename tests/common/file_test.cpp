@@ -1,5 +1,6 @@
 #include "common/file.hpp"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -99,6 +100,40 @@ TEST_F(Files, CheckingLeavesNothingAndChangesNothing) {
   std::filesystem::remove(folder_ / "a");
   check_writable(folder_ / "a");
   EXPECT_THAT(folder_.names(), IsEmpty());
+}
+
+// A name that others can foresee may be a link of theirs, through which another file would be emptied.
+TEST_F(Files, ATemporaryNameIsNotForeseenAndNoLinkIsFollowed) {
+  std::vector<std::string> names;
+  for (int i = 0; i < 2; ++i)
+    write_file(folder_ / "a", [&](const ContentSink& sink) {
+      sink("x");
+      for (const auto& open : std::filesystem::directory_iterator("/proc/self/fd")) {
+        std::error_code ignored;
+        const std::string target = std::filesystem::read_symlink(open.path(), ignored).filename();
+        if (!target.starts_with("a.tmp-")) continue;
+        names.push_back(target);
+        std::ifstream info("/proc/self/fdinfo/" + open.path().filename().string());
+        for (std::string word; info >> word;)
+          if (word == "flags:") {
+            info >> word;
+            EXPECT_NE(std::stoul(word, nullptr, 8) & static_cast<unsigned long>(O_NOFOLLOW), 0U);
+          }
+      }
+    });
+  ASSERT_EQ(names.size(), 2U);
+  EXPECT_NE(names[0], names[1]);
+  EXPECT_EQ(names[0].size(), std::string("a.tmp-0123456789abcdef").size());  // 64 random bits
+}
+
+TEST_F(Files, WhatKilledProgramsLeftIsRemovedAfterADay) {
+  const auto yesterday = std::filesystem::file_time_type::clock::now() - std::chrono::hours(25);
+  for (const char* name : {"out.tmp-0123456789abcdef", "other.tmp-0123456789abcdef", "out.json"})
+    std::filesystem::last_write_time(folder_.add(name, "half"), yesterday);
+  folder_.add("out.tmp-fedcba9876543210", "of a program that still writes");
+  check_writable(folder_ / "out");
+  EXPECT_THAT(folder_.names(),
+              testing::UnorderedElementsAre("other.tmp-0123456789abcdef", "out.json", "out.tmp-fedcba9876543210"));
 }
 
 TEST_F(Files, SpecialFilesAreWrittenThrough) {

@@ -51,6 +51,15 @@ TEST(Json, PointersAreEscaped) {
   EXPECT_EQ(node.child("a/b").child("m~n").as_array()[1].child("").pointer(), "/a~1b/m~0n/1/");
 }
 
+// With the library's callbacks each element looked through all before it: this took some minutes.
+TEST(Json, LongArraysAreReadInOnePass) {
+  std::string text = "[";
+  for (int i = 0; i < 300'000; ++i) text += R"({"at":1},)";
+  const JsonNode node = parse(text + "2]");
+  EXPECT_EQ(node.value().size(), 300'001U);
+  EXPECT_EQ(node.value().back(), 2);
+}
+
 TEST(Json, MapsAreSortedByKey) {
   std::vector<std::string> seen;
   for (const auto& [key, value] : parse(R"({ "b": 2, "a": 1 })").as_map())

@@ -21,13 +21,15 @@ mv "$scratch/first" "$scratch/prefix"
 cd "$scratch/prefix"
 
 for file in bin/ganymede share/bash-completion/completions/ganymede share/zsh/vendor-completions/_ganymede \
-  share/fish/vendor_completions.d/ganymede.fish share/man/man1/ganymede.1.gz share/doc/ganymede/{README.md,LICENSE,copyright} \
+  share/fish/vendor_completions.d/ganymede.fish share/man/man1/ganymede.1.gz share/doc/ganymede/{README.md,LICENSE,copyright,ganymede.spdx.json} \
   share/doc/ganymede/docs/{commands.md,install.md} share/doc/ganymede/docs/schemas share/ganymede/studies/first-look.json; do
   [[ -e $file ]] || complain "$file is missing"
 done
 for module in "$build"/lib/ganymede/*.so; do
   [[ ! -e $module || -e lib/ganymede/${module##*/} ]] || complain "lib/ganymede/${module##*/} is missing"
 done
+grep -q '^GANYMEDE_SANITIZE:BOOL=ON' "$build/CMakeCache.txt" || "$here/check_hardening.sh" "${CXX:-c++}" . || complain "the files above are not hardened"
+"$here/check_sbom.py" . || complain "ganymede.spdx.json is not as it should be"
 "$here/check_search_paths.sh" "${CXX:-c++}" . || complain "the search paths above depend on the current directory"
 # What is there and nobody asked for.
 while IFS= read -r found; do

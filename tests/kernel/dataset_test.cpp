@@ -2,9 +2,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
+#include <cstdlib>
+#include <map>
 #include <set>
 
 #include "common/errors.hpp"
@@ -52,6 +55,29 @@ TEST(Dataset, NamesWhatIsMissing) {
                   HasSubstr("found neither train-images-idx3-ubyte nor data_batch_1.bin nor PNG or JPEG files")));
   EXPECT_THAT([&] { open_dataset(scratch.file("absent").string(), kPixel); },
               ThrowsMessage<ConfigError>(HasSubstr("found no directory")));
+}
+
+// Everyone may make a folder in the one for temporary files, and put files of their choice in it.
+TEST(Dataset, AnotherUsersFolderKeepsNothingOfOurs) {
+  const Scratch scratch;
+  const std::string kept[] = {"XDG_CACHE_HOME", "HOME", "TMPDIR"};
+  std::map<std::string, std::string> before;
+  for (const std::string& name : kept)
+    if (const char* value = std::getenv(name.c_str())) before[name] = value;
+  ::setenv("XDG_CACHE_HOME", "/proc/none", 1);
+  ::setenv("HOME", "/proc/none", 1);
+  ::setenv("TMPDIR", scratch.path().c_str(), 1);
+  const auto folder = scratch.path() / ("ganymede-" + std::to_string(::geteuid()));
+  EXPECT_EQ(cache_directory(), folder);
+  EXPECT_EQ(std::filesystem::status(folder).permissions(), std::filesystem::perms(0700));
+  EXPECT_EQ(cache_directory(), folder);
+  std::filesystem::permissions(folder, std::filesystem::perms(0777));
+  EXPECT_THAT([] { cache_directory(); }, ThrowsMessage<ConfigError>(HasSubstr("what others may write to")));
+  std::filesystem::remove(folder);
+  std::filesystem::create_directory_symlink(scratch.path(), folder);
+  EXPECT_THROW(cache_directory(), ConfigError);
+  for (const std::string& name : kept)
+    before.contains(name) ? ::setenv(name.c_str(), before[name].c_str(), 1) : ::unsetenv(name.c_str());
 }
 
 TEST(Dataset, TheBuiltinOneIsWrittenOnceAndReadBack) {

@@ -60,6 +60,16 @@ TEST_F(IdxTest, ReadsColoursInFourDimensions) {
   expect_refused(two, "2 channels", "1 or 3");
 }
 
+// Zeros deflate to a thousandth: 200 kB would fill 200 MB, and 3 MB 3 GB.
+TEST_F(IdxTest, RefusesGzipThatInflatesToMuchMore) {
+  const auto file = scratch_.file("images.gz");
+  const gzFile out = gzopen(file.c_str(), "wb");
+  const std::string zeros(1 << 20, '\0');
+  for (int i = 0; i < 200; ++i) gzwrite(out, zeros.data(), static_cast<unsigned>(zeros.size()));
+  gzclose(out);
+  expect_refused(read_file(file), "more than", "at most 100 times the file's size");
+}
+
 TEST_F(IdxTest, InflatesGzip) {
   const std::string plain = write_idx_images(two_images());
   const auto file = scratch_.file("images.gz");

@@ -2,10 +2,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <cstring>
 
 #include "common/errors.hpp"
+#include "common/process.hpp"
 #include "scratch.hpp"
 
 namespace ganymede::kernel {
@@ -77,6 +79,28 @@ TEST_F(SafetensorsTest, RefusesContradictionsInTheHeader) {
                  "x");
   expect_refused(file_of("{\"x\":", 0), "");
   expect_refused(file_of("[]", 0), "");
+}
+
+// 1,000 tensors that all name the same MiB: copied before they are found to overlap, they took a thousand times the
+// file.
+TEST_F(SafetensorsTest, OverlapsAreFoundBeforeAnythingIsCopied) {
+  constexpr std::size_t kBytes = std::size_t{1} << 20U;
+  std::string header;
+  for (int i = 0; i < 1000; ++i)
+    header += (i == 0 ? "{" : ",") + std::string("\"") + std::to_string(i) +
+              R"(":{"dtype":"F32","shape":[262144],"data_offsets":[0,1048576]})";
+  const auto file = scratch_.write("overlap", file_of(header + "}", kBytes));
+  const std::string grown = run_child([&] {
+    const auto peak = [] {
+      rusage usage{};
+      ::getrusage(RUSAGE_SELF, &usage);
+      return usage.ru_maxrss;  // KiB
+    };
+    const auto before = peak();
+    EXPECT_THROW(read_safetensors(file), ConfigError);
+    return std::to_string(peak() - before);
+  });
+  EXPECT_LT(std::stol(grown), 300'000);
 }
 
 }  // namespace

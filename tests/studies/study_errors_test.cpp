@@ -80,6 +80,18 @@ TEST_F(StudyErrors, InOneRunNameIt) {
                              HasSubstr("(run: lab room-1, 5 x GPU, ring, seed 1)")));
 }
 
+// A file of 69 kB with 36,000 combinations took 4 GB.
+TEST_F(StudyErrors, MoreCombinationsThanFitInMemory) {
+  const Json counts(std::vector<int>(200, 2)), schemes(std::vector<std::string>(60, "ring"));
+  Json content = StudyFiles::with("/gpus", counts);
+  content["schemes"] = schemes;
+  EXPECT_THAT(of(content), AllOf(StartsWith("/: found "), HasSubstr(" combinations of platforms, GPU counts, schemes "
+                                                                    "and policies, expected at most 10000")));
+  content = StudyFiles::with("/gpus", Json(std::vector<int>(20, 2)));
+  content["seeds"] = {{"first", 1}, {"count", 1'000'000}};
+  EXPECT_THAT(of(content), HasSubstr("expected at most 10000000; split the study"));
+}
+
 TEST_F(StudyErrors, MoreThanThereIsIsInfeasible) {
   const auto message = message_of<Infeasible>([&] {
     Json content = StudyFiles::with("/gpus", {64});

@@ -159,6 +159,25 @@ TEST_F(Profiler, GzippedIsTheSame) {
             write_step_trace(import_profiler(read(text), options).trace));
 }
 
+// Converting such numbers to integers is undefined: the sanitizers ended the program.
+TEST_F(Profiler, NumbersBeyondIntegersCountAsMissing) {
+  Kineto with;
+  with.trace["distributedInfo"] = {{"rank", 1e300}, {"world_size", -1e300}};
+  for (auto& event : with.trace["traceEvents"]) {
+    if (!event.contains("args")) continue;
+    for (const char* key : {"bytes", "stream", "correlation", "In msg nelems"})
+      if (event["args"].contains(key)) event["args"][key] = 1e300;
+  }
+  with.trace["traceEvents"].push_back({{"ph", "X"}, {"tid", -1e300}, {"ts", 1e300}, {"dur", 1e300}});
+  EXPECT_THROW(import(with), ConfigError);  // nothing is left that tells which thread launched a kernel
+}
+
+// The file was left open; the sanitizers' build sees that.
+TEST_F(Profiler, DamagedGzipIsRefused) {
+  const auto file = folder_.add("damaged.json.gz", "\x1f\x8b\x08 and no more of the format");
+  EXPECT_THAT(message_of<ConfigError>([&] { read_profiler_events(file); }), HasSubstr("damaged or cut short"));
+}
+
 TEST_F(Profiler, WithoutCollectivesTheParametersMustBeSaid) {
   const Kineto alone(5, false);
   EXPECT_THAT(message_of<ConfigError>([&] { import(alone); }), HasSubstr("--parameters"));
