@@ -163,7 +163,7 @@ class Draw {
     return out;
   }
 
-  /// Of all but those that need a program or a trained table.
+  /// Names one of all policies but those that need a program or a trained table.
   std::string policy() {
     std::vector<std::string> names;
     for (const policies::Policy& row : policies::policies())
@@ -225,7 +225,8 @@ std::string check_run(const sim::Scenario& scenario, const sim::Result& run) {
     before = event.at;
   }
   out.unless(run.interval_s.low <= run.total.si && run.total.si <= run.interval_s.high,
-             "the time is outside its interval");
+             fmt::format("the time {} s is outside its interval of {} to {} s ({}, {} events)", run.total.si,
+                         run.interval_s.low, run.interval_s.high, scenario.policy.policy->name, run.events.size()));
   return out.text();
 }
 
