@@ -14,13 +14,13 @@
 namespace ganymede::cli {
 namespace {
 
-using Shared = std::pair<const char*, std::string>;
+using SharedOption = std::pair<const char*, std::string>;
 
-std::string text_of(const std::optional<float>& value) { return value ? fmt::format("{}", *value) : ""; }
+std::string shared_text(const std::optional<float>& value) { return value ? fmt::format("{}", *value) : ""; }
 
 /// The options that all processes share, as text. Where files are read or written, and with how many threads, may
 /// differ.
-std::vector<Shared> shared_options(const TrainArguments& arguments) {
+std::vector<SharedOption> shared_options(const TrainArguments& arguments) {
   const kernel::TrainOptions& options = arguments.options;
   const auto text = [](const auto& value) { return fmt::format("{}", value); };
   return {{"--model", options.model},
@@ -28,10 +28,10 @@ std::vector<Shared> shared_options(const TrainArguments& arguments) {
           {"--steps", text(arguments.steps)},
           {"--batch", text(options.batch)},
           {"--seed", text(options.seed)},
-          {"--lr", text_of(options.learning_rate)},
-          {"--beta1", text_of(options.beta1)},
-          {"--beta2", text_of(options.beta2)},
-          {"--epsilon", text_of(options.epsilon)},
+          {"--lr", shared_text(options.learning_rate)},
+          {"--beta1", shared_text(options.beta1)},
+          {"--beta2", shared_text(options.beta2)},
+          {"--epsilon", shared_text(options.epsilon)},
           {"--ema", text(options.average_decay)},
           {"--loss", options.loss},
           {"--stage-steps", text(options.stage_steps)},
@@ -47,7 +47,7 @@ std::vector<Shared> shared_options(const TrainArguments& arguments) {
 }
 
 /// A number by which texts can be told apart, and which is exact as a double.
-double number_of(const std::string& text) {
+double option_number(const std::string& text) {
   constexpr unsigned kBitsOfADouble = 53;
   return static_cast<double>(fnv1a(text) >> (64U - kBitsOfADouble));
 }
@@ -55,12 +55,12 @@ double number_of(const std::string& text) {
 }  // namespace
 
 void check_same_options(const TrainArguments& arguments, kernel::Communicator& communicator) {
-  const std::vector<Shared> options = shared_options(arguments);
+  const std::vector<SharedOption> options = shared_options(arguments);
   const auto [rank, ranks] = communicator.shard();
   // A row for each process; the others' rows are zeros here, so that the sum has all of them.
   std::vector<double> table(options.size() * static_cast<std::size_t>(ranks));
   for (std::size_t i = 0; i < options.size(); ++i)
-    table[static_cast<std::size_t>(rank) * options.size() + i] = number_of(options[i].second);
+    table[static_cast<std::size_t>(rank) * options.size() + i] = option_number(options[i].second);
   communicator.sum(table);
   for (std::size_t at = options.size(); at < table.size(); ++at)
     if (const std::size_t i = at % options.size(); table[at] != table[i])

@@ -73,7 +73,7 @@ std::string reason_of(httplib::Error error, int timeout_s) {
 }
 
 /// The text with each secret replaced by stars: a server may send back what it was sent.
-std::string without(const std::vector<std::string>& secrets, std::string text) {
+std::string without_secrets(const std::vector<std::string>& secrets, std::string text) {
   constexpr std::string_view kStars = "***";
   for (const std::string& secret : secrets)
     for (std::size_t at = text.find(secret); at != std::string::npos; at = text.find(secret, at + kStars.size()))
@@ -83,7 +83,7 @@ std::string without(const std::vector<std::string>& secrets, std::string text) {
 
 /// The same for all strings of a document, which JsonNode has found not to be nested deep.
 void remove_secrets(const std::vector<std::string>& secrets, nlohmann::json& value) {
-  if (value.is_string()) value = without(secrets, value.get<std::string>());
+  if (value.is_string()) value = without_secrets(secrets, value.get<std::string>());
   if (value.is_structured())
     for (nlohmann::json& part : value) remove_secrets(secrets, part);
 }
@@ -114,9 +114,9 @@ MlflowAnswer answer_of(const httplib::Response& response, const std::string& tex
   if (answer.body.is_object() && answer.body.contains("message") && answer.body["message"].is_string())
     said = answer.body["message"].get<std::string>();
   if (answer.status >= 300 && answer.status < 400) said = "it says to ask " + response.get_header_value("Location");
-  answer.trouble =
-      printable_line(without(secrets, fmt::format("HTTP {}{}{}{}", answer.status, code.empty() ? "" : " " + code,
-                                                  said.empty() ? "" : ": ", said)));
+  answer.trouble = printable_line(without_secrets(
+      secrets,
+      fmt::format("HTTP {}{}{}{}", answer.status, code.empty() ? "" : " " + code, said.empty() ? "" : ": ", said)));
   return answer;
 }
 

@@ -13,7 +13,7 @@ namespace {
 /// Limits after which a run without training is given up: longer waits have never been seen to help.
 constexpr std::int64_t kMaxIdleReviews = 10'000;
 constexpr std::int64_t kMaxIdleDays = 30;
-constexpr std::int64_t kMaxIdleLosses = 10'000, kMaxIdleLossesOfNode = 20;
+constexpr std::int64_t kMaxIdleLosses = 10'000, kMaxIdleLossesOfNode = 10;
 constexpr Nanoseconds kDay = static_cast<Nanoseconds>(86'400) * 1'000'000'000;
 
 std::vector<TrainingNode> training_nodes(const Scenario& scenario) {

@@ -95,7 +95,7 @@ TEST_F(Processes, EndTogetherOnBadInput) {
 }
 
 /// A launcher that gives the last process one more argument, or a command that runs before it.
-std::string unlike(const std::string& second) {
+std::string start_unlike(const std::string& second) {
   return "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 GANYMEDE_MPI_PATIENCE=1 timeout 120 mpirun "
          "--oversubscribe -n 2 sh -c '" +
          second + "' sh";
@@ -106,7 +106,7 @@ TEST_F(Processes, StartedUnlikeAreRefused) {
     const std::string more = std::string(flag) + " " + value;
     const Outcome outcome =
         run_program("train --batch 8 --threads 1",
-                    unlike("[ $OMPI_COMM_WORLD_RANK = 0 ] || set -- \"$@\" " + more + "; exec \"$@\""));
+                    start_unlike("[ $OMPI_COMM_WORLD_RANK = 0 ] || set -- \"$@\" " + more + "; exec \"$@\""));
     EXPECT_EQ(outcome.code, 2) << flag << outcome.err;
     EXPECT_THAT(outcome.err, HasSubstr(std::string(flag) + ": rank 1 was started with another value than rank 0"));
   }
@@ -114,9 +114,9 @@ TEST_F(Processes, StartedUnlikeAreRefused) {
 
 // The other process would wait for ever for one that is stopped.
 TEST_F(Processes, AStoppedOneEndsTheTrainingAndIsNamed) {
-  const Outcome outcome =
-      run_program("train --batch 8 --threads 1 --steps 1000000",
-                  unlike("[ $OMPI_COMM_WORLD_RANK = 0 ] || { pid=$$; (sleep 3; kill -STOP $pid) & }; exec \"$@\""));
+  const Outcome outcome = run_program(
+      "train --batch 8 --threads 1 --steps 1000000",
+      start_unlike("[ $OMPI_COMM_WORLD_RANK = 0 ] || { pid=$$; (sleep 3; kill -STOP $pid) & }; exec \"$@\""));
   EXPECT_NE(outcome.code, 0);
   EXPECT_THAT(outcome.err, HasSubstr("no answer from rank 1 on "));
 }

@@ -80,6 +80,15 @@ TEST_F(Runs, ARunThatNeverFinishesIsExitCode3) {
   EXPECT_THAT(outcome.err, HasSubstr("never finishes"));
 }
 
+// With thousands of spot nodes each loss costs time, and 30 days of them took hours.
+TEST_F(Runs, NodesThatAreNeverThereAtOnceEndIt) {
+  const Outcome outcome = run_program(
+      "simulate --seeds 1 " +
+      scenario({{"platform", {{"nodes", 512}, {"max_nodes", nullptr}, {"market", "spot"}, {"spot", "harsh"}}}}));
+  EXPECT_EQ(outcome.code, 3);
+  EXPECT_THAT(outcome.err, HasSubstr("nodes in a row without ever having all that it needs at once"));
+}
+
 // A round of 10^6 steps for each worker would be simulated for minutes.
 TEST_F(Runs, ARoundThatIsTooLongToSimulateIsRefused) {
   const auto sync = [](int steps) {
