@@ -94,11 +94,14 @@ void add_fused_winograd(const Way& way) {
 }
 
 /// F(4x4, 3x3) in four kernels: transforms of input and filters, 36 products, transform of the result. The library
-/// fills the batch up to a multiple of 16, which its launches show.
+/// fills the batch up to a multiple of 16, which its launches show. A weight gradient sums over the tiles instead of
+/// the channels.
 void add_nonfused_winograd(const Way& way) {
   const Shape& s = way.shape;
+  const bool weights = way.kernel.kind == KernelKind::kConvolutionWeightGradient;
   const double tiles = whole_above(s.out_h / 4) * whole_above(s.out_w / 4) * 16 * whole_above(s.batch / 16);
-  const ProductShape product{s.out, tiles, s.in, 36 * s.groups, 4, false};
+  const ProductShape product = weights ? ProductShape{s.out, s.in, tiles, 36 * s.groups, 4, false}
+                                       : ProductShape{s.out, tiles, s.in, 36 * s.groups, 4, false};
   const BlockTime time = fastest_tile(
       way.parameters, way.rates,
       transformed_tiles(batched_tile(way.chip.sheet.capability, way.rates, product), way.chip.sheet.capability),
@@ -106,7 +109,7 @@ void add_nonfused_winograd(const Way& way) {
   const double transforms =
       s.in_bytes + s.out_bytes + s.filter_bytes + 36 * 4 * s.groups * (tiles * (s.in + s.out) + s.in * s.out);
   Candidate& c = way.out.add();
-  c.group = Group::kWinogradNonfused, c.algorithm = "winograd-4x4";
+  c.group = weights ? Group::kWeightGradient : Group::kWinogradNonfused, c.algorithm = "winograd-4x4";
   fill_from_blocks(c, time, way.rates, way.parameters, product, time.bytes, 4);
   // The kernels run one after the other, so the transforms' time adds to that of the products.
   const double moving = transforms * way[Scalar::kTransformBytes] / way.rates.memory_bandwidth;
@@ -140,7 +143,8 @@ Group gemm_group(const Kernel& kernel, bool tensor) {
   return is_square_3x3(kernel) ? Group::kDirect : Group::kStridedForward;
 }
 
-double direction_work(const Way& way) {
+double direction_work(const Way& way, bool tensor) {
+  if (tensor) return 1;
   if (way.kernel.kind == KernelKind::kConvolutionWeightGradient) return way[Scalar::kWeightGradientWork];
   if (way.kernel.kind == KernelKind::kConvolution) return 1;
   return way[has_unit_stride(way.kernel) ? Scalar::kDataGradientWork : Scalar::kStridedGradientWork];
@@ -153,10 +157,12 @@ double result_bytes(const Kernel& kernel, const Shape& s) {
 void add_gemm(const Way& way, bool tensor) {
   Shape s = way.shape;
   if (tensor) s.in = aligned(s.in), s.out = aligned(s.out);
-  const ProductShape product = gemm_of(way.kernel, s);
+  ProductShape product = gemm_of(way.kernel, s);
+  // Data gradients on tensor cores take as long as one block needs for the whole depth, whatever the batch.
+  if (tensor && way.kernel.kind == KernelKind::kConvolutionDataGradient) product.may_split = false;
   ChipRates rates = tensor ? rates_of(way.chip, way.kernel.precision) : way.rates;
   ChipRates slowed = rates;
-  slowed.clock_hz /= direction_work(way) * (tensor ? 1 : way[Scalar::kDirectWork]);
+  slowed.clock_hz /= direction_work(way, tensor) * (tensor ? 1 : way[Scalar::kDirectWork]);
   const bool narrow = way.kernel.kind == KernelKind::kConvolutionDataGradient && !has_unit_stride(way.kernel);
   const BlockTime time =
       fastest_tile(way.parameters, slowed, tensor ? tensor_tiles() : convolution_tiles(narrow), product);
@@ -164,7 +170,8 @@ void add_gemm(const Way& way, bool tensor) {
   c.group = gemm_group(way.kernel, tensor), c.algorithm = tensor ? "tensor-gemm" : "implicit-gemm";
   double bytes = s.in_bytes + s.out_bytes + s.filter_bytes;
   if (time.split > 1) bytes += 2 * time.split * result_bytes(way.kernel, s);  // partial sums
-  if (tensor && !way.kernel.channels_last) bytes += 2 * (s.in_bytes + s.out_bytes);
+  // A filter of one number is a plain product of channels, whose numbers may stay where they are.
+  if (tensor && !way.kernel.channels_last && s.taps > 1) bytes += 2 * (s.in_bytes + s.out_bytes);
   fill_from_blocks(c, time, rates, way.parameters, product, bytes, time.split > 1 ? 3 : tensor ? 3 : 2);
 }
 
@@ -199,7 +206,8 @@ void add_convolutions(const Kernel& kernel, const Chip& chip, const KernelParame
   const bool either = tensor && kernel.precision == KernelPrecision::kTf32;
   if (either) add_gemm(way, false);
   if ((!tensor || either) && is_square_3x3(kernel) && kernel.groups == 1) {
-    add_fused_winograd(way);
+    // For weight gradients cuDNN has no Winograd in one kernel.
+    if (kernel.kind != KernelKind::kConvolutionWeightGradient) add_fused_winograd(way);
     add_nonfused_winograd(way);
     if (kernel.kind == KernelKind::kConvolution && kernel.in_h > 5) {
       add_fft(way, 32);

@@ -89,7 +89,8 @@ void fit_floors(KernelParameters& parameters, const std::vector<MeasuredKernel>&
   const auto expected = MeasuringMethod::expected_floors(rows);
   for (auto& [key, measured] : pairs)
     parameters.floors[find_gpu_sheet(key.first)->name][key.second] =
-        MeasuringMethod::best_floor(measured, delays[key.second], expected.at(key));
+        key.second == "conv3x3" ? MeasuringMethod::typical_delay(measured, expected.at(key))
+                                : MeasuringMethod::best_floor(measured, delays[key.second], expected.at(key));
 }
 
 /// One value at a time: tries steps up and down, halves them when neither helps.
@@ -205,8 +206,9 @@ void fit_residuals(KernelParameters& parameters, const std::vector<MeasuredKerne
   for (const MeasuredKernel& row : rows) {
     const auto [candidate, seconds] = predictor.chosen(row);
     const double device = predictor.rows.method().device_s(row);
-    if (row.measured_s < 1.1 * predictor.rows.method().floor_s(row) || device <= 0) continue;
-    const double target = std::clamp(std::log(device / seconds), -1.5, 1.5);
+    if (!predictor.rows.method().tells_device(row, seconds) || device <= 0) continue;
+    const double launch = candidate.launch_s, work = std::max(device - launch, 0.2 * device);
+    const double target = std::clamp(std::log(work / (seconds - launch)), -1.5, 1.5);
     samples[static_cast<std::size_t>(candidate.group)].push_back(
         {candidate.features, target, set_weight(row) * device / row.measured_s});
   }

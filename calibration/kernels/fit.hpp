@@ -23,6 +23,9 @@ class Leftovers {
   /// Returns the quantiles for each group and duration class, `widened` times as far from 0. A class with too few rows
   /// gets those of its group, or of all rows.
   std::array<std::array<Spread, kDurations>, kGroups> spreads(double widened = 1) const;
+  std::size_t rows(std::size_t group) const;
+
+  static constexpr std::size_t kFewest = 60;  ///< rows that tell an interval, of which one outlier shall not decide
 
  private:
   std::array<std::array<std::vector<double>, kDurations>, kGroups> logarithms_;

@@ -15,9 +15,10 @@ std::string label_of(const MeasuredKernel& row) {
   return row.set + " " + part;
 }
 
-/// The quantile below which one more value falls with a chance of at most `share`: with few values, the least of them.
+/// The quantile below which one more value falls with a chance of about `share`: with few values, the least of them.
 double low_quantile(std::vector<double>& values, double share) {
-  const auto place = static_cast<std::size_t>(std::max(1.0, share * static_cast<double>(values.size() + 1))) - 1;
+  const double rank = std::round(share * static_cast<double>(values.size() + 1));
+  const auto place = static_cast<std::size_t>(std::max(1.0, rank)) - 1;
   std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(place), values.end());
   return values[place];
 }
@@ -57,16 +58,21 @@ void Leftovers::add(const Parameters& predict_with, const std::vector<MeasuredKe
   const MeasuringMethod& method = predictor.method();
   for (const MeasuredKernel& row : rows) {
     const auto [candidate, seconds] = predictor.model_of(row).chosen(row.kernel, MeasuringMethod::load(row));
-    if (method.expected_s(row, seconds) < 1.1 * method.floor_s(row) && row.measured_s < 1.1 * method.floor_s(row))
-      continue;
+    if (!method.tells_device(row, seconds)) continue;
     const double device = std::max(method.device_s(row), 0.2 * seconds);
     logarithms_[static_cast<std::size_t>(candidate.group)][duration_class(seconds)].push_back(
         std::log(device / seconds));
   }
 }
 
+std::size_t Leftovers::rows(std::size_t group) const {
+  std::size_t count = 0;
+  for (const auto& values : logarithms_[group]) count += values.size();
+  return count;
+}
+
 std::array<std::array<Spread, kDurations>, kGroups> Leftovers::spreads(double widened) const {
-  constexpr std::size_t fewest = 25;
+  constexpr std::size_t fewest = 25;  // of a group
   const auto spread_of = [widened](std::vector<double> values) {
     return Spread{widened * std::min(-0.03, low_quantile(values, 0.05)),
                   widened * std::max(0.03, high_quantile(values, 0.05))};
@@ -80,7 +86,8 @@ std::array<std::array<Spread, kDurations>, kGroups> Leftovers::spreads(double wi
     for (const auto& values : logarithms_[group]) whole.insert(whole.end(), values.begin(), values.end());
     for (std::size_t i = 0; i < kDurations; ++i) {
       const std::vector<double>& own = logarithms_[group][i];
-      if (!all.empty()) result[group][i] = spread_of(own.size() >= fewest ? own : whole.size() >= fewest ? whole : all);
+      if (!all.empty())
+        result[group][i] = spread_of(own.size() >= kFewest ? own : whole.size() >= fewest ? whole : all);
     }
   }
   return result;

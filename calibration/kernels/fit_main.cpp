@@ -53,6 +53,7 @@ constexpr double kUnseenChip = 1.25;
 
 struct Errors {
   std::vector<ErrorRow> shapes, gpus;
+  std::array<bool, kGroups> few{};  // groups of which too few shapes were left out
 };
 
 using Rows = std::vector<MeasuredKernel>;
@@ -71,6 +72,7 @@ void leave_shapes_out(const Rows& rows, KernelParameters& parameters, Errors& er
   Leftovers all;
   all.add(without, test);
   parameters.known = all.spreads();
+  for (std::size_t group = 0; group < kGroups; ++group) errors.few[group] = all.rows(group) < Leftovers::kFewest;
   std::vector<RowPredictor> predictors;
   for (const Rows& other : {halves[1], halves[0]}) {
     Leftovers leftovers;
@@ -118,6 +120,8 @@ int fit(const std::filesystem::path& folder, const std::filesystem::path& output
   Errors errors;
   leave_shapes_out(rows, intervals, errors);
   leave_gpus_out(rows, intervals, errors);
+  for (std::size_t group = 0; group < kGroups; ++group)
+    if (errors.few[group]) intervals.known[group] = intervals.left_out[group];  // from many more rows
   if (output.empty()) return 0;
   KernelParameters parameters = fitted(rows);
   parameters.known = intervals.known, parameters.left_out = intervals.left_out;

@@ -45,7 +45,8 @@ KernelModel::KernelModel(const GpuSheet& sheet, std::shared_ptr<const KernelPara
 double KernelModel::unlimited_s(const Candidate& c) const {
   const Residual& residual = parameters_->residuals[static_cast<std::size_t>(c.group)];
   const double learned = std::clamp(residual.at(c.features), -kMaxLearned, kMaxLearned);
-  return std::max({c.analytic_s * learned_factor(learned), c.floor_s, beyond_cache_s(c)});
+  const double work = (c.analytic_s - c.launch_s) * learned_factor(learned);
+  return std::max({c.launch_s + work, c.floor_s, beyond_cache_s(c)});
 }
 
 double KernelModel::limited_s(const Candidate& c, double seconds, Load load) const {

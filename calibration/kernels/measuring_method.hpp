@@ -28,6 +28,9 @@ class MeasuringMethod {
   /// The device's time that a measured one leaves; at most 0 if the host's floor hides it.
   double device_s(const MeasuredKernel& row) const;
 
+  /// False if the host's part hides the device's time, which is taken to be about `predicted_s`.
+  bool tells_device(const MeasuredKernel& row, double predicted_s) const;
+
   double floor_s(const MeasuredKernel& row) const;
   double delay_s(const MeasuredKernel& row) const;
   static Load load(const MeasuredKernel& row);
@@ -40,6 +43,8 @@ class MeasuringMethod {
   };
   /// Returns the floor near `expected_s` that best explains the measured times of one operation on one GPU.
   static double best_floor(std::span<const Pair> rows, double delay_share, double expected_s);
+  /// Returns the median delay of the shortest kernels, for convolutions (see the source).
+  static double typical_delay(std::span<const Pair> rows, double expected_s);
   /// The floors by GPU (as the rows name it) and operation that the shortest rows and the operations' ratios suggest.
   static std::map<std::pair<std::string, std::string>, double> expected_floors(std::span<const MeasuredKernel> rows);
 

@@ -45,7 +45,6 @@ constexpr std::array<ScalarRange, kScalars> kRanges = {{
     {"energy of zeros", 0.6, 0.2, 1},
     {"launch seconds", 2e-6, 1e-6, 6e-6},
     {"delay of the host's floor", 0.6, 0.2, 1},
-    {"delay of the host's floor, convolutions", 2.5, 0.2, 5},
     {"delay of the host's floor, elementwise", 0.6, 0.2, 1},
 }};
 

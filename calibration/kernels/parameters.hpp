@@ -47,7 +47,6 @@ enum class Scalar : std::size_t {
   kZerosEnergy,
   kLaunchSeconds,
   kDelayShare,
-  kDelayShareConvolution,
   kDelayShareElementwise,
   kCount
 };
