@@ -82,7 +82,8 @@ struct DirectConvolution {
         for (std::size_t s = 0; s < kernel; ++s) {
           const std::size_t f = frame + padding_frames - t;
           // Before the first row or column these wrap to beyond the last; 64 bits would be divided by a function.
-          const auto y_up = static_cast<unsigned>(row + padding - r), x_up = static_cast<unsigned>(column + padding - s);
+          const auto y_up = static_cast<unsigned>(row + padding - r),
+                     x_up = static_cast<unsigned>(column + padding - s);
           const unsigned out_row = y_up / step, out_column = x_up / step;
           if (f >= out_frames || y_up != out_row * step || x_up != out_column * step || out_row >= out_height ||
               out_column >= out_width)
