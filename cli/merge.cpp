@@ -8,10 +8,14 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/command.hpp"
+#include "cli/learn_report.hpp"
+#include "cli/plan_goals.hpp"
 #include "cli/terminal.hpp"
 #include "common/errors.hpp"
 #include "common/file.hpp"
 #include "report/table.hpp"
+#include "studies/learn_shards.hpp"
+#include "studies/plan_shards.hpp"
 #include "studies/study_shards.hpp"
 #include "studies/validation.hpp"
 
@@ -131,9 +135,12 @@ bool may_merge(const studies::ShardFolder& folder, const MergeOptions& options, 
     emit(shared, highlighted(shared, status_text(folder, missing)));
     return false;
   }
-  if (missing.runs == folder.work().size()) throw Infeasible(options.folder + ": no run is done yet");
+  if (missing.runs > 0 && missing.runs == folder.work().size())
+    throw Infeasible(options.folder + ": no run is done yet");
   if (missing.runs > 0 && !options.partial)
-    throw Infeasible(options.folder + ": " + missing_text(folder, missing) + "; --partial merges the others");
+    throw Infeasible(options.folder + ": " + missing_text(folder, missing) +
+                     (folder.work().command == studies::kPlanShards ? "; --partial does them here"
+                                                                    : "; --partial merges the others"));
   if (missing.runs > 0) remark(shared, missing_text(folder, missing));
   keep_shards(shared, folder, options.folder);
   return true;
@@ -159,21 +166,45 @@ void merge_validation(studies::ShardFolder& folder, const MergeOptions& options,
   if (!studies::promises_kept(result)) shared.exit_code = ExitCode::goal_missed;
 }
 
+void merge_plan(studies::ShardFolder& folder, const MergeOptions& options, Shared& shared) {
+  folder.scan({}, [&](const std::string& what) { remark(shared, what); });
+  if (!may_merge(folder, options, shared)) return;
+  const studies::MergedPlan merged = studies::merge_plan(folder, options.folder, GANYMEDE_VERSION, jobs(shared));
+  const auto parent = std::filesystem::path(shared.output).parent_path();
+  emit(shared, plan::plan_json(merged.request, merged.plan, parent.empty() ? "." : parent));
+  report_goals(merged.request, merged.plan, shared);
+}
+
+void merge_table(studies::ShardFolder& folder, const MergeOptions& options, const Shared& shared) {
+  folder.scan({}, [&](const std::string& what) { remark(shared, what); });
+  if (options.partial && !options.status)
+    throw ConfigError("--partial: found with the shards of `learn`; a table is made by all its learners");
+  if (!may_merge(folder, options, shared)) return;
+  const studies::MergedTable merged = studies::merge_table(folder, options.folder, GANYMEDE_VERSION);
+  emit(shared, merged.table.json);
+  if (!shared.quiet) say(judgement_text(merged.table, merged.options));
+}
+
 void run_merge(const MergeOptions& options, Shared& shared) {
   check_output(shared);
   studies::ShardFolder folder(options.folder);
   const std::string& command = folder.work().command;
   if (command == studies::kSweepShards) return merge_sweep(folder, options, shared);
   if (command == studies::kValidateShards) return merge_validation(folder, options, shared);
-  throw ConfigError(fmt::format("{}: holds shards of `{}`, expected {} or {}", options.folder, command,
-                                studies::kSweepShards, studies::kValidateShards));
+  if (command == studies::kPlanShards) return merge_plan(folder, options, shared);
+  if (command == studies::kLearnShards) return merge_table(folder, options, shared);
+  throw ConfigError(fmt::format("{}: holds shards of `{}`, expected {}, {}, {} or {}", options.folder, command,
+                                studies::kSweepShards, studies::kValidateShards, studies::kPlanShards,
+                                studies::kLearnShards));
 }
 
 void declare_merge(CLI::App& command, Shared& shared) {
   auto options = std::make_shared<MergeOptions>();
   command.add_option("folder", options->folder, "the folder that --shard has written")->required();
   command.add_flag("--status", options->status, "only say how far all shards are");
-  command.add_flag("--partial", options->partial, "merge what is there, though runs are missing");
+  command.add_flag("--partial", options->partial,
+                   "merge what is there, though runs are missing; of a plan: do what is missing");
+  add_jobs(command, shared);
   add_output(command, shared);
   command.callback([options, &shared] { run_merge(*options, shared); });
 }
@@ -189,7 +220,7 @@ Command merge_command() {
               "  ganymede merge shards --status\n"
               "  ganymede merge shards -o result.json\n",
           .about =
-              "Puts together what `sweep --shard` and `validate --shard` have written to a folder. The result is\n"
+              "Puts together what --shard of sweep, validate, plan or learn has written to a folder. The result is\n"
               "JSON, with the same bytes as --format json of one process that does it all. Exit code 3: runs are\n"
               "missing; they are named.",
           .declare = declare_merge};

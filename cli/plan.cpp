@@ -2,19 +2,23 @@
 
 #include <fmt/format.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "cli/command.hpp"
 #include "cli/names.hpp"
+#include "cli/plan_goals.hpp"
 #include "cli/progress.hpp"
 #include "cli/request_flags.hpp"
 #include "cli/shard_options.hpp"
 #include "cli/terminal.hpp"
 #include "common/dates.hpp"
+#include "common/errors.hpp"
 #include "plan/planner.hpp"
 #include "report/plans.hpp"
+#include "studies/plan_shards.hpp"
 
 namespace ganymede::cli {
 namespace {
@@ -24,14 +28,28 @@ using Json = nlohmann::json;
 struct PlanFlags {
   RequestFlags request;
   std::string plan_file;
+  std::string shard;
   bool exhaustive = false;
 };
+
+plan::Request request_of_plan(const PlanFlags& flags) {
+  return flags.request.members.locate(
+      [&] { return plan::read_request(request_of(flags.request, "plan"), format_time(now())); });
+}
+
+void run_plan_shard(const PlanFlags& flags, Shared& shared) {
+  require_folder(shared);
+  if (!flags.plan_file.empty()) throw ConfigError("--save: found with --shard; `ganymede merge` writes the plan");
+  const studies::Shard shard = read_shard(flags.shard, std::getenv);
+  report_shard(shared, shard,
+               studies::run_plan_shard(request_of_plan(flags), flags.exhaustive, GANYMEDE_VERSION, shard, shared.output,
+                                       shard_options(shared, "groups of candidates")));
+}
 
 void run_plan(const PlanFlags& flags, Shared& shared) {
   check_output(shared);
   if (!flags.request.file.empty()) keep_input(shared, flags.request.file);
-  const plan::Request request = flags.request.members.locate(
-      [&] { return plan::read_request(request_of(flags.request, "plan"), format_time(now())); });
+  const plan::Request request = request_of_plan(flags);
   plan::PlanOptions options;
   options.jobs = jobs(shared);
   options.exhaustive = flags.exhaustive;
@@ -45,11 +63,6 @@ void run_plan(const PlanFlags& flags, Shared& shared) {
   const plan::Plan plan = plan::make_plan(request, options);
   waiting.reset();
   bar = {};
-  std::string nearest = "there is nothing to rent that was searched";
-  if (!plan.best && !plan.near_misses.empty())
-    nearest =
-        fmt::format("the nearest is {}: {}", plan::label_of(request, plan.candidates.all[plan.near_misses.front()]),
-                    plan.runs[plan.near_misses.front()].reason);
   const std::filesystem::path folder = shared.output.empty() ? "."
                                        : std::filesystem::path(shared.output).parent_path().empty()
                                            ? "."
@@ -65,9 +78,7 @@ void run_plan(const PlanFlags& flags, Shared& shared) {
   emit(shared, shared.format == "json"  ? json
                : shared.format == "csv" ? report::plan_csv(content)
                                         : highlighted(shared, report::plan_text(content, result_width(shared))));
-  if (plan.best) return;
-  say(fmt::format("ganymede: nothing meets the goals; {}\n", nearest));
-  shared.exit_code = ExitCode::infeasible;
+  report_goals(request, plan, shared);
 }
 
 void declare_plan(CLI::App& command, Shared& shared) {
@@ -79,14 +90,16 @@ void declare_plan(CLI::App& command, Shared& shared) {
   command.add_option("--save", flags->plan_file, "also write the plan as JSON, for simulate and why");
   command.add_flag("--exhaustive", flags->exhaustive,
                    "also simulate candidates that bounds show to be beaten: slower, the same answer");
-  refuse_shard(
-      command,
-      "a plan decides what to simulate by the best that it has simulated so far, so that shards would simulate "
-      "more than one process does; --jobs uses all cores of a machine");
+  add_shard(command, flags->shard);
   add_jobs(command, shared);
   add_format(command, shared, {"table", "json", "csv"});
   add_output(command, shared);
-  command.callback([flags, &shared] { run_plan(*flags, shared); });
+  command.callback([flags, &shared] {
+    if (flags->shard.empty())
+      run_plan(*flags, shared);
+    else
+      run_plan_shard(*flags, shared);
+  });
 }
 
 }  // namespace

@@ -141,12 +141,6 @@ void add_shard(CLI::App& command, std::string& shard) {
       ->type_name("auto|I/N");
 }
 
-void refuse_shard(CLI::App& command, const std::string& why) {
-  command
-      .add_option_function<std::string>("--shard", [why](const std::string&) { throw ConfigError("--shard: " + why); })
-      ->group("");
-}
-
 studies::ShardOptions shard_options(const Shared& shared, const std::string& what) {
   std::signal(SIGTERM, note_shard_stop);
   return {.jobs = jobs(shared),

@@ -11,8 +11,6 @@ namespace ganymede::cli {
 
 /// Declares --shard.
 void add_shard(CLI::App& command, std::string& shard);
-/// Declares --shard, which the help does not show, for a command that cannot be split: using it says why.
-void refuse_shard(CLI::App& command, const std::string& why);
 
 /// The value of an environment variable; null if it is not set.
 using ReadVariable = std::function<const char*(const char* name)>;

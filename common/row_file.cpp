@@ -42,9 +42,10 @@ bool is_whole_row(std::string_view line) {
 
 }  // namespace
 
-RowReader::RowReader(const std::filesystem::path& path, std::function<void(const std::string&)> damaged)
-    : path_(path), damaged_(std::move(damaged)), file_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
-  if (file_ < 0) refuse_rows(path, "cannot be read");
+RowReader::RowReader(const std::filesystem::path& path, std::function<void(const std::string&)> damaged,
+                     std::uint64_t from)
+    : path_(path), damaged_(std::move(damaged)), file_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)), end_(from) {
+  if (file_ < 0 || ::lseek(file_, static_cast<off_t>(from), SEEK_SET) < 0) refuse_rows(path, "cannot be read");
 }
 
 RowReader::~RowReader() { ::close(file_); }

@@ -14,8 +14,10 @@ namespace ganymede {
 class RowReader {
  public:
   /// `damaged` gets the place of each row whose checksum does not fit, in words; it may be empty. A last line without
-  /// its end is no damage, because it may be in writing. Throws ConfigError if the file cannot be read.
-  explicit RowReader(const std::filesystem::path& path, std::function<void(const std::string& where)> damaged = {});
+  /// its end is no damage, because it may be in writing. `from`: where to begin, which end() of an earlier reader has
+  /// said. Throws ConfigError if the file cannot be read.
+  explicit RowReader(const std::filesystem::path& path, std::function<void(const std::string& where)> damaged = {},
+                     std::uint64_t from = 0);
   ~RowReader();
   RowReader(const RowReader&) = delete;
   RowReader& operator=(const RowReader&) = delete;

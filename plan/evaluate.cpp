@@ -216,6 +216,27 @@ FastestScheme fastest_scheme(const Request& request, PlanCandidate candidate, Ev
   return fastest;
 }
 
+/// The JSON of evaluate_group(), with answer(member's index, candidate) for each member that is not beaten.
+EvaluationJson answers_of(const Request& request, const EvaluationUnit& unit, const IsBeaten& is_beaten,
+                          const FastestScheme& fastest,
+                          const std::function<EvaluationJson(std::size_t, const PlanCandidate&)>& answer) {
+  EvaluationJson answers = EvaluationJson::array();
+  for (std::size_t i = 0; i < unit.members.size(); ++i) {
+    PlanCandidate candidate = unit.members[i];
+    candidate.scheme = fastest.scheme;
+    std::vector<double> least = fastest.steps.mean_s;
+    if (candidate.on_demand_nodes > 0)
+      for (double& step : least) step *= kOtherSample;
+    const auto bounds = least.empty() ? std::nullopt : bounds_by_steps(request, candidate, least, fastest.steps.images);
+    const bool beaten = bounds && is_beaten(candidate, *bounds);
+    answers.push_back(beaten ? EvaluationJson{{"beaten", true}} : answer(i, candidate));
+  }
+  return {{"scheme", fastest.scheme},
+          {"mean_s", fastest.steps.mean_s},
+          {"images", fastest.steps.images},
+          {"answers", std::move(answers)}};
+}
+
 }  // namespace
 
 int seeds_needed(const Request& request, const sim::Scenario& scenario) {
@@ -236,29 +257,28 @@ nlohmann::json simulate_candidate(const Request& request, const PlanCandidate& c
   }
 }
 
-nlohmann::json evaluate_group(const Request& request, const std::vector<PlanCandidate>& members,
-                              const IsBeaten& is_beaten, EvaluationCaches& caches) {
+nlohmann::json evaluate_group(const Request& request, const EvaluationUnit& unit, const IsBeaten& is_beaten,
+                              EvaluationCaches& caches) {
   // If no scheme works, each candidate is still simulated, and its answer says why it cannot run.
-  const FastestScheme fastest = fastest_scheme(request, members.front(), caches);
-  const std::string scheme = !fastest.scheme.empty()           ? fastest.scheme
-                             : members.front().scheme == "any" ? request.schemes.front()
-                                                               : members.front().scheme;
-  EvaluationJson answers = EvaluationJson::array();
-  for (PlanCandidate candidate : members) {
-    candidate.scheme = scheme;
-    if (!fastest.scheme.empty()) {
-      std::vector<double> least = fastest.steps.mean_s;
-      if (candidate.on_demand_nodes > 0)
-        for (double& step : least) step *= kOtherSample;
-      const auto bounds = bounds_by_steps(request, candidate, least, fastest.steps.images);
-      if (bounds && is_beaten(candidate, *bounds)) {
-        answers.push_back({{"beaten", true}});
-        continue;
-      }
-    }
-    answers.push_back(simulate_candidate(request, candidate, caches));
-  }
-  return {{"scheme", scheme}, {"answers", std::move(answers)}};
+  FastestScheme fastest = fastest_scheme(request, unit.first, caches);
+  if (fastest.scheme.empty()) fastest.scheme = unit.first.scheme == "any" ? request.schemes.front() : unit.first.scheme;
+  return answers_of(request, unit, is_beaten, fastest, [&](std::size_t /*member*/, const PlanCandidate& candidate) {
+    return simulate_candidate(request, candidate, caches);
+  });
+}
+
+nlohmann::json repeat_group(const Request& request, const EvaluationUnit& unit, const IsBeaten& is_beaten,
+                            const nlohmann::json& known, const std::vector<nlohmann::json>& answers) {
+  const FastestScheme fastest{known["scheme"].get<std::string>(),
+                              {known["mean_s"].get<std::vector<double>>(), known["images"].get<double>(), 0}};
+  if (unit.first.scheme != "any" && unit.first.scheme != fastest.scheme) return nullptr;
+  bool lacks_one = false;
+  EvaluationJson out =
+      answers_of(request, unit, is_beaten, fastest, [&](std::size_t member, const PlanCandidate& /*candidate*/) {
+        lacks_one = lacks_one || answers[member].contains("beaten");
+        return answers[member];
+      });
+  return lacks_one ? EvaluationJson(nullptr) : out;
 }
 
 }  // namespace ganymede::plan

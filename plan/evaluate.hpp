@@ -30,10 +30,24 @@ nlohmann::json simulate_candidate(const Request& request, const PlanCandidate& c
 /// Returns true if a candidate with these bounds cannot be part of the answer any more.
 using IsBeaten = std::function<bool(const PlanCandidate& candidate, const Bounds& bounds)>;
 
-/// Returns { "scheme": the fastest scheme, "answers": [one for each member] }. If several schemes may be used, the one
-/// with the shortest mean step is taken (the first among equals). A member whose bounds with those steps are beaten is
-/// not simulated, and its answer is { "beaten": true }.
-nlohmann::json evaluate_group(const Request& request, const std::vector<PlanCandidate>& members,
-                              const IsBeaten& is_beaten, EvaluationCaches& caches);
+/// Candidates of one group that are evaluated together, because they share their steps.
+struct EvaluationUnit {
+  /// Its steps are those of all; it need not be a member.
+  const PlanCandidate& first;
+  std::vector<PlanCandidate> members;
+};
+
+/// Returns { "scheme": the fastest scheme, "mean_s": its mean step for each stage, "images": images of a step,
+/// "answers": [one for each member] }. If several schemes may be used, the one with the shortest mean step is taken
+/// (the first among equals); "mean_s" is empty if none works. A member whose bounds with those steps are beaten is not
+/// simulated, and its answer is { "beaten": true }.
+nlohmann::json evaluate_group(const Request& request, const EvaluationUnit& unit, const IsBeaten& is_beaten,
+                              EvaluationCaches& caches);
+
+/// The same from `known`, which evaluate_group() returned for the same first candidate: `answers` holds its answer for
+/// each member. Null if `known` is of another scheme than the members, or if it lacks an answer that is needed, because
+/// less was beaten here than there.
+nlohmann::json repeat_group(const Request& request, const EvaluationUnit& unit, const IsBeaten& is_beaten,
+                            const nlohmann::json& known, const std::vector<nlohmann::json>& answers);
 
 }  // namespace ganymede::plan

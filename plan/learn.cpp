@@ -1,10 +1,12 @@
 #include "plan/learn.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "common/errors.hpp"
+#include "common/process.hpp"
 #include "policies/policy_helpers.hpp"
 #include "policies/q_learning.hpp"
 #include "sim/run/run_simulation.hpp"
@@ -15,11 +17,11 @@ namespace {
 /// Decides by the table that is being trained, and updates it with the cost of each decision.
 class Learner : public sim::Controller {
  public:
-  Learner(const sim::Scenario& scenario, const LearnOptions& options, double explore, policies::PolicyTable& table)
+  Learner(const sim::Scenario& scenario, const LearnOptions& options, double explore, Lesson& lesson)
       : sim::Controller(scenario),
         options_(options),
         explore_(explore),
-        table_(table),
+        lesson_(lesson),
         random_(scenario.seed, "plan/learn") {}
 
   /// Updates the table with the cost of the last decision; call it when the run is over.
@@ -35,7 +37,7 @@ class Learner : public sim::Controller {
       return decision;
     }
     const std::string state = policies::q_state(seen);
-    auto& row = table_.try_emplace(state, std::vector<double>(policies::kQActions, 0)).first->second;
+    auto& row = lesson_.values.try_emplace(state, std::vector<double>(policies::kQActions, 0)).first->second;
     const double best = *std::max_element(row.begin(), row.end());
     learn(seen.now.si, seen.spent_usd, best);
     std::size_t action = static_cast<std::size_t>(std::max_element(row.begin(), row.end()) - row.begin());
@@ -48,8 +50,10 @@ class Learner : public sim::Controller {
   void learn(double now_s, double spent_usd, double best_after) {
     if (!last_) return;
     const double cost = (now_s - last_->now_s) / 3600 * options_.usd_per_hour_waited + spent_usd - last_->spent_usd;
-    double& value = table_[last_->state][last_->action];
+    double& value = lesson_.values[last_->state][last_->action];
     value += options_.rate * (-cost + best_after - value);
+    auto& visits = lesson_.visits.try_emplace(last_->state, std::vector<double>(policies::kQActions, 0)).first->second;
+    ++visits[last_->action];
     last_.reset();
   }
 
@@ -60,7 +64,7 @@ class Learner : public sim::Controller {
   };
   const LearnOptions& options_;
   double explore_;
-  policies::PolicyTable& table_;
+  Lesson& lesson_;
   RandomStream random_;
   std::optional<Step> last_;
 };
@@ -118,32 +122,83 @@ std::vector<JudgedPolicy> judge_all(const sim::Scenario& scenario, const policie
   return all;
 }
 
+/// The mean of what learners have found, each value by how often each has updated it.
+policies::PolicyTable mean_of(const std::vector<Lesson>& lessons) {
+  policies::PolicyTable mean, visits;
+  for (const Lesson& lesson : lessons)
+    for (const auto& [state, values] : lesson.values) {
+      auto& sums = mean.try_emplace(state, std::vector<double>(policies::kQActions, 0)).first->second;
+      auto& counts = visits.try_emplace(state, std::vector<double>(policies::kQActions, 0)).first->second;
+      const auto of = lesson.visits.find(state);
+      for (std::size_t action = 0; of != lesson.visits.end() && action < policies::kQActions; ++action) {
+        sums[action] += of->second[action] * values[action];
+        counts[action] += of->second[action];
+      }
+    }
+  for (auto& [state, values] : mean)
+    for (std::size_t action = 0; action < policies::kQActions; ++action)
+      if (visits[state][action] > 0) values[action] /= visits[state][action];
+  return mean;
+}
+
+policies::PolicyTable read_rows(const JsonNode& node) {
+  policies::PolicyTable table;
+  for (const auto& [state, row] : node.as_map()) {
+    std::vector<double> values = row.as_numbers(-1e300, 1e300);
+    if (values.size() != policies::kQActions) row.expected("a number for each action");
+    table.emplace(state, std::move(values));
+  }
+  return table;
+}
+
 }  // namespace
 
-LearnedTable learn_q_table(const sim::Scenario& scenario, const LearnOptions& options,
-                           const std::function<void(std::size_t)>& progress) {
-  policies::PolicyTable table;
+Lesson learn_lesson(const sim::Scenario& scenario, const LearnOptions& options, int learner,
+                    const std::function<void(std::size_t)>& progress) {
+  Lesson lesson;
   sim::StepDistributionCache cache;
-  int finished = 0;
-  for (int episode = 0; episode < options.episodes; ++episode) {
+  for (int episode = learner, done = 1; episode < options.episodes; episode += options.learners, ++done) {
     sim::Scenario run = sim::with_seed(scenario, options.first_seed + static_cast<std::uint64_t>(episode));
     run.policy.policy = policies::find_policy("q-learning");
     sim::ScenarioSteps times(run, cache);
     const double share = static_cast<double>(episode) / std::max(1, options.episodes - 1);
-    Learner learner(run, options, options.explore * (1 - 0.9 * share), table);
+    Learner player(run, options, options.explore * (1 - 0.9 * share), lesson);
     try {
-      const sim::RunRecord record = sim::simulate_run(run, times, learner);
-      learner.finish(sim::to_seconds(record.end).si, record.nodes_usd);
-      ++finished;
+      const sim::RunRecord record = sim::simulate_run(run, times, player);
+      player.finish(sim::to_seconds(record.end).si, record.nodes_usd);
+      ++lesson.finished;
     } catch (const Infeasible&) {  // an episode that never finishes teaches nothing
     }
-    if (progress) progress(static_cast<std::size_t>(episode) + 1);
+    if (progress) progress(static_cast<std::size_t>(done));
   }
-  if (finished == 0) throw Infeasible(scenario.file + ": no episode ever finishes; there is nothing to learn from");
+  return lesson;
+}
+
+std::string lesson_json(const Lesson& lesson) {
+  const nlohmann::json out = {{"finished", lesson.finished}, {"values", lesson.values}, {"visits", lesson.visits}};
+  return out.dump();
+}
+
+Lesson read_lesson(const JsonNode& node) {
+  JsonObject in(node);
+  Lesson lesson;
+  lesson.finished = static_cast<int>(in.required("finished").as_integer(0, std::numeric_limits<int>::max()));
+  lesson.values = read_rows(in.required("values"));
+  lesson.visits = read_rows(in.required("visits"));
+  in.finish();
+  return lesson;
+}
+
+LearnedTable table_of(const sim::Scenario& scenario, const LearnOptions& options, const std::vector<Lesson>& lessons) {
+  if (std::all_of(lessons.begin(), lessons.end(), [](const Lesson& lesson) { return lesson.finished == 0; }))
+    throw Infeasible(scenario.file + ": no episode ever finishes; there is nothing to learn from");
+  const policies::PolicyTable table = lessons.size() == 1 ? lessons.front().values : mean_of(lessons);
+  sim::StepDistributionCache cache;
   nlohmann::ordered_json out;
   out["schema"] = "ganymede.q-table/1";
   out["scenario"] = scenario.hash_without_seed;
   out["episodes"] = options.episodes;
+  if (options.learners > 1) out["learners"] = options.learners;
   out["seeds"] = {options.first_seed, options.first_seed + static_cast<std::uint64_t>(options.episodes) - 1};
   out["values"] = nlohmann::ordered_json::object();
   for (const auto& [state, row] : table) out["values"][state] = row;
@@ -163,6 +218,24 @@ LearnedTable learn_q_table(const sim::Scenario& scenario, const LearnOptions& op
                    {"policies", std::move(rows)}};
   learned.json = out.dump(2) + "\n";
   return learned;
+}
+
+LearnedTable learn_q_table(const sim::Scenario& scenario, const LearnOptions& options,
+                           const std::function<void(std::size_t)>& progress) {
+  if (options.learners == 1) return table_of(scenario, options, {learn_lesson(scenario, options, 0, progress)});
+  const auto learners = static_cast<std::size_t>(options.learners);
+  const auto outcomes = run_children(
+      learners, options.jobs,
+      [&](std::size_t learner) { return lesson_json(learn_lesson(scenario, options, static_cast<int>(learner))); },
+      [&](std::size_t done) {
+        if (progress) progress(static_cast<std::size_t>(options.episodes) * done / learners);
+      });
+  std::vector<Lesson> lessons;
+  for (const ChildOutcome& outcome : outcomes) {
+    rethrow(outcome);
+    lessons.push_back(read_lesson(JsonNode::parse(outcome.text, "a lesson")));
+  }
+  return table_of(scenario, options, lessons);
 }
 
 }  // namespace ganymede::plan

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "policies/policy.hpp"
 #include "sim/scenario/scenario.hpp"
 
 namespace ganymede::plan {
@@ -17,7 +18,10 @@ struct LearnOptions {
   double usd_per_hour_waited = 5;  ///< dollars that an hour of waiting for the result costs
   double rate = 0.2;               ///< learning rate
   double explore = 0.3;            ///< share of random decisions in the first episode; falls linearly to a tenth of it
-  int held_out = 30;               ///< runs on seeds after those of the episodes, on which the table is judged
+  /// Tables that are trained apart, each by its share of the episodes, and then averaged. At most `episodes`.
+  int learners = 1;
+  int jobs = 1;       ///< learners at once
+  int held_out = 30;  ///< runs on seeds after those of the episodes, on which the table is judged
 };
 
 /// What a policy cost on the held-out seeds: means over the runs that finish.
@@ -34,11 +38,30 @@ struct LearnedTable {
   std::vector<JudgedPolicy> judged;  ///< q-learning with this table first, then the others by rising cost
 };
 
+/// What one of LearnOptions::learners has learned.
+struct Lesson {
+  int finished = 0;  ///< of its episodes
+  policies::PolicyTable values;
+  policies::PolicyTable visits;  ///< how often each value was updated
+};
+
+/// Trains one table by the episodes that belong to it: those whose number leaves the rest `learner` when divided by
+/// LearnOptions::learners. `progress` gets the number of these that are done.
+Lesson learn_lesson(const sim::Scenario& scenario, const LearnOptions& options, int learner,
+                    const std::function<void(std::size_t)>& progress = {});
+std::string lesson_json(const Lesson& lesson);
+/// Throws ConfigError if it is not what lesson_json() writes.
+Lesson read_lesson(const JsonNode& node);
+
+/// The table of all lessons, by learner: of one, its table; of several, the mean of each value, weighted by how often
+/// each learner has updated it (Woo, Joshi & Chi, "The Blessing of Heterogeneity in Federated Q-Learning", ICML 2023).
+/// The table is then judged on other seeds, beside every policy with its default settings that needs nothing which the
+/// scenario lacks. Throws Infeasible if no episode ever finishes.
+LearnedTable table_of(const sim::Scenario& scenario, const LearnOptions& options, const std::vector<Lesson>& lessons);
+
 /// Returns a table for the policy `q-learning`, trained by tabular Q-learning (Watkins & Dayan, 1992) on simulated runs
-/// of the scenario. The cost of a decision is the money spent and the time waited until the next decision. The table is
-/// then judged on other seeds, beside every policy with its default settings that needs nothing which the scenario
-/// lacks. The same scenario and options give the same bytes. `progress` gets the number of episodes done. Throws
-/// Infeasible if no episode ever finishes.
+/// of the scenario. The cost of a decision is the money spent and the time waited until the next decision. The same
+/// scenario and options give the same bytes, whatever LearnOptions::jobs. `progress` gets the number of episodes done.
 LearnedTable learn_q_table(const sim::Scenario& scenario, const LearnOptions& options,
                            const std::function<void(std::size_t)>& progress = {});
 

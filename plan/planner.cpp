@@ -5,13 +5,14 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <set>
 #include <tuple>
 
 #include "common/errors.hpp"
 #include "common/process.hpp"
 #include "common/usd.hpp"
-#include "plan/answer.hpp"
+#include "plan/choice.hpp"
 #include "plan/dearer_regions.hpp"
 #include "plan/evaluate.hpp"
 
@@ -23,15 +24,6 @@ using Json = nlohmann::json;
 /// Units of work that are simulated before the search checks again what is beaten. The number is fixed, because the
 /// result must not depend on the number of jobs.
 constexpr std::size_t kUnitsPerRound = 16;
-constexpr std::size_t kNearMissesMax = 5;
-
-/// Candidates of a group that one child process simulates: either those whose nodes may be taken back, or the others.
-struct WorkUnit {
-  double least = 0;  ///< the lowest bound of the objective among them; units with lower bounds are simulated first
-  std::size_t group = 0;
-  bool at_risk = false;
-  auto operator<=>(const WorkUnit&) const = default;
-};
 
 bool is_risk(Objective objective) {
   return objective == Objective::risk_neutral || objective == Objective::risk_averse;
@@ -39,10 +31,20 @@ bool is_risk(Objective objective) {
 
 PlanMeasure read_measure(const Json& in) { return {in[0].get<double>(), in[1].get<double>(), in[2].get<double>()}; }
 
+}  // namespace
+
 /// The search for one request. Each candidate has the verdict `beaten` until it gets another one.
-class Search {
+class PlanSearch {
  public:
-  Search(const Request& request, const PlanOptions& options) : request_(request), options_(options) {
+  /// Candidates of a group that one child process simulates: either those whose nodes may be taken back, or the others.
+  struct WorkUnit {
+    double least = 0;  ///< the lowest bound of the objective among them; units with lower bounds are simulated first
+    std::size_t group = 0;
+    bool at_risk = false;
+    auto operator<=>(const WorkUnit&) const = default;
+  };
+
+  PlanSearch(const Request& request, const PlanOptions& options) : request_(request), options_(options) {
     plan_.candidates = enumerate(request, options.exhaustive);
     plan_.runs = options.known;
     plan_.runs.resize(plan_.candidates.all.size());
@@ -55,17 +57,42 @@ class Search {
   }
 
   Plan run() {
-    apply_bounds();
-    const std::vector<WorkUnit> order = units_by_bound();
-    units_ = order.size();
-    for (std::size_t first = 0; first < order.size(); first += kUnitsPerRound)
-      simulate_round({order.begin() + static_cast<std::ptrdiff_t>(first),
-                      order.begin() + static_cast<std::ptrdiff_t>(std::min(order.size(), first + kUnitsPerRound))},
-                     first);
+    prepare();
+    for (std::size_t first = 0; first < order_.size(); first += kUnitsPerRound)
+      simulate_round(first, std::min(order_.size(), first + kUnitsPerRound));
     // If no candidate has a valid scenario, the request is wrong.
     if (plan_.simulated == 0 && !invalid_.empty() && !options_.below) throw ConfigError(invalid_);
-    choose();
+    choose_answer(request_, plan_);
     return std::move(plan_);
+  }
+
+  // For PlanUnits, in place of run():
+
+  void prepare() {
+    apply_bounds();
+    order_ = units_by_bound();
+  }
+  const std::vector<WorkUnit>& units() const { return order_; }
+  std::string unit_label(std::size_t unit) const {
+    const std::vector<std::size_t> members = members_of(order_[unit]);
+    const std::string label = label_of(request_, candidate(members.front()));
+    return members.size() == 1 ? label : fmt::format("{} and {} more like it", label, members.size() - 1);
+  }
+  /// The outcome of a unit, with an answer for each member.
+  Json evaluate_unit(std::size_t unit) {
+    const std::vector<std::size_t> members = members_of(order_[unit]), places = unbeaten(members);
+    std::vector<Json> answers(members.size(), Json{{"beaten", true}});
+    if (places.empty()) return {{"answers", std::move(answers)}};
+    Json outcome = evaluate(members, places, nullptr);
+    for (std::size_t k = 0; k < places.size(); ++k) answers[places[k]] = std::move(outcome["answers"][k]);
+    outcome["answers"] = std::move(answers);
+    return outcome;
+  }
+  /// Takes in what evaluate_unit() returned elsewhere. `members`: those of the unit before any outcome was taken in.
+  void take_unit(std::size_t unit, const Json& outcome) {
+    const std::vector<std::size_t> members = members_of(order_[unit]);
+    for (std::size_t place = 0; place < members.size(); ++place)
+      record_answer(members[place], outcome["answers"].at(place));
   }
 
  private:
@@ -135,41 +162,66 @@ class Search {
     });
   }
 
-  /// Simulates some units in parallel; `done` units were simulated before.
-  void simulate_round(const std::vector<WorkUnit>& units, std::size_t done) {
-    std::vector<std::vector<std::size_t>> work;
-    std::vector<std::size_t> origin;  // the group of each entry of `work`
-    for (const WorkUnit& unit : units) {
-      std::vector<std::size_t> members;
-      for (const std::size_t i : plan_.candidates.groups[unit.group].members)
-        if (is_open(i) && candidate(i).at_risk() == unit.at_risk && !is_beaten(candidate(i), candidate(i).bounds))
-          members.push_back(i);
-      if (members.empty()) continue;
-      work.push_back(std::move(members));
-      origin.push_back(unit.group);
+  /// The candidates of a unit that were open before anything was simulated.
+  std::vector<std::size_t> members_of(const WorkUnit& unit) const {
+    std::vector<std::size_t> members;
+    for (const std::size_t i : plan_.candidates.groups[unit.group].members)
+      if (is_open(i) && candidate(i).at_risk() == unit.at_risk) members.push_back(i);
+    return members;
+  }
+
+  /// Evaluates a unit's candidates at `places` among its members, of which `first` is the first.
+  Json evaluate(const std::vector<std::size_t>& members, const std::vector<std::size_t>& places, const Json& known) {
+    EvaluationUnit unit{candidate(members.front()), {}};
+    for (const std::size_t place : places) unit.members.push_back(candidate(members[place]));
+    const IsBeaten beaten = [&](const PlanCandidate& of, const Bounds& bounds) { return is_beaten(of, bounds); };
+    if (!known.is_null()) {
+      std::vector<Json> answers;
+      for (const std::size_t place : places) answers.push_back(known["answers"].at(place));
+      if (Json repeated = repeat_group(request_, unit, beaten, known, answers); !repeated.is_null()) return repeated;
+    }
+    return evaluate_group(request_, unit, beaten, caches_);
+  }
+
+  /// Places among a unit's members of those that no simulated candidate beats by their bounds.
+  std::vector<std::size_t> unbeaten(const std::vector<std::size_t>& members) const {
+    std::vector<std::size_t> places;
+    for (std::size_t place = 0; place < members.size(); ++place)
+      if (!is_beaten(candidate(members[place]), candidate(members[place]).bounds)) places.push_back(place);
+    return places;
+  }
+
+  /// Simulates the units from `first` to `end` in parallel.
+  void simulate_round(std::size_t first, std::size_t end) {
+    struct Work {
+      std::size_t unit;
+      std::vector<std::size_t> members, places;
+    };
+    std::vector<Work> work;
+    for (std::size_t unit = first; unit < end; ++unit) {
+      std::vector<std::size_t> members = members_of(order_[unit]);
+      std::vector<std::size_t> places = unbeaten(members);
+      if (!places.empty()) work.push_back({unit, std::move(members), std::move(places)});
     }
     // One child process simulates a unit, because its members share their steps.
     const auto outcomes = run_children(
         work.size(), options_.jobs,
-        [&](std::size_t u) {
-          std::vector<PlanCandidate> members;
-          for (const std::size_t i : work[u]) members.push_back(candidate(i));
-          return evaluate_group(
-                     request_, members,
-                     [&](const PlanCandidate& of, const Bounds& bounds) { return is_beaten(of, bounds); }, caches_)
-              .dump();
+        [&](std::size_t w) {
+          const Json known = options_.known_outcome ? options_.known_outcome(work[w].unit) : Json();
+          return evaluate(work[w].members, work[w].places, known).dump();
         },
         [&](std::size_t finished) {
-          if (options_.progress) options_.progress(done + finished, units_);
+          if (options_.progress) options_.progress(first + finished, order_.size());
         },
         ChildUse::reused);
-    for (std::size_t u = 0; u < work.size(); ++u) {
-      rethrow(outcomes[u]);
-      const Json outcome = Json::parse(outcomes[u].text);
+    for (std::size_t w = 0; w < work.size(); ++w) {
+      rethrow(outcomes[w]);
+      const Json outcome = Json::parse(outcomes[w].text);
       // The other unit of the group need not search for the fastest scheme again.
-      for (const std::size_t i : plan_.candidates.groups[origin[u]].members)
+      for (const std::size_t i : plan_.candidates.groups[order_[work[w].unit].group].members)
         plan_.candidates.all[i].scheme = outcome["scheme"].get<std::string>();
-      for (std::size_t k = 0; k < work[u].size(); ++k) record_answer(work[u][k], outcome["answers"][k]);
+      for (std::size_t k = 0; k < work[w].places.size(); ++k)
+        record_answer(work[w].members[work[w].places[k]], outcome["answers"][k]);
     }
   }
 
@@ -230,14 +282,6 @@ class Search {
     front_.push_back(i);
   }
 
-  /// True if candidate `a` is better than `b` or if there is no `b`. Between equal ones the faster is better, then the
-  /// first.
-  bool is_better(std::size_t a, const std::optional<std::size_t>& b) const {
-    if (!b) return true;
-    const std::tuple x(objective_of(plan_.runs[a]), plan_.runs[a].time_s.median, a);
-    return x < std::tuple(objective_of(plan_.runs[*b]), plan_.runs[*b].time_s.median, *b);
-  }
-
   /// Why a simulated candidate does not meet the goals.
   std::string describe_miss(const PlannedRun& run) const {
     std::string why;
@@ -257,61 +301,6 @@ class Search {
                        100 * request_.certainty);
   }
 
-  /// How far a run is from the goals: 1.2 means 20 % too slow or too expensive.
-  double excess(double time_s, double usd) const {
-    double largest = 0;
-    if (request_.deadline) largest = std::max(largest, time_s / request_.deadline->si);
-    if (request_.budget) largest = std::max(largest, usd / usd_of(*request_.budget));
-    return largest;
-  }
-
-  /// Fills in the plan's answer: the best candidates, the Pareto set and the near misses.
-  void choose() {
-    std::vector<std::size_t> meeting;
-    for (std::size_t i = 0; i < plan_.runs.size(); ++i)
-      if (plan_.runs[i].verdict == Verdict::meets && std::isfinite(objective_of(plan_.runs[i]))) meeting.push_back(i);
-    for (const std::size_t i : meeting) {
-      if (is_better(i, plan_.best)) plan_.best = i;
-      if (plan_.runs[i].risk_is_known() && is_better(i, plan_.best_of_known_risk)) plan_.best_of_known_risk = i;
-    }
-    std::sort(meeting.begin(), meeting.end(), [&](std::size_t a, std::size_t b) {
-      const PlannedRun &x = plan_.runs[a], &y = plan_.runs[b];
-      return std::tie(x.time_s.median, x.usd_at_worst, a) < std::tie(y.time_s.median, y.usd_at_worst, b);
-    });
-    double cheapest = -1;
-    for (const std::size_t i : meeting) {
-      if (cheapest >= 0 && plan_.runs[i].usd_at_worst >= cheapest) continue;
-      cheapest = plan_.runs[i].usd_at_worst;
-      plan_.pareto.push_back(i);
-    }
-    plan_.cards = cards_of(plan_);
-    plan_.more_money = more_money_of(plan_);
-    choose_near_misses();
-  }
-
-  void choose_near_misses() {
-    std::vector<std::pair<double, std::size_t>> misses;  // excess() and index of each candidate that misses
-    for (std::size_t i = 0; i < plan_.runs.size(); ++i) {
-      const PlannedRun& run = plan_.runs[i];
-      if (run.verdict == Verdict::misses)
-        misses.emplace_back(
-            request_.sure ? excess(run.time_s.high, run.usd.high) : excess(run.time_s.median, run.usd.median), i);
-      if (run.verdict == Verdict::too_slow || run.verdict == Verdict::too_dear)
-        misses.emplace_back(excess(candidate(i).bounds.time_s, candidate(i).bounds.usd), i);
-    }
-    std::sort(misses.begin(), misses.end());
-    // Each set of nodes is listed once: the same nodes with five checkpoint intervals are one near miss.
-    std::vector<std::tuple<std::size_t, const platforms::Instance*, int, platforms::Market>> seen;
-    for (const auto& [excess, i] : misses) {
-      const PlanCandidate& of = candidate(i);
-      const std::tuple place(of.catalog, of.instance, of.nodes, of.market);
-      if (std::find(seen.begin(), seen.end(), place) != seen.end()) continue;
-      seen.push_back(place);
-      plan_.near_misses.push_back(i);
-      if (plan_.near_misses.size() == kNearMissesMax) break;
-    }
-  }
-
   const Request& request_;
   const PlanOptions& options_;
   Plan plan_;
@@ -320,11 +309,9 @@ class Search {
   std::vector<std::size_t> front_;             // candidates that meet the goals and that no simulated one beats
   std::optional<double> least_;                // the lowest objective among those, or PlanOptions::below
   std::optional<double> least_of_known_risk_;  // the lowest objective among those of known risk
-  std::size_t units_ = 0;                      // number of units, for the progress
+  std::vector<WorkUnit> order_;                // the units that are not ruled out, the most promising first
   std::string invalid_;                        // why the first invalid scenario is invalid
 };
-
-}  // namespace
 
 double objective_of(const Request& request, const PlannedRun& run) {
   constexpr double kNone = std::numeric_limits<double>::infinity();
@@ -348,6 +335,39 @@ std::size_t Plan::count(Verdict verdict) const {
       std::count_if(runs.begin(), runs.end(), [&](const PlannedRun& run) { return run.verdict == verdict; }));
 }
 
-Plan make_plan(const Request& request, const PlanOptions& options) { return Search(request, options).run(); }
+Plan make_plan(const Request& request, const PlanOptions& options) { return PlanSearch(request, options).run(); }
+
+struct PlanUnits::State {
+  State(const Request& request, PlanOptions how) : options(std::move(how)), search(request, options) {
+    search.prepare();
+    taken.resize(search.units().size());
+  }
+  PlanOptions options;
+  PlanSearch search;
+  std::vector<bool> taken;
+  std::map<std::size_t, Json> waiting;  ///< outcomes of units that are not taken in yet
+};
+
+PlanUnits::PlanUnits(const Request& request, const PlanOptions& options)
+    : state_(std::make_unique<State>(request, options)) {}
+PlanUnits::~PlanUnits() = default;
+
+std::size_t PlanUnits::size() const { return state_->search.units().size(); }
+std::string PlanUnits::label(std::size_t unit) const { return state_->search.unit_label(unit); }
+
+void PlanUnits::learn(std::size_t unit, const nlohmann::json& outcome) {
+  if (!state_->taken[unit]) state_->waiting.try_emplace(unit, outcome);
+}
+
+nlohmann::json PlanUnits::evaluate(std::size_t unit) {
+  auto& waiting = state_->waiting;
+  const auto end = waiting.lower_bound(unit / kUnitsPerRound * kUnitsPerRound);
+  for (auto known = waiting.begin(); known != end; ++known) {
+    state_->search.take_unit(known->first, known->second);
+    state_->taken[known->first] = true;
+  }
+  waiting.erase(waiting.begin(), end);
+  return state_->search.evaluate_unit(unit);
+}
 
 }  // namespace ganymede::plan

@@ -2,6 +2,7 @@
 // The planner: finds what to rent for a request. It simulates candidates, except for those that bounds rule out.
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -82,6 +83,9 @@ struct PlanOptions {
   std::vector<PlannedRun> known = {};
   /// Only the best candidate is wanted, and only if its objective is below this: others are left out as beaten.
   std::optional<double> below = {};
+  /// The outcome that PlanUnits::evaluate() gave for a unit, or null; empty: none is known. The plan is the same,
+  /// because what a unit lacks is simulated.
+  std::function<nlohmann::json(std::size_t unit)> known_outcome = {};
 };
 
 /// Answers a request. The same request gives the same plan, whatever the number of jobs.
@@ -96,6 +100,32 @@ struct PlanOptions {
 /// Costs are compared with doubtful prices at their highest values: an old price wins only if it would win even then.
 /// Throws ConfigError if no candidate has a valid scenario.
 Plan make_plan(const Request& request, const PlanOptions& options);
+
+/// The search of make_plan() in units, for processes that share it out: each evaluates its own units, knowing some of
+/// the others' outcomes or none. PlanOptions::known_outcome then makes the plan of them.
+///
+/// A unit leaves out what candidates of earlier rounds beat. The one search knows them too, or others that beat these,
+/// so that it leaves out at least as much, and lacks nothing.
+class PlanUnits {
+ public:
+  /// `request` must outlive the units.
+  explicit PlanUnits(const Request& request, const PlanOptions& options);
+  ~PlanUnits();
+  PlanUnits(const PlanUnits&) = delete;
+  PlanUnits& operator=(const PlanUnits&) = delete;
+
+  std::size_t size() const;
+  std::string label(std::size_t unit) const;
+  /// Says what evaluate() returned for a unit, in this process or in another one.
+  void learn(std::size_t unit, const nlohmann::json& outcome);
+  /// Simulates the unit's candidates, apart from those that are beaten. A unit must not be evaluated once it is
+  /// learned.
+  nlohmann::json evaluate(std::size_t unit);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
 
 /// What the request minimizes; candidates without such a figure have an infinite one.
 double objective_of(const Request& request, const PlannedRun& run);

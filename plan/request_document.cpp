@@ -5,7 +5,8 @@
 namespace ganymede::plan {
 
 std::string path_from(const std::filesystem::path& folder, const std::string& path) {
-  return std::filesystem::absolute(path).lexically_proximate(std::filesystem::absolute(folder)).generic_string();
+  const auto whole = [](const std::filesystem::path& of) { return std::filesystem::absolute(of).lexically_normal(); };
+  return whole(path).lexically_proximate(whole(folder)).generic_string();
 }
 
 namespace {

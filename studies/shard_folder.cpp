@@ -56,6 +56,7 @@ OrderedJson work_json(const ShardedWork& work) {
                      {"parts", OrderedJson::array()}};
   for (const auto& part : work.parts) out["parts"].push_back({{"label", part.label}, {"content", part.content}});
   out["seeds"] = seeds_member(work.seeds);
+  if (!work.asked.is_null()) out["asked"] = work.asked;
   return out;
 }
 
@@ -72,6 +73,7 @@ ShardedWork work_of(const JsonNode& node) {
     part.finish();
   }
   work.seeds = read_seeds_member(in.required("seeds"));
+  if (const auto asked = in.optional("asked")) work.asked = asked->value();
   in.finish();
   return work;
 }
@@ -111,6 +113,10 @@ void require_same_work(const ShardedWork& work, const ShardedWork& other, const 
     refuse(fmt::format("holds shards of the study \"{}\", expected \"{}\"", other.name, work.name));
   if (other.program != work.program)
     refuse(fmt::format("holds shards of version {}, expected {}", other.program, work.program));
+  if (other.asked != work.asked) {
+    const auto change = nlohmann::json::diff(work.asked, other.asked).front();
+    refuse(fmt::format("holds shards of another question: {} differs", change["path"].get<std::string>()));
+  }
   if (other.seeds != work.seeds)
     refuse(fmt::format("holds shards with other seeds: {}, expected {}", seeds_member(other.seeds).dump(),
                        seeds_member(work.seeds).dump()));
@@ -151,6 +157,7 @@ std::string row_text(std::uint64_t work, const ShardRow& row) {
 
 std::string head_text(std::uint64_t work, const ShardedWork& of) {
   OrderedJson head = work_json(of);
+  head.erase("asked");
   // The label of the first part is enough to tell people what it is, and a study may have thousands of parts.
   head["parts"] = OrderedJson::array();
   if (!of.parts.empty()) head["parts"].push_back({{"label", of.parts[0].label}, {"content", of.parts[0].content}});
@@ -159,10 +166,13 @@ std::string head_text(std::uint64_t work, const ShardedWork& of) {
 
 std::uint64_t read_shard_file(const std::filesystem::path& file, const ShardedWork& work, std::uint64_t hash,
                               const std::function<void(const ShardRow&, std::uint64_t)>& take,
-                              const std::function<void(const std::string&)>& remark) {
-  RowReader rows(file, [&](const std::string& where) {
-    if (remark) remark(where + ": is damaged and left out (its checksum does not fit)");
-  });
+                              const std::function<void(const std::string&)>& remark, std::uint64_t from) {
+  RowReader rows(
+      file,
+      [&](const std::string& where) {
+        if (remark) remark(where + ": is damaged and left out (its checksum does not fit)");
+      },
+      from);
   while (rows.next()) {
     std::string_view rest = rows.text();
     const std::uint64_t of = hexadecimal(next_cell(rest));
@@ -175,6 +185,7 @@ std::uint64_t read_shard_file(const std::filesystem::path& file, const ShardedWo
         const ShardedWork other = work_of(JsonNode::parse(rest, file.string()));
         ShardedWork mine = work;
         mine.parts.resize(std::min<std::size_t>(mine.parts.size(), 1));
+        mine.asked = nullptr;
         require_same_work(mine, other, file.string());
       }
       throw ConfigError(fmt::format("{}: holds runs of other work than {}; remove it or merge it from its own folder",

@@ -22,6 +22,8 @@ namespace ganymede::studies {
 /// The commands whose shards `ganymede merge` puts together.
 inline constexpr const char* kSweepShards = "sweep";
 inline constexpr const char* kValidateShards = "validate";
+inline constexpr const char* kPlanShards = "plan";
+inline constexpr const char* kLearnShards = "learn";
 
 /// The text of `shards.json`.
 std::string work_text(const ShardedWork& work);
@@ -50,10 +52,10 @@ std::string row_text(std::uint64_t work, const ShardRow& row);
 std::string head_text(std::uint64_t work, const ShardedWork& of);
 
 /// Reads a file's rows. Throws ConfigError if a row is of other work than `work`, whose hash is `hash`. `remark` gets
-/// the places of damaged rows. Returns where the last whole line ends, in bytes.
+/// the places of damaged rows. Begins at the byte `from`. Returns where the last whole line ends, in bytes.
 std::uint64_t read_shard_file(const std::filesystem::path& file, const ShardedWork& work, std::uint64_t hash,
                               const std::function<void(const ShardRow& row, std::uint64_t offset)>& take,
-                              const std::function<void(const std::string& what)>& remark);
+                              const std::function<void(const std::string& what)>& remark, std::uint64_t from = 0);
 
 /// Finished runs of a folder.
 class ShardFolder {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,6 +32,8 @@ struct ShardedWork {
   std::string name;     ///< of the study
   std::vector<Part> parts;
   std::vector<std::uint64_t> seeds;  ///< empty: each part is one run without a seed
+  /// What `merge` needs besides the rows, in the command's own form; null: nothing.
+  nlohmann::json asked{};
 
   std::size_t size() const { return parts.size() * std::max<std::size_t>(seeds.size(), 1); }
   /// "aws us-east-1, 2 x V100, ring, seed 1". Runs are ordered by part, then by seed.

@@ -13,7 +13,7 @@ std::shared_ptr<const policies::PolicyTable> read_table(const JsonNode& at, Fing
   fingerprint.replace(at.pointer(), text);
   JsonObject in(JsonNode::parse(text, file.string()));
   check_schema(in, "ganymede.q-table/1");
-  for (const char* about : {"episodes", "scenario", "seeds", "judged"}) in.optional(about);
+  for (const char* about : {"episodes", "learners", "scenario", "seeds", "judged"}) in.optional(about);
   auto table = std::make_shared<policies::PolicyTable>();
   for (const auto& [state, row] : in.required("values").as_map()) {
     const auto values = row.as_numbers(-1e300, 1e300);

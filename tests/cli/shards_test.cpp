@@ -166,15 +166,6 @@ TEST_F(Shards, DamagedRowsAreSaidAndDoneAgain) {
   EXPECT_EQ(merge("--quiet").out, all);
 }
 
-TEST(ShardsElsewhere, AreRefusedWithTheReason) {
-  const Outcome plan = run_program("plan --model dcgan-64 --images 1M --shard 0/2");
-  EXPECT_EQ(plan.code, 2);
-  EXPECT_THAT(plan.err, HasSubstr("--shard: a plan decides"));
-  const Outcome learn = run_program("learn scenario.json --shard auto");
-  EXPECT_EQ(learn.code, 2);
-  EXPECT_THAT(learn.err, HasSubstr("--shard: each episode"));
-}
-
 /// A shell that starts a shard, waits until its file has so many rows, sends it a signal and returns its exit code.
 std::string interrupted(const std::string& command, const std::filesystem::path& rows, int lines, const char* signal) {
   return fmt::format(

@@ -1,0 +1,20 @@
+#include "cli/plan_goals.hpp"
+
+#include <fmt/format.h>
+
+#include "cli/terminal.hpp"
+
+namespace ganymede::cli {
+
+void report_goals(const plan::Request& request, const plan::Plan& plan, Shared& shared) {
+  if (plan.best) return;
+  std::string nearest = "there is nothing to rent that was searched";
+  if (!plan.best && !plan.near_misses.empty())
+    nearest =
+        fmt::format("the nearest is {}: {}", plan::label_of(request, plan.candidates.all[plan.near_misses.front()]),
+                    plan.runs[plan.near_misses.front()].reason);
+  say(fmt::format("ganymede: nothing meets the goals; {}\n", nearest));
+  shared.exit_code = ExitCode::infeasible;
+}
+
+}  // namespace ganymede::cli

@@ -1,0 +1,84 @@
+#include "plan/choice.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <tuple>
+
+#include "common/usd.hpp"
+#include "plan/answer.hpp"
+
+namespace ganymede::plan {
+namespace {
+
+constexpr std::size_t kNearMissesMax = 5;
+
+/// How far a run is from the goals: 1.2 means 20 % too slow or too expensive.
+double excess_of(const Request& request, double time_s, double usd) {
+  double largest = 0;
+  if (request.deadline) largest = std::max(largest, time_s / request.deadline->si);
+  if (request.budget) largest = std::max(largest, usd / usd_of(*request.budget));
+  return largest;
+}
+
+/// True if candidate `a` is better than `b` or if there is no `b`. Between equal ones the faster is better, then the
+/// first.
+bool is_better(const Request& request, const Plan& plan, std::size_t a, const std::optional<std::size_t>& b) {
+  const auto rank = [&](std::size_t i) {
+    return std::tuple(objective_of(request, plan.runs[i]), plan.runs[i].time_s.median, i);
+  };
+  return !b || rank(a) < rank(*b);
+}
+
+void choose_near_misses(const Request& request, Plan& plan) {
+  std::vector<std::pair<double, std::size_t>> misses;  // excess_of() and index of each candidate that misses
+  for (std::size_t i = 0; i < plan.runs.size(); ++i) {
+    const PlannedRun& run = plan.runs[i];
+    const Bounds& bounds = plan.candidates.all[i].bounds;
+    if (run.verdict == Verdict::misses)
+      misses.emplace_back(request.sure ? excess_of(request, run.time_s.high, run.usd.high)
+                                       : excess_of(request, run.time_s.median, run.usd.median),
+                          i);
+    if (run.verdict == Verdict::too_slow || run.verdict == Verdict::too_dear)
+      misses.emplace_back(excess_of(request, bounds.time_s, bounds.usd), i);
+  }
+  std::sort(misses.begin(), misses.end());
+  // Each set of nodes is listed once: the same nodes with five checkpoint intervals are one near miss.
+  std::vector<std::tuple<std::size_t, const platforms::Instance*, int, platforms::Market>> seen;
+  for (const auto& [excess, i] : misses) {
+    const PlanCandidate& of = plan.candidates.all[i];
+    const std::tuple place(of.catalog, of.instance, of.nodes, of.market);
+    if (std::find(seen.begin(), seen.end(), place) != seen.end()) continue;
+    seen.push_back(place);
+    plan.near_misses.push_back(i);
+    if (plan.near_misses.size() == kNearMissesMax) break;
+  }
+}
+
+}  // namespace
+
+void choose_answer(const Request& request, Plan& plan) {
+  std::vector<std::size_t> meeting;
+  for (std::size_t i = 0; i < plan.runs.size(); ++i)
+    if (plan.runs[i].verdict == Verdict::meets && std::isfinite(objective_of(request, plan.runs[i])))
+      meeting.push_back(i);
+  for (const std::size_t i : meeting) {
+    if (is_better(request, plan, i, plan.best)) plan.best = i;
+    if (plan.runs[i].risk_is_known() && is_better(request, plan, i, plan.best_of_known_risk))
+      plan.best_of_known_risk = i;
+  }
+  std::sort(meeting.begin(), meeting.end(), [&](std::size_t a, std::size_t b) {
+    const PlannedRun &x = plan.runs[a], &y = plan.runs[b];
+    return std::tie(x.time_s.median, x.usd_at_worst, a) < std::tie(y.time_s.median, y.usd_at_worst, b);
+  });
+  double cheapest = -1;
+  for (const std::size_t i : meeting) {
+    if (cheapest >= 0 && plan.runs[i].usd_at_worst >= cheapest) continue;
+    cheapest = plan.runs[i].usd_at_worst;
+    plan.pareto.push_back(i);
+  }
+  plan.cards = cards_of(plan);
+  plan.more_money = more_money_of(plan);
+  choose_near_misses(request, plan);
+}
+
+}  // namespace ganymede::plan

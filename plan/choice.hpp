@@ -1,0 +1,12 @@
+#pragma once
+// The choice among a plan's candidates once each has a verdict.
+
+#include "plan/planner.hpp"
+
+namespace ganymede::plan {
+
+/// Fills in all that a plan says of its candidates together: the best ones, the Pareto set, the cards, what more money
+/// buys, and the near misses.
+void choose_answer(const Request& request, Plan& plan);
+
+}  // namespace ganymede::plan

@@ -1,0 +1,166 @@
+// Plans and trainings of tables in shards: they merge to the bytes of one process, and what cannot be split says why.
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "run_program.hpp"
+
+namespace ganymede::cli {
+namespace {
+
+using testing::HasSubstr;
+using Json = nlohmann::json;
+
+class SearchShards : public testing::Test {
+ protected:
+  /// One process's output in the folder of the test, where shards are merged too, because a plan names files from
+  /// there.
+  Outcome alone(const std::string& command) const {
+    Outcome outcome = run_program(fmt::format("{} -o {}", command, (scratch_ / "alone.json").string()));
+    outcome.out = content_of(scratch_ / "alone.json");
+    return outcome;
+  }
+  Outcome shard(const std::string& command, const std::string& which) const {
+    return run_program(fmt::format("{} --shard {} -o {}", command, which, out()));
+  }
+  Outcome merge(const std::string& more = "") const {
+    std::filesystem::remove(scratch_ / "merged.json");
+    Outcome outcome = run_program(fmt::format("merge {} -o {} {}", out(), (scratch_ / "merged.json").string(), more));
+    if (std::filesystem::exists(scratch_ / "merged.json")) outcome.out = content_of(scratch_ / "merged.json");
+    return outcome;
+  }
+  std::string out() const { return (scratch_ / "out").string(); }
+
+  Scratch scratch_;
+};
+
+// Several schemes, spot markets at risk, and goals: all that decides what is simulated.
+constexpr const char* kPlanToSplit =
+    "plan --model dcgan-64 --images 20M --catalog aws --region us-east-1,us-west-2 --gpu V100,T4,A10G --max-gpus 8 "
+    "--seeds 3 ";
+
+TEST_F(SearchShards, OfAPlanMergeToItsBytes) {
+  for (const char* goals :
+       {"--deadline 20h --budget 60USD", "--objective time --budget 30USD", "--objective risk-averse --deadline 9h"}) {
+    const std::string command = std::string(kPlanToSplit) + goals;
+    const Outcome one = alone(command + " --format json");
+    ASSERT_EQ(one.code, 0) << one.err;
+    for (const auto& shards : {std::vector<const char*>{"2/3", "0/3", "1/3"}, {"0/1"}}) {
+      std::filesystem::remove_all(out());
+      for (const char* which : shards) EXPECT_EQ(shard(command, which).code, 0) << which;
+      const Outcome merged = merge();
+      EXPECT_EQ(merged.code, 0) << merged.err;
+      EXPECT_EQ(merged.out, one.out) << goals << " in " << shards.size();
+    }
+  }
+}
+
+TEST_F(SearchShards, OfAPlanLeaveOutWhatOthersBeat) {
+  const auto rows = [&](const char* name) { return content_of(scratch_ / "out" / name); };
+  const auto beaten = [&](const std::string& text) {
+    std::size_t count = 0;
+    for (std::size_t at = text.find("\"beaten\""); at != std::string::npos; at = text.find("\"beaten\"", at + 1))
+      ++count;
+    return count;
+  };
+  ASSERT_EQ(shard(kPlanToSplit, "1/2").code, 0);
+  const std::size_t ignorant = beaten(rows("shard-1-of-2.rows"));
+  std::filesystem::remove_all(out());
+  ASSERT_EQ(shard(kPlanToSplit, "0/2").code, 0);
+  ASSERT_EQ(shard(kPlanToSplit, "1/2").code, 0);
+  EXPECT_GT(beaten(rows("shard-1-of-2.rows")), ignorant);
+}
+
+TEST_F(SearchShards, OfAPlanSayWhatIsMissingAndMergeCanDoIt) {
+  const std::string command = std::string(kPlanToSplit) + "--deadline 20h";
+  const Outcome one = alone(command + " --format json");
+  ASSERT_EQ(shard(command, "0/2").code, 0);
+  const Outcome missing = merge();
+  EXPECT_EQ(missing.code, 3);
+  EXPECT_THAT(missing.err, HasSubstr("--shard 1/2"));
+  EXPECT_THAT(missing.err, HasSubstr("--partial does them here"));
+  EXPECT_THAT(run_program("merge " + out() + " --status").out, HasSubstr("1 of 2 shards are complete"));
+  EXPECT_EQ(merge("--partial --jobs 2").out, one.out);
+}
+
+TEST_F(SearchShards, OfAPlanThatNothingMeetsEndAsThePlanDoes) {
+  const std::string command = std::string(kPlanToSplit) + "--budget 0.01USD";
+  EXPECT_EQ(alone(command + " --format json").code, 3);
+  ASSERT_EQ(shard(command, "0/1").code, 0);
+  const Outcome merged = merge();
+  EXPECT_EQ(merged.code, 3);
+  EXPECT_THAT(merged.err, HasSubstr("nothing meets the goals; the nearest is"));
+}
+
+TEST_F(SearchShards, OfAnotherQuestionAreRefused) {
+  ASSERT_EQ(shard(kPlanToSplit, "0/2").code, 0);
+  const Outcome other = shard(std::string(kPlanToSplit) + "--deadline 9h", "1/2");
+  EXPECT_EQ(other.code, 2);
+  EXPECT_THAT(other.err, HasSubstr("holds shards of another question: "));
+  const Outcome time = shard(std::string(kPlanToSplit) + "--deadline 2027-01-01T00:00Z", "1/2");
+  EXPECT_EQ(time.code, 2);
+  EXPECT_THAT(time.err, HasSubstr("say with --start from when it counts"));
+  const Outcome saved = shard(std::string(kPlanToSplit) + "--save " + (scratch_ / "p.json").string(), "1/2");
+  EXPECT_EQ(saved.code, 2);
+  EXPECT_THAT(saved.err, HasSubstr("--save: found with --shard"));
+}
+
+TEST_F(SearchShards, OfAFileThatHasChangedAreRefused) {
+  const std::string source = GANYMEDE_SOURCE_DIR;
+  Json trace = Json::parse(content_of(source + "/traces/recorded/dcgan-64-cpu.json"));
+  const std::string file = scratch_.write("trace.json", trace.dump());
+  const std::string command = "plan --trace " + file + " --images 1M --catalog aws --max-gpus 2 --seeds 1";
+  ASSERT_EQ(shard(command, "0/1").code, 0) << shard(command, "0/1").err;
+  EXPECT_EQ(merge().code, 0);
+  trace["device"]["name"] = "another";
+  scratch_.write("trace.json", trace.dump());
+  const Outcome merged = merge();
+  EXPECT_EQ(merged.code, 2);
+  EXPECT_THAT(merged.err, HasSubstr("/files/~1workload~1trace differs"));
+}
+
+class LearnShards : public SearchShards {
+ protected:
+  std::string learn(const std::string& more) const {
+    return "learn " + scenario_ + " --episodes 12 --held-out 2 " + more;
+  }
+  std::string scenario_ = scratch_.write("scenario.json", R"({ "schema": "ganymede.scenario/1",
+      "workload": { "trace": "recorded:dcgan-64-cpu", "batch_per_gpu": 64, "images": 20000000 },
+      "platform": { "catalog": "aws", "region": "us-east-1", "instance": "p3.2xlarge", "nodes": 1, "max_nodes": 4,
+                    "market": "spot" },
+      "synchronization": { "scheme": "ring" }, "checkpoint": { "every": "10min" },
+      "storage": { "checkpoint": "s3" }, "seed": 1 })");
+};
+
+TEST_F(LearnShards, MergeToTheBytesOfOneProcess) {
+  const std::string command = learn("--learners 4");
+  const Outcome one = alone(command + " --jobs 2");
+  ASSERT_EQ(one.code, 0) << one.err;
+  EXPECT_EQ(Json::parse(one.out)["learners"], 4);
+  for (const char* which : {"0/2", "1/2"}) EXPECT_EQ(shard(command, which).code, 0) << which;
+  const Outcome merged = merge();
+  EXPECT_EQ(merged.code, 0) << merged.err;
+  EXPECT_EQ(merged.out, one.out);
+  EXPECT_THAT(merged.err, HasSubstr("On 2 seeds from 1000012 on"));
+}
+
+TEST_F(LearnShards, NeedLearnersAndAllOfThem) {
+  const Outcome few = shard(learn(""), "0/2");
+  EXPECT_EQ(few.code, 2);
+  EXPECT_THAT(few.err, HasSubstr("--shard needs --learners"));
+  const Outcome many = run_program(learn("--learners 13"));
+  EXPECT_EQ(many.code, 2);
+  EXPECT_THAT(many.err, HasSubstr("--learners: found 13, expected at most the 12 of --episodes"));
+  ASSERT_EQ(shard(learn("--learners 12"), "0/2").code, 0);
+  EXPECT_EQ(merge().code, 3);
+  const Outcome part = merge("--partial");
+  EXPECT_EQ(part.code, 2);
+  EXPECT_THAT(part.err, HasSubstr("a table is made by all its learners"));
+}
+
+}  // namespace
+}  // namespace ganymede::cli
