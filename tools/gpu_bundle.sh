@@ -36,8 +36,6 @@ for package in "${packages[@]}"; do
   while IFS= read -r file; do
     case $file in
       */doc/* | */man/* | */lintian/*) continue ;;
-      # A compiler looks for headers of one architecture in a folder that -I and CMake's prefixes do not add.
-      /usr/include/*-linux-gnu/*) target=$bundle/usr/include/${file#/usr/include/*-linux-gnu/} ;;
       /lib/*) target=$bundle/usr$file ;;
       /usr/include/* | /usr/lib/* | /usr/share/cmake/* | /usr/share/eigen3/*) target=$bundle$file ;;
       *) continue ;;

@@ -73,6 +73,7 @@ class HostDevice {
     const std::size_t bytes = bytes_of(call.operands);
     const char zero[4] = {};
     products_of_zeros += std::memcmp(call.a, zero, bytes) == 0 && std::memcmp(call.b, zero, bytes) == 0 ? 1 : 0;
+    products_with_epilogues += call.epilogue != cuda::Epilogue::none ? 1 : 0;
     run([call] { gemm_on_host(call); });
   }
   void convolve(const cuda::ConvolutionCall& call, const Buffer&) {
@@ -120,7 +121,7 @@ class HostDevice {
   }
   int replays = 0, stagings = 0;
   std::vector<std::size_t> counts;  ///< those with which each() was called
-  int products_of_zeros = 0, marks = 0;
+  int products_of_zeros = 0, products_with_epilogues = 0, marks = 0;
 
   void mark(std::size_t i) {
     run([this, i] {
