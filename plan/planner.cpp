@@ -15,6 +15,7 @@
 #include "plan/choice.hpp"
 #include "plan/dearer_regions.hpp"
 #include "plan/evaluate.hpp"
+#include "plan/outcome.hpp"
 
 namespace ganymede::plan {
 namespace {
@@ -75,9 +76,12 @@ class PlanSearch {
   const std::vector<WorkUnit>& units() const { return order_; }
   std::string unit_label(std::size_t unit) const {
     const std::vector<std::size_t> members = members_of(order_[unit]);
-    const std::string label = label_of(request_, candidate(members.front()));
+    const PlanCandidate& first = candidate(members.front());
+    const std::string label =
+        fmt::format("{}, batch {}", label_of(request_, first), request_.batches[first.batch].per_gpu);
     return members.size() == 1 ? label : fmt::format("{} and {} more like it", label, members.size() - 1);
   }
+  std::size_t member_count(std::size_t unit) const { return members_of(order_[unit]).size(); }
   /// The outcome of a unit, with an answer for each member.
   Json evaluate_unit(std::size_t unit) {
     const std::vector<std::size_t> members = members_of(order_[unit]), places = unbeaten(members);
@@ -175,7 +179,7 @@ class PlanSearch {
     EvaluationUnit unit{candidate(members.front()), {}};
     for (const std::size_t place : places) unit.members.push_back(candidate(members[place]));
     const IsBeaten beaten = [&](const PlanCandidate& of, const Bounds& bounds) { return is_beaten(of, bounds); };
-    if (!known.is_null()) {
+    if (known.contains("scheme")) {  // which a unit lacks that was beaten whole
       std::vector<Json> answers;
       for (const std::size_t place : places) answers.push_back(known["answers"].at(place));
       if (Json repeated = repeat_group(request_, unit, beaten, known, answers); !repeated.is_null()) return repeated;
@@ -354,6 +358,10 @@ PlanUnits::~PlanUnits() = default;
 
 std::size_t PlanUnits::size() const { return state_->search.units().size(); }
 std::string PlanUnits::label(std::size_t unit) const { return state_->search.unit_label(unit); }
+
+void PlanUnits::check(std::size_t unit, const JsonNode& outcome) const {
+  check_outcome(outcome, state_->search.member_count(unit));
+}
 
 void PlanUnits::learn(std::size_t unit, const nlohmann::json& outcome) {
   if (!state_->taken[unit]) state_->waiting.try_emplace(unit, outcome);

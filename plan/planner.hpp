@@ -116,6 +116,8 @@ class PlanUnits {
 
   std::size_t size() const;
   std::string label(std::size_t unit) const;
+  /// Throws ConfigError, located, unless `outcome` is one of evaluate() for this unit, which must not be learned yet.
+  void check(std::size_t unit, const JsonNode& outcome) const;
   /// Says what evaluate() returned for a unit, in this process or in another one.
   void learn(std::size_t unit, const nlohmann::json& outcome);
   /// Simulates the unit's candidates, apart from those that are beaten. A unit must not be evaluated once it is

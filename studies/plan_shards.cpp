@@ -29,6 +29,13 @@ ShardedWork sharded_plan(const plan::Request& request, bool exhaustive, const pl
   return work;
 }
 
+/// The outcome that a row holds.
+PlanJson checked(const plan::PlanUnits& units, std::size_t unit, const std::string& text, const std::string& label) {
+  const JsonNode outcome = JsonNode::parse(text, "the row of " + label);
+  units.check(unit, outcome);
+  return outcome.value();
+}
+
 /// What the shards of a folder have found so far.
 class FoundUnits {
  public:
@@ -50,7 +57,7 @@ class FoundUnits {
   void take(const ShardRow& row) {
     const auto unit = waiting_.find(row.key);
     if (unit == waiting_.end() || row.kind != RowKind::result) return;
-    units_.learn(unit->second, PlanJson::parse(row.text));
+    units_.learn(unit->second, checked(units_, unit->second, std::string(row.text), work_.label(unit->second)));
     waiting_.erase(unit);
   }
 
@@ -93,7 +100,8 @@ MergedPlan merge_plan(const ShardFolder& folder, const std::filesystem::path& pa
   const plan::PlanUnits units(merged.request, {.exhaustive = options.exhaustive});
   require_same_work(sharded_plan(merged.request, options.exhaustive, units, program, path), work, path.string());
   options.known_outcome = [&](std::size_t unit) {
-    return folder.kind(unit) == RowKind::result ? PlanJson::parse(folder.text(unit)) : PlanJson();
+    if (folder.kind(unit) != RowKind::result) return PlanJson();
+    return checked(units, unit, folder.text(unit), work.label(unit));
   };
   merged.plan = plan::make_plan(merged.request, options);
   return merged;

@@ -4,9 +4,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <vector>
 
+#include "common/random.hpp"
 #include "run_program.hpp"
 
 namespace ganymede::cli {
@@ -121,6 +124,30 @@ TEST_F(SearchShards, OfAFileThatHasChangedAreRefused) {
   const Outcome merged = merge();
   EXPECT_EQ(merged.code, 2);
   EXPECT_THAT(merged.err, HasSubstr("/files/~1workload~1trace differs"));
+}
+
+// Rows whose checksums fit, though no shard has written them.
+TEST_F(SearchShards, OfAPlanWithForeignRowsAreRefused) {
+  ASSERT_EQ(shard(kPlanToSplit, "0/1").code, 0);
+  const std::filesystem::path file = scratch_ / "out" / "shard-0-of-1.rows";
+  const std::string rows = content_of(file);
+  const auto merge_with = [&](const std::string& text) {
+    std::string changed;
+    std::istringstream lines(rows);
+    for (std::string line; std::getline(lines, line);) {
+      const std::string row = line.substr(17);
+      const std::size_t at = row.find("\tr\t");
+      const std::string now = at == std::string::npos ? row : row.substr(0, at + 3) + text;
+      changed += fmt::format("{:016x}\t{}\n", fnv1a(now), now);
+    }
+    std::ofstream(file, std::ios::binary) << changed;
+    const Outcome merged = merge();
+    EXPECT_EQ(merged.code, 2) << text;
+    return merged.err;
+  };
+  EXPECT_THAT(merge_with("garbage"), HasSubstr("the row of aws "));
+  EXPECT_THAT(merge_with("{}"), HasSubstr("\"answers\" is missing"));
+  EXPECT_THAT(merge_with(R"({"answers": []})"), HasSubstr("expected an answer for each of"));
 }
 
 class LearnShards : public SearchShards {
