@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 namespace ganymede::plan {
 namespace {
@@ -106,6 +107,44 @@ double mean_log(double from, double to) {
   return (integral(to) - integral(from)) / (to - from);
 }
 
+/// A line through the paces of batches, relative to `mean`, against the logarithm of the steps.
+struct Drift {
+  double slope = 0, variance = 0;  ///< of the slope
+  double middle = 0;               ///< mean logarithm of the steps
+  double unexplained = 0;          ///< mean square of what the line leaves
+  bool sure() const { return slope * slope > kDriftSquare * variance; }
+};
+
+Drift drift_of(const std::vector<Batch>& batches, std::size_t first, double mean) {
+  double steps = 0, off = 0, spread = 0, product = 0, rest = 0;
+  Drift drift;
+  for (std::size_t i = first; i < batches.size(); ++i) {
+    const Batch& batch = batches[i];
+    steps += batch.steps;
+    off += batch.seconds / mean - batch.steps;
+    drift.middle += batch.steps * mean_log(batch.from, batch.to);
+  }
+  drift.middle /= steps;
+  off /= steps;
+  const auto of = [&](const Batch& batch) {
+    return std::pair(mean_log(batch.from, batch.to) - drift.middle, batch.step_s() / mean - 1 - off);
+  };
+  for (std::size_t i = first; i < batches.size(); ++i) {
+    const auto [x, y] = of(batches[i]);
+    spread += batches[i].steps * x * x;
+    product += batches[i].steps * x * y;
+  }
+  if (spread <= 0) return drift;
+  drift.slope = product / spread;
+  for (std::size_t i = first; i < batches.size(); ++i) {
+    const auto [x, y] = of(batches[i]);
+    rest += batches[i].steps * std::pow(y - drift.slope * x, 2);
+  }
+  drift.unexplained = rest / steps;
+  drift.variance = rest / static_cast<double>(batches.size() - first - 2) / spread;
+  return drift;
+}
+
 }  // namespace
 
 Pace pace(const std::vector<Stretch>& stretches, double left) {
@@ -113,33 +152,23 @@ Pace pace(const std::vector<Stretch>& stretches, double left) {
   leave_out_stops(batches);
   leave_out_before_change(batches);
   const auto count = static_cast<double>(batches.size());
-  double steps = 0, seconds = 0, squares = 0, log_steps = 0;
+  double steps = 0, seconds = 0, squares = 0;
   for (const Batch& batch : batches) {
     steps += batch.steps;
     seconds += batch.seconds;
-    log_steps += batch.steps * mean_log(batch.from, batch.to);
   }
-  const double mean = seconds / steps, middle = log_steps / steps;
+  const double mean = seconds / steps;
   if (batches.size() < 2 || mean <= 0) return {mean, std::numeric_limits<double>::infinity()};
-  double spread = 0, product = 0;
-  for (const Batch& batch : batches) {
-    const double x = mean_log(batch.from, batch.to) - middle, off = batch.step_s() / mean - 1;
-    squares += off * off;
-    spread += batch.steps * x * x;
-    product += batch.steps * x * off;
-  }
+  for (const Batch& batch : batches) squares += std::pow(batch.step_s() / mean - 1, 2);
   const Pace steady{mean, std::sqrt(squares / (count - 1) / count)};
-  if (batches.size() < kDriftBatches || spread <= 0 || left <= 0) return steady;
-  const double slope = product / spread;
-  double rest = 0;  // squares that a drift does not explain, weighted by their steps
-  for (const Batch& batch : batches)
-    rest += batch.steps * std::pow(batch.step_s() / mean - 1 - slope * (mean_log(batch.from, batch.to) - middle), 2);
-  const double slope_variance = rest / (count - 2) / spread;
-  if (slope * slope <= kDriftSquare * slope_variance) return steady;
-  const double end = batches.back().to, ahead = mean_log(end, end + left) - middle;
-  const double drift = slope * (1 - kDriftSquare * slope_variance / (slope * slope));
-  return {mean * std::max(kLeastOfPace, 1 + drift * ahead),
-          std::sqrt(rest / steps / (count - 2) + slope_variance * ahead * ahead)};
+  if (batches.size() < kDriftBatches || left <= 0) return steady;
+  const Drift drift = drift_of(batches, 0, mean), later = drift_of(batches, 1, mean);
+  // A slow first batch alone is a warm-up and no drift.
+  if (!drift.sure() || !later.sure() || drift.slope * later.slope <= 0) return steady;
+  const double end = batches.back().to, ahead = mean_log(end, end + left) - drift.middle;
+  const double part = 1 - kDriftSquare * drift.variance / (drift.slope * drift.slope);
+  return {mean * std::max(kLeastOfPace, 1 + part * drift.slope * ahead),
+          std::sqrt(drift.unexplained / (count - 2) + drift.variance * ahead * ahead)};
 }
 
 }  // namespace ganymede::plan

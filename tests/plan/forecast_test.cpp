@@ -173,7 +173,9 @@ TEST(Forecast, ADriftGoesOnWithTheLogarithmOfTheSteps) {
     EXPECT_LT(now.total_s.low, all);
     EXPECT_GT(now.total_s.high, all);
   }
-  // Noise is no drift.
+  // Neither noise nor a slow first line is a drift.
+  const auto warming = [](int step) { return (step <= 10 ? 1.5 : 1.0) + 0.001 * std::sin(3.0 * step); };
+  EXPECT_GT(forecast(varied(100, 10, warming), {}).step_s, 0.999);
   const RunLog noisy = varied(100, 10, [](int step) { return 1 + 0.1 * std::sin(3.0 * step); });
   EXPECT_NEAR(forecast(noisy, {}).step_s, 1, 0.01);
 }
