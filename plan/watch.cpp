@@ -5,6 +5,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "calibration/workload_model.hpp"
 #include "common/dates.hpp"
 #include "plan/chosen_scenario.hpp"
 #include "plan/forecast.hpp"
@@ -47,6 +48,23 @@ double setup_s(const sim::Scenario& scenario) {
   return (times.queue.median + times.image_pull.median + boot + times.framework_start.median +
           times.communicator_start.median)
       .si;
+}
+
+/// How long the steps of each stage of a growing model take; nothing for other models.
+std::vector<StageWork> stage_work(const sim::Scenario& scenario) {
+  std::vector<StageWork> out;
+  if (scenario.stages.size() < 2) return out;
+  const sim::ScenarioPool& pool = scenario.pools[0];
+  const auto& link = pool.instance().host_link;
+  for (std::size_t i = 0; i < scenario.stages.size(); ++i) {
+    const traces::TraceBatch& batch = scenario.trace.batches[scenario.stages[i]];
+    const calibration::StepModel step =
+        calibration::workload_on(scenario.trace, batch, pool.gpu(), link ? &*link : nullptr).central;
+    double sum = 0;
+    for (std::size_t sample = 0; sample < step.samples; ++sample) sum += step.step_s(sample);
+    out.push_back({scenario.stage_shares[i], sum / static_cast<double>(step.samples)});
+  }
+  return out;
 }
 
 /// Images of the training that the plan was made for.
@@ -174,7 +192,7 @@ OrderedJson watch_json(const WatchedPlan& plan, const RunLog& log, const std::st
     prior = StepPrior{
         {step_s, step_s * plan.time_s.low / plan.time_s.median, step_s * plan.time_s.high / plan.time_s.median}};
   }
-  const RunForecast now = forecast(log, prior);
+  const RunForecast now = forecast(log, prior, stage_work(plan.scenario));
   // Storage, network and other items that hours of nodes do not explain are billed as the plan had them.
   const double other_usd = std::max(0.0, plan.usd.median - plan.usd_per_hour * plan.time_s.median / kHour);
   const auto bill = [&](double run_s) { return plan.usd_per_hour * (setup + run_s) / kHour + other_usd; };

@@ -11,7 +11,7 @@ import tempfile
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Union
 
-from ._errors import InputError
+from ._errors import InputError, complete
 from ._lists import Catalog, Collectives, Validation
 from ._plans import Plan
 from ._program import PathLike, run
@@ -37,8 +37,11 @@ class _Input(NamedTuple):
 @contextlib.contextmanager
 def _input(given: Given, kind: str) -> Iterator[_Input]:
     if not isinstance(given, Mapping):
-        path = os.fspath(given)
-        yield _Input([path], path)
+        if not isinstance(given, (str, bytes, os.PathLike)):
+            raise InputError(f"<{kind}>: found a {type(given).__name__}, expected the path of a file or a dict", f"<{kind}>")
+        name = os.fsdecode(given)
+        path = os.path.join(os.curdir, name) if name.startswith("-") else name  # no option of the program's
+        yield _Input([path], path, name if path != name else None)
         return
     with tempfile.TemporaryDirectory(prefix="ganymede-") as folder:
         path = str(Path(folder, f"{kind}.json"))
@@ -238,16 +241,17 @@ _READERS: Mapping[str, Callable[[Any], Any]] = {
 
 def load(path: PathLike) -> Union[Run, Sweep, Plan, Cluster, Validation]:
     """Reads what a command wrote with `--format json`."""
-    name = os.fspath(path)
+    name = os.fsdecode(path)
     try:
         document = json.loads(Path(name).read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(f"{name}: cannot be read: {error.strerror}", name) from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         line, column = getattr(error, "lineno", None), getattr(error, "colno", None)
         raise InputError(f"{name}: not valid JSON: {error}", name, None, line, column) from error
     schema = document.get("schema") if isinstance(document, dict) else None
     if not isinstance(schema, str) or schema not in _READERS:
         raise InputError(f"{name}: /schema: found {schema!r}, expected {', '.join(_READERS)}", name, "/schema")
-    result: Union[Run, Sweep, Plan, Cluster, Validation] = _READERS[schema](document)
-    return result
+    with complete(lambda what: InputError(f"{name}: is no complete {schema}: {what}", name)):
+        result: Union[Run, Sweep, Plan, Cluster, Validation] = _READERS[schema](document)
+        return result

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
-from typing import Optional
+from typing import Callable, Iterator, Optional
 
 
 class GanymedeError(Exception):
@@ -62,3 +63,17 @@ def input_error(message: str, given: Optional[str] = None) -> InputError:
     if place:
         return InputError(message, place["file"], place["pointer"])
     return InputError(message, given if given and message.startswith(given + ":") else None)
+
+
+@contextlib.contextmanager
+def complete(failure: Callable[[str], GanymedeError]) -> Iterator[None]:
+    """Reads a document of the program's. What it lacks or holds in another form becomes the exception that `failure`
+    makes of a message."""
+    try:
+        yield
+    except GanymedeError:
+        raise
+    except KeyError as error:
+        raise failure(f"{error.args[0]!r} is missing") from error
+    except (AttributeError, IndexError, TypeError, ValueError) as error:
+        raise failure(str(error)) from error

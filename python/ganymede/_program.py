@@ -16,9 +16,10 @@ import subprocess
 import urllib.parse
 import urllib.request
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, TypeVar, Union
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple, TypeVar, Union
 
-from ._errors import GanymedeError, Infeasible, ProgramFailure, ProgramNotFound, VersionMismatch, input_error
+from ._errors import GanymedeError, Infeasible, InputError, ProgramFailure, ProgramNotFound, VersionMismatch, complete
+from ._errors import input_error
 from ._progress import ProgressOption, reporter
 from ._version import __version__
 
@@ -28,6 +29,7 @@ T = TypeVar("T")
 
 _EXIT_INVALID = 2
 _EXIT_INFEASIBLE = 3
+_EXIT_GOAL_MISSED = 4
 _CHUNK = 1 << 20  # bytes read at once
 _GRACE_S = 3.0  # how long an interrupted program may take to end
 
@@ -74,7 +76,7 @@ def find_program(program: Optional[PathLike] = None) -> Path:
 
     Raises ProgramNotFound or VersionMismatch.
     """
-    named = os.fspath(program) if program is not None else os.environ.get("GANYMEDE")
+    named = os.fsdecode(program) if program is not None else os.environ.get("GANYMEDE")
     if named:
         named_by = "program" if program is not None else "GANYMEDE"
         on_path = shutil.which(named) if os.sep not in named else None
@@ -97,7 +99,8 @@ def _check_version(path: str, changed_ns: int) -> None:
     """Raises unless the program is of this package's version. `changed_ns` makes a rebuilt program be asked again."""
     try:
         asked = subprocess.run(
-            [path, "--version"], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False
+            [path, "--version"], stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace",
+            timeout=60, check=False,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise ProgramNotFound(f"{path} cannot be started: {error}") from error
@@ -128,13 +131,16 @@ def run(
     """
     output = execute([*arguments, "--format", "json"], program, progress)
     if output.stdout and output.code >= 0:
-        text = output.stdout.replace(given.encode(), shown.encode()) if given and shown else output.stdout
+        text = output.stdout.replace(os.fsencode(given), os.fsencode(shown)) if given and shown else output.stdout
         with _no_garbage_collection():
             try:
                 document = json.loads(text)
-            except ValueError:  # the program has failed while it wrote
+            except (ValueError, RecursionError):  # the program has failed while it wrote
+                if output.code in (0, _EXIT_GOAL_MISSED):
+                    raise ProgramFailure(f"the program's answer of {len(text)} bytes is no complete JSON") from None
                 raise error_of(output, given, shown) from None
-            return reader(document)
+            with complete(lambda what: ProgramFailure(f"the program's answer is not of this package's version: {what}")):
+                return reader(document)
     raise error_of(output, given, shown)
 
 
@@ -159,7 +165,7 @@ def execute(
     """Runs the program to its end and returns what it left. An exception, such as KeyboardInterrupt, ends it."""
     command = [str(find_program(program)), *arguments]
     with reporter(progress) as report:
-        reading, writing = os.pipe() if report else (-1, -1)
+        reading, writing = _pipe() if report else (-1, -1)
         if report:
             command += ["--progress-fd", str(writing)]
         try:
@@ -175,6 +181,9 @@ def execute(
         except OSError as error:
             _close(reading, writing)
             raise ProgramNotFound(f"{command[0]} cannot be started: {error}") from error
+        except ValueError as error:
+            _close(reading, writing)
+            raise InputError(f"an argument cannot be handed to the program: {error}") from error
         _close(writing)
         try:
             return _collected(process, reading, report)
@@ -183,6 +192,17 @@ def execute(
             raise
         finally:
             _close(reading)
+
+
+def _pipe() -> Tuple[int, int]:
+    """A pipe whose ends are none of the first three descriptors, which the program has for itself: they are free where
+    Python was started without a standard output."""
+    import fcntl  # not everywhere, and nothing else needs it
+
+    ends = os.pipe()
+    reading, writing = (fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, 3) for end in ends)
+    _close(*ends)
+    return reading, writing
 
 
 def _collected(process: "subprocess.Popen[bytes]", progress_fd: int, report: Any) -> Output:

@@ -68,7 +68,7 @@ def _drawing() -> Union[_Bar, _Line, None]:
     shell = ipython.get_ipython() if ipython is not None else None
     if shell is not None and getattr(shell, "kernel", None) is not None:
         return _Bar(importlib.import_module("IPython.display").display)
-    return _Line() if sys.stderr is not None and sys.stderr.isatty() else None
+    return _Line() if sys.stderr is not None and not sys.stderr.closed and sys.stderr.isatty() else None
 
 
 @contextlib.contextmanager

@@ -132,6 +132,81 @@ TEST(Forecast, NarrowsAsTheRunGoesOn) {
   EXPECT_EQ(before, 0);
 }
 
+/// A run of 1,000 steps, of which `done` are logged, `every` in a line; step_s gives the seconds of each.
+template <typename StepSeconds>
+RunLog varied(int done, int every, StepSeconds step_s) {
+  RunLog log = steady(0, 0);
+  double now = log.begin_unix_s;
+  for (int step = 1; step <= done; ++step) {
+    now += step_s(step);
+    if (step % every == 0) log.steps.push_back({step, log.last_unix_s = now});
+  }
+  return log;
+}
+
+TEST(Forecast, AStopIsNoPace) {
+  // The run stood still for as long as it has trained; that costs its own time and slows no step to come.
+  const RunLog once = varied(100, 10, [](int step) { return step == 35 ? 100.0 : 1.0; });
+  EXPECT_NEAR(forecast(once, {}).step_s, 1, 1e-12);
+  EXPECT_NEAR(forecast(once, {}).total_s.median, 1000 + 99, 1e-9);
+  // Stops of one length recur: 15 s at each 25 steps, as at the end of a pass over the data.
+  const RunLog often = varied(100, 10, [](int step) { return step % 25 == 0 ? 15.0 : 1.0; });
+  EXPECT_NEAR(forecast(often, {}).total_s.median, 1000 + 40 * 14, 1e-9);
+}
+
+TEST(Forecast, AfterAChangeForGoodOnlyTheNewPaceCounts) {
+  const auto halved = [](int step) { return (step <= 150 ? 3.0 : 1.5) * (1 + 0.01 * std::sin(7.0 * step)); };
+  EXPECT_NEAR(forecast(varied(300, 10, halved), {}).step_s, 1.5, 0.01);
+  EXPECT_NEAR(forecast(varied(300, 10, halved), {}).total_s.median, 150 * 3 + 850 * 1.5, 10);
+  // Two lines of another pace are not enough to go by.
+  EXPECT_GT(forecast(varied(170, 10, halved), {}).step_s, 2.5);
+}
+
+TEST(Forecast, ADriftGoesOnWithTheLogarithmOfTheSteps) {
+  double all = 0;
+  for (const double rise : {0.04, -0.04}) {
+    const auto drifting = [&](int step) { return 1 + rise * std::log(step) + 0.003 * std::sin(5.0 * step); };
+    all = 0;
+    for (int step = 1; step <= 1000; ++step) all += drifting(step);
+    const RunForecast now = forecast(varied(100, 10, drifting), {});
+    EXPECT_NEAR(now.total_s.median / all, 1, 0.01) << rise;
+    EXPECT_LT(now.total_s.low, all);
+    EXPECT_GT(now.total_s.high, all);
+  }
+  // Neither noise nor a slow first line is a drift.
+  const auto warming = [](int step) { return (step <= 10 ? 1.5 : 1.0) + 0.001 * std::sin(3.0 * step); };
+  EXPECT_GT(forecast(varied(100, 10, warming), {}).step_s, 0.999);
+  const RunLog noisy = varied(100, 10, [](int step) { return 1 + 0.1 * std::sin(3.0 * step); });
+  EXPECT_NEAR(forecast(noisy, {}).step_s, 1, 0.01);
+}
+
+TEST(Forecast, KnowsTheStagesToComeOfAGrowingModel) {
+  const std::vector<StageWork> stages{{0.2, 1}, {0.3, 2}, {0.5, 8}};
+  const auto growing = [](int step) { return step <= 200 ? 0.1 : step <= 500 ? 0.2 : 0.8; };
+  for (const int done : {100, 300, 600})
+    EXPECT_NEAR(forecast(varied(done, 10, growing), {}, stages).total_s.median, 200 * 0.1 + 300 * 0.2 + 500 * 0.8, 1e-6)
+        << done;
+  // Before the first line, the plan's mean step counts for the whole run.
+  EXPECT_NEAR(forecast(varied(0, 10, growing), StepPrior{{0.48, 0.3, 0.7}}, stages).total_s.median, 480, 1e-9);
+  // The log of a run that goes on begins within a stage.
+  RunLog resumed = varied(300, 10, growing);
+  resumed.begin_step = 250;
+  resumed.steps.erase(resumed.steps.begin(), resumed.steps.begin() + 25);
+  resumed.begin_unix_s = resumed.steps.front().unix_s;
+  EXPECT_NEAR(forecast(resumed, {}, stages).total_s.median, 250 * 0.2 + 500 * 0.8, 1e-6);
+}
+
+TEST(Forecast, WholeSecondsAreFineEnough) {
+  RunLog log = varied(100, 1, [](int) { return 0.3; });
+  for (LoggedStep& step : log.steps) step.unix_s = std::floor(step.unix_s);
+  log.last_unix_s = std::floor(log.last_unix_s);
+  EXPECT_NEAR(forecast(log, {}).total_s.median, 300, 10);
+  // Few lines, most of them within one second.
+  log.steps.resize(8);
+  log.last_unix_s = log.steps.back().unix_s;
+  EXPECT_NEAR(forecast(log, {}).step_s, 2.0 / 7, 1e-9);
+}
+
 TEST(Forecast, BeginsWithThePlanAndForgetsIt) {
   const StepPrior prior{{1.0, 0.5, 2.0}};
   RunLog log = steady(0.5, 0);
@@ -211,6 +286,16 @@ TEST_F(Watched, ARunOfFewerImagesIsForecastToTakeLess) {
   const double training_s = half["plan_time_s"]["median"].get<double>() - half["setup_s"].get<double>();
   EXPECT_NEAR(half["time_s"]["median"].get<double>(), half["setup_s"].get<double>() + training_s / 2,
               0.02 * training_s);
+}
+
+TEST_F(Watched, AGrowingModelBeginsFasterThanItEnds) {
+  content["workload"] = {{"model", "progressive-gan"}, {"batch_per_gpu", {16}}, {"images", 160000}};
+  RunLog log = steady(0.5, 100, 10000);
+  log.model.clear();
+  log.batch = 16;
+  log.pauses.clear();
+  // Of the small images that it began with; the large ones take many times as long.
+  EXPECT_GT(watched(log)["time_s"]["median"].get<double>(), 3 * 0.5 * 10000);
 }
 
 TEST_F(Watched, ASlowRunEndangersTheDeadline) {

@@ -1,4 +1,5 @@
 """Finding, checking, running and ending the program; and its errors as exceptions."""
+import json
 import os
 import shutil
 import subprocess
@@ -124,6 +125,50 @@ class Errors(unittest.TestCase):
         with self.assertRaisesRegex(ganymede.InputError, "cannot be written as JSON"):
             ganymede.simulate(scenario(), changes={"/fidelity/precision": float("nan")})
 
+    def test_what_is_no_input(self):
+        for given, found in ((None, "NoneType"), (7, "int"), ([scenario()], "list")):
+            with self.assertRaisesRegex(ganymede.InputError, f"<scenario>: found a {found}, expected the path of a file"):
+                ganymede.simulate(given)
+        for given in (b"none.json", "none.json"):
+            with self.assertRaisesRegex(ganymede.InputError, "none.json: cannot be read"):
+                ganymede.simulate(given)
+        with self.assertRaisesRegex(ganymede.InputError, "^--help: cannot be read"):
+            ganymede.simulate("--help")
+        with self.assertRaisesRegex(ganymede.InputError, "cannot be handed to the program: embedded null byte"):
+            ganymede.plan(model="a\0")
+
+    def test_names_that_are_not_utf_8(self):
+        with working_folder():
+            name = os.fsdecode(b"n\xff.json")
+            with open(name, "w", encoding="utf-8") as out:
+                json.dump(scenario(), out)
+            with self.assertRaisesRegex(ganymede.InputError, r"n\\xff.json: is not UTF-8"):
+                ganymede.simulate(name)
+
+    def test_answers_that_are_cut_short_or_of_another_version(self):
+        for printed, said in (("{\"schema\": \"gany", "answer of 16 bytes is no complete JSON"), ("[1, 2]", "not of this package's"),
+                              ("{\"schema\": \"ganymede.result/1\"}", "'run' is missing"), ("[" * 10**5, "no complete JSON")):
+            with self.subTest(said), working_folder() as folder:
+                with open("answer", "w", encoding="utf-8") as out:
+                    out.write(printed)
+                short = write_program(os.path.join(folder, "short"), f'[ "$1" = --version ] && {VERSION.strip()} || cat answer\n')
+                with self.assertRaisesRegex(ganymede.ProgramFailure, said):
+                    ganymede.simulate(scenario(), program=short)
+        with working_folder() as folder:
+            odd = write_program(os.path.join(folder, "odd"), "printf '\\377 1'\n")
+            with self.assertRaisesRegex(ganymede.ProgramNotFound, "does not answer as ganymede does"):
+                ganymede.find_program(odd)
+
+    def test_a_closed_standard_output(self):
+        """The first free descriptor is then that of the standard output, which must not become the progress's."""
+        code = ("import ganymede, sys\n"
+                f"run = ganymede.sweep({study(gpus=[1])!r}, progress=lambda *_: None)\n"
+                "sys.stderr.write(str(len(run)))")
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+        done = subprocess.run(["sh", "-c", 'exec "$@" <&- >&-', "sh", sys.executable, "-c", code], stderr=subprocess.PIPE,
+                              text=True, env=environment, check=False)
+        self.assertEqual((done.returncode, done.stderr), (0, "4"))
+
     def test_what_cannot_be_served_is_infeasible(self):
         huge = {**scenario()["workload"], "batch_per_gpu": 10**6}
         with self.assertRaises((ganymede.Infeasible, ganymede.InputError)):
@@ -223,6 +268,10 @@ class ProgressBars(unittest.TestCase):
 
     def test_nobody_is_told_without_a_terminal(self):
         with _progress.reporter(False) as report:
+            self.assertIsNone(report)
+        closed = open(os.devnull, "w", encoding="utf-8")
+        closed.close()
+        with mock.patch.object(_progress.sys, "stderr", closed), _progress.reporter(None) as report:
             self.assertIsNone(report)
         with mock.patch.object(_progress.sys.stderr, "isatty", return_value=False, create=True), \
                 _progress.reporter(None) as report:

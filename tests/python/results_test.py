@@ -216,7 +216,9 @@ class Load(unittest.TestCase):
 
     def test_other_files_are_refused(self):
         with working_folder():
-            for text, place in (('{"schema": "x/1"}', "/schema"), ("[1]", "/schema"), ("{", "line 1")):
+            for text, place in (('{"schema": "x/1"}', "/schema"), ("[1]", "/schema"), ("{", "line 1"),
+                                ("[" * 10**5, "not valid JSON"), ('{"schema": "ganymede.plan/1"}', "'request' is missing"),
+                                ('{"schema": "ganymede.sweep/1", "runs": 3, "failed": []}', "is no complete")):
                 with open("bad.json", "w", encoding="utf-8") as out:
                     out.write(text)
                 with self.assertRaisesRegex(ganymede.InputError, f"bad.json.*{place}") as caught:

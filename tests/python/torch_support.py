@@ -14,7 +14,7 @@ PROGRAM = os.environ.setdefault("GANYMEDE", str(ROOT / "build/release/bin/ganyme
 sys.path.insert(0, str(ROOT / "python"))
 
 _other = os.environ.get("GANYMEDE_TORCH_PYTHON")
-if _other and os.path.realpath(_other) != os.path.realpath(sys.executable) and _other != sys.executable:
+if _other and _other != sys.executable:  # not by where it leads: that of a virtual environment leads to the base
     os.environ["GANYMEDE_TORCH_PYTHON"] = ""
     os.execv(_other, [_other, *sys.argv])
 

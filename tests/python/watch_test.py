@@ -34,7 +34,7 @@ class Watch(unittest.TestCase):
                     now = ganymede.watch(self.plan, self.log)
         self.assertEqual((now.state, now.steps_done, now.steps), ("running", 10, 20))
         self.assertGreaterEqual(now.document["paused_s"], 0.05)
-        self.assertGreaterEqual(now.step_seconds, 0.005)
+        self.assertGreater(now.step_seconds, 0.004)  # of the steps to come, by the trend of those so far
         self.assertLess(now.seconds_low, now.seconds_high)
         over = ganymede.watch(self.plan, self.log)
         self.assertEqual((over.state, over.steps_done), ("finished", 20))
