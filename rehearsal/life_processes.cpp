@@ -109,7 +109,7 @@ pid_t start_node(const WakePipe& pipe, std::uint64_t node, double ready_at) {
   const pid_t pid = start_process(0, [&] {
     notice_pipe = &pipe;
     notice_node = node;
-    struct sigaction action{};
+    struct sigaction action {};
     action.sa_handler = on_notice;
     ::sigaction(SIGTERM, &action, nullptr);
     ::sigprocmask(SIG_SETMASK, &before, nullptr);
