@@ -11,6 +11,7 @@
 #include "cli/command.hpp"
 #include "cli/hosts_options.hpp"
 #include "cli/names.hpp"
+#include "cli/rehearse_life.hpp"
 #include "cli/terminal.hpp"
 #include "common/errors.hpp"
 #include "common/file.hpp"
@@ -26,6 +27,7 @@ using OrderedJson = nlohmann::ordered_json;
 struct RehearseOptions {
   std::string scenario, length = "10s";
   HostsChoice hosts;
+  bool life = false;
   std::vector<std::string> assignments;
 };
 
@@ -155,22 +157,6 @@ std::string text_of(const OrderedJson& result, std::size_t width) {
   return out;
 }
 
-/// The scenario with absolute paths, since the study may be in another folder.
-OrderedJson scenario_of_study(const sim::Scenario& scenario) {
-  OrderedJson content = OrderedJson::parse(scenario.content);
-  const std::filesystem::path folder = std::filesystem::absolute(scenario.file).parent_path();
-  for (const auto& [pointer, hash] : scenario.file_hashes) {
-    OrderedJson& name = content[OrderedJson::json_pointer(pointer)];
-    if (!name.is_string()) continue;  // a series, for example, which names a file in one of its members
-    const std::filesystem::path path = folder / name.get<std::string>();
-    if (std::filesystem::exists(path)) name = path.lexically_normal().string();
-  }
-  // A rehearsal replays a recorded step on every rank and slows down none of its kernels.
-  content["synchronization"]["jitter"] = 0;
-  content["synchronization"]["interference"] = 0;
-  return content;
-}
-
 /// A study for `ganymede validate`, in the scenario's own time.
 void write_study(const sim::Scenario& scenario, const OrderedJson& result, const std::string& file) {
   constexpr double kMatters = 0.05;  // share of a step from which a part is a cell of its own
@@ -211,8 +197,15 @@ void write_study(const sim::Scenario& scenario, const OrderedJson& result, const
 void run_rehearse(const RehearseOptions& options, const Shared& shared) {
   check_output(shared);
   keep_input(shared, options.scenario);
+  if (options.life) {
+    if (options.hosts.hosts == 0)
+      throw ConfigError("--life: expected --hosts N beside it: nodes come and go on this machine");
+    return run_life({options.scenario, length_of(options), options.hosts, options.assignments}, shared);
+  }
   const sim::Scenario scenario = sim::load_scenario(options.scenario, parse_assignments(options.assignments));
   check_processes(options, scenario);
+  if (!scenario.faults.events.empty() || scenario.checkpoints.every != sim::Checkpoints::Every::never)
+    remark(shared, "note: faults, checkpoints and the policy are not played here; --life plays them\n");
   const OrderedJson result = rehearse_all(options, scenario, shared);
   if (result.is_null()) return;
   Shared to_stdout = shared;
@@ -224,8 +217,10 @@ void run_rehearse(const RehearseOptions& options, const Shared& shared) {
 void declare_rehearse(CLI::App& command, Shared& shared) {
   auto options = std::make_shared<RehearseOptions>();
   command.add_option("scenario", options->scenario, "scenario file")->check(suggest("@files"))->required();
-  command.add_option("--for", options->length, "how long to play steps, about, for example 60s")->capture_default_str();
+  command.add_option("--for", options->length, "how long to play, about, for example 60s")->capture_default_str();
   add_hosts(command, options->hosts);
+  command.add_flag("--life", options->life,
+                   "with --hosts: the whole life, with boots, losses, checkpoints and the policy, in about --for");
   add_set(command, options->assignments);
   add_format(command, shared, {"table", "json"});
   add_output(command, shared);
@@ -235,17 +230,20 @@ void declare_rehearse(CLI::App& command, Shared& shared) {
 }  // namespace
 
 Command rehearse_command() {
-  return {.name = "rehearse",
-          .summary = "a scenario's steps in real time on real sockets, beside what is predicted",
-          .examples =
-              "  mpirun -n 8 ganymede rehearse scenario.json --for 60s\n"
-              "  ganymede rehearse scenario.json --hosts 4 [--network paced] -o study.json\n"
-              "  ganymede validate study.json\n",
-          .about =
-              "Each rank sleeps through its phases as the trace says; buckets become ready at their times and are\n"
-              "summed for real meanwhile. With --hosts the processes are started here, on a network as slow as the\n"
-              "scenario's, scaled down. --output is a study that `ganymede validate` runs.",
-          .declare = declare_rehearse};
+  return {
+      .name = "rehearse",
+      .summary = "a scenario's steps or life in real time on real sockets, beside what is predicted",
+      .examples =
+          "  mpirun -n 8 ganymede rehearse scenario.json --for 60s\n"
+          "  ganymede rehearse scenario.json --hosts 4 [--network paced] -o study.json\n"
+          "  ganymede rehearse scenario.json --hosts 4 --life --for 10min\n"
+          "  ganymede validate study.json\n",
+      .about =
+          "Each rank sleeps through its phases as the trace says; buckets become ready at their times and are\n"
+          "summed for real meanwhile. With --hosts the processes are started here, on a network as slow as the\n"
+          "scenario's, scaled down. With --life nodes boot, are lost and come back as the scenario says, checkpoints\n"
+          "are written and the policy decides. --output is a study that `ganymede validate` runs.",
+      .declare = declare_rehearse};
 }
 
 }  // namespace ganymede::cli

@@ -62,7 +62,8 @@ void StepPlayer::issue(std::size_t bucket, PlayedStep& step) {
 
 void StepPlayer::run_phase(std::size_t index, std::size_t row, PlayedStep& step) {
   const calibration::StepPhase& phase = plan_.model.phases[index];
-  const double start = clock_ + phase.gap_s[row], end = start + std::max(phase.device_s[row], phase.host_s[row]);
+  const double start = clock_ + slow_factor_ * phase.gap_s[row],
+               end = start + slow_factor_ * std::max(phase.device_s[row], phase.host_s[row]);
   for (std::size_t bucket = 0; bucket < buckets_.size(); ++bucket) {
     if (plan_.model.buckets[bucket].phase != index) continue;
     if (!plan_.options.overlap) {
@@ -114,7 +115,7 @@ PlayedStep StepPlayer::play(std::size_t row) {
     run_phase(phase, row, step);
   }
   wait_for_reductions(model.phases.size(), step);
-  clock_ += model.tail_s[row];
+  clock_ += slow_factor_ * model.tail_s[row];
   communicate_until(clock_, step);
   step.end = clock_;
   return step;

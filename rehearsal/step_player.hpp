@@ -30,6 +30,8 @@ class StepPlayer {
 
   /// The next step begins at `begin`.
   void start_at(double begin) { clock_ = begin; }
+  /// From the next phase on, this rank's phases take `factor` times as long as planned.
+  void slow_down(double factor) { slow_factor_ = factor; }
   /// Repeats the recorded step `row`.
   PlayedStep play(std::size_t row);
   /// The same with numbers whose sums are known; returns the first that is wrong on this rank.
@@ -59,6 +61,7 @@ class StepPlayer {
   std::optional<Execution> running_;
   std::vector<std::size_t> held_back_;  // without overlap: ready, and not yet issued
   sim::InputPipeline input_;
+  double slow_factor_ = 1;
   double clock_;  // the moment of the plan that the rank has come to
 };
 
