@@ -26,21 +26,28 @@ LifeBoard::LifeBoard(int ranks, std::size_t buckets, std::int64_t most_steps)
 
 LifeBoard::~LifeBoard() { ::munmap(memory_, size_); }
 
+// A worker that has read the number before finds that `begun` is not what it has seen, and reads again.
+bool LifeBoard::set_last(std::int64_t last) {
+  head_->last = last;
+  return (head_->begun.fetch_add(std::uint64_t{1} << kSettings) & kStop) == 0;
+}
+
 std::optional<StepBegin> LifeBoard::begin(std::int64_t number) {
+  constexpr std::uint64_t kStepMask = (std::uint64_t{1} << kSettings) - 1;
   std::uint64_t seen = head_->begun;
   while (true) {
-    const auto latest = static_cast<std::int64_t>(seen >> kFlags);
+    const auto latest = static_cast<std::int64_t>((seen & kStepMask) >> kFlags);
     // Nobody is two steps ahead, because every step waits for all ranks: the flag belongs to this step.
     if (latest >= number) return StepBegin{(seen & kCheckpoint) != 0};
     if ((seen & kStop) != 0) return std::nullopt;
-    const Orders& orders = head_->orders;
-    if (number > orders.last) {
+    if (number > head_->last) {
       head_->begun.compare_exchange_strong(seen, seen | kStop);
       continue;
     }
-    const std::int64_t due = orders.due;
+    const std::int64_t due = head_->orders.due;
     const bool checkpoint = due >= 0 && number - 1 >= due;
-    const std::uint64_t next = (static_cast<std::uint64_t>(number) << kFlags) | (checkpoint ? kCheckpoint : 0);
+    const std::uint64_t next =
+        (seen & ~kStepMask) | (static_cast<std::uint64_t>(number) << kFlags) | (checkpoint ? kCheckpoint : 0);
     if (head_->begun.compare_exchange_strong(seen, next)) return StepBegin{checkpoint};
   }
 }

@@ -32,7 +32,6 @@ class LifeBoard {
 
   struct Orders {
     std::atomic<bool> go{false};              ///< begin with step 1
-    std::atomic<std::int64_t> last{0};        ///< number of the last step
     std::atomic<std::int64_t> due{-1};        ///< a checkpoint follows that step; -1: none does
     std::atomic<std::int64_t> every{0};       ///< steps from one checkpoint to the next; 0: there is no next one
     std::atomic<double> checkpoint_s{0};      ///< how long one takes to write
@@ -43,6 +42,8 @@ class LifeBoard {
   std::atomic<double>& slow_factor(int rank) { return rank_of(rank).slow_factor; }
   /// Lets all workers end after the step that any of them has begun.
   void stop() { head_->begun.fetch_or(kStop); }
+  /// Sets the number of the last step; false: the workers already end, after the last step that was set before.
+  bool set_last(std::int64_t last);
 
   /// A worker asks whether to play step `number`, after those before; none: training ends. All workers get the same
   /// answer: the first one that asks decides for all, so that they need no message to agree.
@@ -72,11 +73,13 @@ class LifeBoard {
 
  private:
   static constexpr std::uint64_t kStop = 1, kCheckpoint = 2;
-  static constexpr int kFlags = 2;  // bits of `begun` below the number of the step
+  // Bits of `begun`: two flags, the number of the step, and how often the last step was set.
+  static constexpr int kFlags = 2, kSettings = 48;
 
   struct Head {
     Orders orders;
-    std::atomic<std::uint64_t> begun{0};  ///< the latest step that a rank has begun, and flags
+    std::atomic<std::int64_t> last{0};    ///< number of the last step
+    std::atomic<std::uint64_t> begun{0};  ///< the latest step that a rank has begun, and more
     std::atomic<int> ready{0}, ended{0};
     std::atomic<std::int64_t> saved{0}, saved_after{0};
     std::atomic<double> saving_s{0}, saving_since{0};

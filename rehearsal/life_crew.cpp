@@ -32,17 +32,13 @@ Crew::Crew(const CrewRequest& request, const WakePipe& pipe, LifeCheckpoint& che
 }
 
 Crew::~Crew() {
-  for (const pid_t worker : workers_)
-    if (worker > 0) kill_and_bury(worker, false);
+  for (const pid_t worker : workers_) kill_and_bury(worker, false);
 }
 
-std::string Crew::fault() {
+std::string Crew::fault() const {
   for (std::size_t rank = 0; rank < workers_.size(); ++rank) {
-    if (workers_[rank] == 0) continue;
     const std::optional<std::string> end = how_it_ended(workers_[rank]);
-    if (!end) continue;
-    workers_[rank] = 0;
-    if (*end == "exit status 0") continue;
+    if (!end || *end == "exit status 0") continue;
     const std::string why = board_.fault(static_cast<int>(rank));
     return fmt::format("rank {}: {}", rank, why.empty() ? *end : why);
   }

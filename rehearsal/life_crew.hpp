@@ -47,7 +47,7 @@ class Crew {
   LifeBoard& board() { return board_; }
   const std::vector<std::size_t>& waiting_phases() const { return wait_before_; }
   /// The first worker that ended otherwise than after its last step: "rank 1: signal 9 (Killed)"; "": none did.
-  std::string fault();
+  std::string fault() const;
 
  private:
   void work(std::size_t rank, const WakePipe& pipe, LifeCheckpoint& checkpoint);
@@ -59,7 +59,7 @@ class Crew {
   LifeBoard board_;
   std::vector<std::size_t> wait_before_;
   HostConnections connections_;
-  std::vector<pid_t> workers_;  // by rank; 0: has ended
+  std::vector<pid_t> workers_;  // by rank
 };
 
 }  // namespace ganymede::rehearsal

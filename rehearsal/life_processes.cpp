@@ -87,11 +87,11 @@ pid_t start_process(pid_t leader, const std::function<void()>& work,
 }
 
 std::optional<std::string> how_it_ended(pid_t pid) {
-  int status = 0;
-  const pid_t ended = ::waitpid(pid, &status, WNOHANG);
-  if (ended != pid) return std::nullopt;
-  if (WIFSIGNALED(status)) return fmt::format("signal {} ({})", WTERMSIG(status), ::strsignal(WTERMSIG(status)));
-  return fmt::format("exit status {}", WEXITSTATUS(status));
+  siginfo_t ended{};
+  if (::waitid(P_PID, static_cast<id_t>(pid), &ended, WEXITED | WNOHANG | WNOWAIT) != 0 || ended.si_pid != pid)
+    return std::nullopt;
+  if (ended.si_code == CLD_EXITED) return fmt::format("exit status {}", ended.si_status);
+  return fmt::format("signal {} ({})", ended.si_status, ::strsignal(ended.si_status));
 }
 
 void kill_and_bury(pid_t pid, bool whole_group) {

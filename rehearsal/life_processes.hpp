@@ -48,7 +48,8 @@ class WakePipe {
 pid_t start_process(pid_t leader, const std::function<void()>& work,
                     const std::function<void(const std::string&)>& failed = {});
 
-/// What is known of a process: nothing while it runs, else "exit status 1" or "signal 9 (Killed)".
+/// What is known of a process: nothing while it runs, else "exit status 1" or "signal 9 (Killed)". Its number stays its
+/// own until it is buried.
 std::optional<std::string> how_it_ended(pid_t pid);
 
 /// Kills a process, or with `whole_group` its group too, and waits for its end.

@@ -64,11 +64,15 @@ class LifeWorld final : public sim::RunWorld {
   };
   /// The segment under way, counted in steps that the crew plays.
   struct Stretch {
-    std::uint64_t phase = 0;  ///< of the segment; 0: none is under way
-    std::int64_t first = 0;   ///< steps of the crew before it
-    double steps_each = 1;    ///< steps of the scenario for each that is played
-    LifeBoard::Saved saved;   ///< checkpoints of the crew before it
+    std::uint64_t phase = 0;      ///< of the segment; 0: none is under way
+    std::int64_t first = 0;       ///< steps of the crew before it
+    double steps_each = 1;        ///< steps of the scenario for each that is played
+    LifeBoard::Saved saved;       ///< checkpoints of the crew before it
+    std::int64_t done = 0;        ///< steps of the crew when it was last measured
+    LifeBoard::Saved done_saved;  ///< checkpoints of the crew then
     sim::StepDistribution* measured = nullptr;
+    std::int64_t read = 0;  ///< steps of the crew of which `parts` are known
+    StepParts parts = {};   ///< of the mean step so far
   };
 
   sim::Nanoseconds now() const;
@@ -79,6 +83,7 @@ class LifeWorld final : public sim::RunWorld {
   int free_slot() const;
   void start_crew(const sim::RunState& state);
   void retire_crew();
+  StepParts parts_until(std::int64_t done);
   void begin_stretch(const sim::RunContext& context, const sim::RunState& state);
   void set_pace(const sim::RunContext& context, const sim::RunState& state);
   void start_task(const sim::RunState& state);

@@ -15,7 +15,7 @@ namespace {
 
 TEST(LifeBoard, StopsAllRanksAfterTheStepThatOneHasBegun) {
   LifeBoard board(2, 0, 10);
-  board.orders().last = 10;
+  EXPECT_TRUE(board.set_last(10));
   EXPECT_TRUE(board.begin(1));
   board.stop();
   EXPECT_TRUE(board.begin(1));   // the second rank joins the step of the first
@@ -25,16 +25,18 @@ TEST(LifeBoard, StopsAllRanksAfterTheStepThatOneHasBegun) {
 
 TEST(LifeBoard, EndsAfterTheLastStepUnlessItIsMoved) {
   LifeBoard board(1, 0, 10);
-  board.orders().last = 1;
+  EXPECT_TRUE(board.set_last(1));
   EXPECT_TRUE(board.begin(1));
-  board.orders().last = 2;
+  EXPECT_TRUE(board.set_last(2));
   EXPECT_TRUE(board.begin(2));
+  EXPECT_FALSE(board.begin(3));
+  EXPECT_FALSE(board.set_last(4));  // too late: the rank ends
   EXPECT_FALSE(board.begin(3));
 }
 
 TEST(LifeBoard, AsksAllRanksForTheSameCheckpoint) {
   LifeBoard board(2, 0, 10);
-  board.orders().last = 10;
+  EXPECT_TRUE(board.set_last(10));
   board.orders().due = 1;
   board.orders().every = 3;
   EXPECT_FALSE(board.begin(1)->checkpoint_first);
@@ -108,6 +110,10 @@ TEST(LifeProcesses, NodesBootHearOfNoticesAndDie) {
   ::kill(node, SIGTERM);
   EXPECT_TRUE(heard(Wake::Kind::notice_heard));
   EXPECT_FALSE(how_it_ended(node));
+  ::kill(node, SIGKILL);
+  for (int i = 0; i < 1000 && !how_it_ended(node); ++i) pipe.wait(0.01);
+  EXPECT_EQ(how_it_ended(node), "signal 9 (Killed)");
+  EXPECT_EQ(how_it_ended(node), "signal 9 (Killed)");  // asked again: it is not yet buried
   kill_and_bury(node, true);
   EXPECT_NE(::kill(node, 0), 0);
 }

@@ -64,7 +64,9 @@ TEST(RunWorld, ReplacesPredictedTimesByItsOwn) {
 }
 
 TEST(TrainingProgress, AccountsForWhatWasMeasured) {
-  StepDistribution predicted{.mean = Seconds{1}}, measured{.mean = Seconds{2}};
+  StepDistribution predicted, measured;
+  predicted.mean = Seconds{1};
+  measured.mean = Seconds{2};
   predicted.pools = measured.pools = {PoolStep{}};
   TrainingProgress training({TrainingNode{}});
   Segment segment{.steps = &predicted,
