@@ -11,6 +11,7 @@
 #include "common/errors.hpp"
 #include "common/file.hpp"
 #include "kernel/parallel/communicator.hpp"
+#include "plan/chosen_scenario.hpp"
 #include "rehearsal/life.hpp"
 #include "report/table.hpp"
 
@@ -84,9 +85,9 @@ std::string text_of_life(const OrderedJson& result, std::size_t width) {
   out += timeline(result, width) + "\n" + compared(result, width) + "\n";
   const std::size_t changes = decisions["predicted"].size();
   out += decisions["same"].get<bool>()
-             ? fmt::format("The policy took the same decisions in both: {} that differ from the one before.\n", changes)
-             : fmt::format("The policy decided differently: {} changes predicted, {} played.\n", changes,
-                           decisions["measured"].size());
+             ? fmt::format("The policy took the same decisions in both; they changed {} times.\n", changes - 1)
+             : fmt::format("The policy decided differently: {} changes predicted, {} played.\n", changes - 1,
+                           decisions["measured"].size() - 1);
   out += fmt::format(
       "Processes: {} nodes were started and {} killed, {} heard of a notice (SIGTERM); {} starts of the training "
       "program "
@@ -154,7 +155,7 @@ void run_life(const LifeOptions& options, const Shared& shared) {
   // A rehearsal replays a recorded step on every rank and slows down none of its kernels.
   for (const char* unplayed : {"/synchronization/jitter=0", "/synchronization/interference=0"})
     assignments.emplace_back(unplayed);
-  const sim::Scenario scenario = sim::load_scenario(options.scenario, parse_assignments(assignments));
+  const sim::Scenario scenario = plan::load_scenario_or_plan(options.scenario, parse_assignments(assignments));
   const int hosts = options.hosts.hosts;
   if (scenario.workers() > hosts)
     throw ConfigError(fmt::format("{}: /platform: found {} GPUs, expected at most {}, as many as there are --hosts",

@@ -87,6 +87,14 @@ BeforeOthers::BeforeOthers() : policy_(::sched_getscheduler(0)) {
 
 BeforeOthers::~BeforeOthers() { ::sched_setscheduler(0, policy_, &priority_); }
 
+AmongOthers::AmongOthers() : policy_(::sched_getscheduler(0)) {
+  ::sched_getparam(0, &priority_);
+  const sched_param usual{};
+  ::sched_setscheduler(0, SCHED_OTHER, &usual);
+}
+
+AmongOthers::~AmongOthers() { ::sched_setscheduler(0, policy_, &priority_); }
+
 EndSignals::EndSignals() {
   hosts_end_asked = 0;
   for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, [](int) { hosts_end_asked = 1; });

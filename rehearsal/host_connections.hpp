@@ -51,6 +51,19 @@ class BeforeOthers {
   sched_param priority_{};
 };
 
+/// While it lives, this process waits its turn like all others: it computes.
+class AmongOthers {
+ public:
+  AmongOthers();
+  ~AmongOthers();
+  AmongOthers(const AmongOthers&) = delete;
+  AmongOthers& operator=(const AmongOthers&) = delete;
+
+ private:
+  int policy_;
+  sched_param priority_{};
+};
+
 /// Notes SIGINT and SIGTERM while it lives.
 class EndSignals {
  public:

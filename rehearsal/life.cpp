@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -194,7 +195,9 @@ Json rehearse_life(const sim::Scenario& scenario, const LifeRequest& request, do
   const sim::RunRecord played = sim::RunSimulation(scenario, steps, decided, &world).run();
   const double took_s = machine_time() - begin;
   const sim::Result measured = sim::result_of(scenario, played);
-  return {{"hosts", request.hosts},
+  return {{"schema", "ganymede.rehearsal/1"},
+          {"scenario", std::filesystem::path(scenario.file).filename().string()},
+          {"hosts", request.hosts},
           {"network", request.name_spaces ? "namespaces" : "paced"},
           {"scale", plan.scale},
           {"steps_each", plan.fold},

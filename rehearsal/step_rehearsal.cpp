@@ -1,9 +1,13 @@
 #include "rehearsal/step_rehearsal.hpp"
 
+#include <fmt/format.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "common/errors.hpp"
 #include "common/statistics.hpp"
@@ -72,12 +76,28 @@ Json network_json(const Ping& ping) {
 
 }  // namespace
 
+void check_processors(int ranks) {
+  const long processors = ::sysconf(_SC_NPROCESSORS_ONLN);
+  if (ranks > processors)
+    throw ConfigError(
+        fmt::format("--compute real: found {} ranks on {} processors, expected at most {}: ranks that share one "
+                    "compute slower than planned; --compute replay sleeps instead",
+                    ranks, processors, processors));
+}
+
 Json rehearse_steps(const RehearsalRequest& request, Group& group) {
   const StepPlan& plan = *request.plan;
   const Ping ping = measure_ping(group);
   const auto rows = plan.rows(kMaxSteps + 2 * kChecked);
   const auto row = [&](std::size_t step) { return rows[step][static_cast<std::size_t>(group.rank())]; };
+  std::optional<BusyWork> work;
+  if (request.compute) {
+    check_processors(group.is_crowded() ? group.ranks() : 1);
+    group.barrier();  // all measure at the same time how fast they are
+    work.emplace();
+  }
   StepPlayer player(plan, group, agreed_begin(group));
+  if (work) player.compute_with(*work);
   std::string fault;
   double before = 0;
   const auto check = [&](std::size_t step) {
@@ -111,6 +131,7 @@ Json rehearse_steps(const RehearsalRequest& request, Group& group) {
   Json out = {{"ranks", group.ranks()},
               {"steps", steps},
               {"messenger", group.messenger().name()},
+              {"compute", request.compute ? "real" : "replay"},
               {"network", {{"stated", nullptr}, {"measured", network_json(ping)}}},
               {"measured", json_of(measured)},
               {"predicted", json_of(parts_of(predict_steps(plan, *request.fabric, timed)))}};

@@ -19,7 +19,7 @@ class RehearseLife : public testing::Test {
     return {
         {"region", "room"}, {"market", market}, {"per_hour", amount}, {"as_of", "2026-11-01"}, {"source", "a test"}};
   }
-  /// Three hosts at 1 Gbit/s that boot in 30 s; a restart takes 10 s, a checkpoint 2 s, and the steps some 100 s.
+  /// Three hosts at 500 Mbit/s that boot in 30 s; a restart takes 10 s, a checkpoint 2 s, and the steps some 240 s.
   std::string scenario(const Json& changes) {
     const Json platform = {
         {"schema", "ganymede.platform/1"},
@@ -32,7 +32,7 @@ class RehearseLife : public testing::Test {
          {{"host",
            {{"gpu", "AMD EPYC, 2 threads"},
             {"gpus", 1},
-            {"nic", {{"bandwidth", "1Gbit/s"}, {"latency", "250us"}}},
+            {"nic", {{"bandwidth", "500Mbit/s"}, {"latency", "250us"}}},
             {"prices", Json::array({price("on-demand", "3USD/h"), price("spot", "1USD/h")})}}}}},
         {"regions", {{"room", Json::object()}}},
         {"storage",
@@ -48,10 +48,10 @@ class RehearseLife : public testing::Test {
     Json document = {
         {"schema", "ganymede.scenario/1"},
         {"workload",
-         {{"trace", "recorded:mlp-gan-cpu"},
+         {{"trace", "recorded:dcgan-28-cpu"},
           {"dataset", {{"name", "mnist"}, {"images", 60000}, {"bytes_per_image", 784}}},
           {"batch_per_gpu", 64},
-          {"steps", 1000}}},
+          {"steps", 2500}}},
         {"platform",
          {{"catalog", "lab.json"}, {"region", "room"}, {"instance", "host"}, {"nodes", 3}, {"market", "on-demand"}}},
         {"synchronization", {{"scheme", "ring"}}},
@@ -63,7 +63,7 @@ class RehearseLife : public testing::Test {
   }
   Json play(const std::string& file, const std::string& arguments = "") {
     const Outcome outcome =
-        run_program("rehearse " + file + " --life --hosts 4 --network paced --for 5s " + arguments + " --format json");
+        run_program("rehearse " + file + " --life --hosts 4 --network paced --for 8s " + arguments + " --format json");
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     return outcome.code == 0 ? Json::parse(outcome.out) : Json();
   }
@@ -79,14 +79,14 @@ class RehearseLife : public testing::Test {
 };
 
 TEST_F(RehearseLife, PlaysACrashAndAStragglerAsTheyAreSimulated) {
-  Json straggler = fault("100s", "straggler");
-  straggler.update({{"factor", 2}, {"for", "10s"}});
+  Json straggler = fault("150s", "straggler");
+  straggler.update({{"factor", 2}, {"for", "20s"}});
   const std::string file = scenario({{"faults", {{"events", {fault("70s", "crash"), straggler}}}}});
   const std::string study = (scratch / "study.json").string();
   const Json result = play(file, "-o " + study);
   ASSERT_FALSE(result.is_null());
   EXPECT_EQ(events(result["measured"]), events(result["predicted"]));
-  EXPECT_EQ(result["measured"]["time"]["steps"], 1000);
+  EXPECT_EQ(result["measured"]["time"]["steps"], 2500);
   EXPECT_TRUE(result["decisions"]["same"]);
   // Three nodes, and one in place of the crashed one; the training was started, and started again from a checkpoint.
   EXPECT_EQ(result["processes"]["nodes_started"], 4);
@@ -105,6 +105,15 @@ TEST_F(RehearseLife, PlaysACrashAndAStragglerAsTheyAreSimulated) {
       if (use != "total") sum += seconds.get<double>();
     EXPECT_NEAR(sum, result[which]["gpu_seconds"]["total"].get<double>(), 1e-6);
   }
+
+  const std::string life = scratch.write("life.json", result.dump());
+  const Outcome page = run_program("report " + life);
+  ASSERT_EQ(page.code, 0) << page.err;
+  for (const char* part : {"Both timelines", "The predicted life over the measured one", "Events, measured", "crashed"})
+    EXPECT_THAT(page.out, HasSubstr(part));
+  const Outcome trace = run_program("export perfetto " + life);
+  ASSERT_EQ(trace.code, 0) << trace.err;
+  for (const char* process : {"predicted", "measured"}) EXPECT_THAT(trace.out, HasSubstr(process));
 
   const Outcome validated = run_program("validate " + study + " --format json");
   ASSERT_EQ(validated.code, 0) << validated.err;
@@ -131,7 +140,11 @@ TEST_F(RehearseLife, TakesAKilledProcessForACrashAndLeavesNoneBehind) {
   // Once three nodes train, which are six processes, somebody kills the first one. None of them outlives the command.
   const std::string launcher = scratch.write("kill_one.sh", R"SH("$@" & command=$!
 children() { cat /proc/$command/task/$command/children; }
-for _ in $(seq 600); do [ "$(children | wc -w)" -ge 6 ] && break; sleep 0.1; done
+for _ in $(seq 600); do
+  kill -0 $command 2>/dev/null || break
+  [ "$(children | wc -w)" -ge 6 ] && break
+  sleep 0.1
+done
 sleep 0.5
 all=$(children)
 kill -9 ${all%% *}
@@ -140,12 +153,38 @@ for child in $all; do kill -0 $child 2>/dev/null && exit 77; done
 exit $code
 )SH");
   const Outcome outcome =
-      run_program("rehearse " + file + " --life --hosts 4 --network paced --for 6s --format json", "bash " + launcher);
+      run_program("rehearse " + file + " --life --hosts 4 --network paced --for 8s --format json", "bash " + launcher);
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   const Json result = Json::parse(outcome.out);
   EXPECT_THAT(events(result["measured"]), testing::Contains("crashed"));
   EXPECT_THAT(events(result["predicted"]), testing::Not(testing::Contains("crashed")));
-  EXPECT_EQ(result["measured"]["time"]["steps"], 1000);
+  EXPECT_EQ(result["measured"]["time"]["steps"], 2500);
+}
+
+TEST_F(RehearseLife, LeavesNoProcessBehindWhenItIsKilled) {
+  const std::string file = scenario(Json::object());
+  const std::string launcher = scratch.write("kill_it.sh", R"SH("$@" & command=$!
+children() { cat /proc/$command/task/$command/children; }
+for _ in $(seq 600); do
+  kill -0 $command 2>/dev/null || break
+  [ "$(children | wc -w)" -ge 6 ] && break
+  sleep 0.1
+done
+all=$(children)
+[ "$(echo $all | wc -w)" -ge 6 ] || exit 76
+kill -9 $command
+wait $command
+for _ in $(seq 100); do
+  alive=0
+  for child in $all; do grep -q '^State:.[^ZX]' /proc/$child/status 2>/dev/null && alive=1; done
+  [ $alive = 0 ] && exit 0
+  sleep 0.1
+done
+exit 77
+)SH");
+  const Outcome outcome =
+      run_program("rehearse " + file + " --life --hosts 4 --network paced --for 20s", "bash " + launcher);
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
 }
 
 TEST_F(RehearseLife, RefusesWhatItCannotPlay) {
@@ -161,6 +200,7 @@ TEST_F(RehearseLife, RefusesWhatItCannotPlay) {
   refused(life + " --hosts 3 --set /platform/nodes=65536", "found 65536 GPUs, expected at most 3");
   refused(life + " --hosts 3 --set /synchronization/mode=gossip", "/synchronization/mode");
   refused(life + " --hosts 3 --set /storage/dataset=disk", "/storage/dataset");
+  refused(life + " --hosts 3 --compute real", "--compute: found real, expected replay");
   refused(file + " --hosts 3 --scale 0.5", "expected 1 or more, except with --life");
 }
 
