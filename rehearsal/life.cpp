@@ -185,7 +185,7 @@ Json rehearse_life(const sim::Scenario& scenario, const LifeRequest& request, do
   plan.shaping = {stated.rate * (1 / plan.step_scale()), stated.latency * plan.step_scale()};
   plan.steps = steps_of_life(scenario, request.hosts, plan.step_scale());
   plan.margin_s = 1.5 * predicted.step_mean.si * plan.step_scale() + 0.03;
-  plan.longest_s = 60 + 3 * predicted.total.si * plan.scale;
+  plan.longest_s = 300 + 3 * predicted.total.si * plan.scale;
 
   DecisionLog decided(scenario);
   const double begin = machine_time();

@@ -93,6 +93,7 @@ void TrainingWorld::look() {
   log_ = crew_->log();
   if (!up_ && log_.begun) {
     up_ = true;
+    starts_.back().from = log_.first;
     if (pause_ != 0) happened_.push_back({0, sim::PauseEnded{}, std::exchange(pause_, 0)});
   }
   if (!status) return;

@@ -133,7 +133,7 @@ TEST_F(Rehearse, EndsSoonAfterARankHasDiedAndNamesIt) {
 children() { cat /proc/$command/task/$command/children; }
 for _ in $(seq 300); do [ "$(children | wc -w)" -ge 3 ] && break; sleep 0.1; done
 sleep 1
-all=$(children)
+all=$(echo $(children))
 kill -9 ${all##* }
 begin=$(date +%s)
 wait $command; code=$?
