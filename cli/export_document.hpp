@@ -16,6 +16,7 @@ std::size_t export_document(const std::string& file, const Shared& shared,
                             const std::function<std::string(const report::Document&)>& make,
                             std::initializer_list<report::DocumentKind> kinds = {
                                 report::DocumentKind::result, report::DocumentKind::sweep, report::DocumentKind::plan,
-                                report::DocumentKind::study, report::DocumentKind::cluster});
+                                report::DocumentKind::study, report::DocumentKind::cluster,
+                                report::DocumentKind::rehearsal});
 
 }  // namespace ganymede::cli

@@ -15,19 +15,6 @@ namespace {
 /// that the processor time of a message stays small beside its time on the network.
 constexpr double kMostTogether = 250e6;
 
-bool choose_name_spaces(const std::string& network, const Shared& shared) {
-  if (network == "paced") return false;
-  const std::string why_not = rehearsal::why_no_name_spaces();
-  if (!why_not.empty()) {
-    if (network == "namespaces") throw ConfigError("--network namespaces: " + why_not + "; expected paced here");
-    remark(shared, "note: " + why_not + ": sockets are paced in place of network namespaces\n");
-    return false;
-  }
-  if (const int removed = rehearsal::remove_left_over_name_spaces(); removed > 0)
-    remark(shared, fmt::format("note: removed {} network namespaces that a run before had left\n", removed));
-  return true;
-}
-
 }  // namespace
 
 void add_hosts(CLI::App& command, HostsChoice& choice) {
@@ -39,7 +26,7 @@ void add_hosts(CLI::App& command, HostsChoice& choice) {
   command
       .add_option("--scale", choice.scale,
                   "with --hosts: how many times as long everything takes; default: as this machine needs")
-      ->check(CLI::Range(1.0, 1e6))
+      ->check(CLI::Range(1e-6, 1e6))
       ->needs(hosts);
   command
       .add_option("--network", choice.network,
@@ -49,17 +36,35 @@ void add_hosts(CLI::App& command, HostsChoice& choice) {
       ->needs(hosts);
 }
 
+bool choose_name_spaces(const HostsChoice& choice, const Shared& shared) {
+  if (choice.network == "paced") return false;
+  const std::string why_not = rehearsal::why_no_name_spaces();
+  if (!why_not.empty()) {
+    if (choice.network == "namespaces") throw ConfigError("--network namespaces: " + why_not + "; expected paced here");
+    remark(shared, "note: " + why_not + ": sockets are paced in place of network namespaces\n");
+    return false;
+  }
+  if (const int removed = rehearsal::remove_left_over_name_spaces(); removed > 0)
+    remark(shared, fmt::format("note: removed {} network namespaces that a run before had left\n", removed));
+  return true;
+}
+
+double slowest_scale(BytesPerSecond rate, int hosts) {
+  return std::max(1.0, std::ceil(rate.si * hosts / kMostTogether));
+}
+
 HostsNetwork network_of_hosts(const HostsChoice& choice, const sim::FabricGraph& fabric, const Shared& shared) {
   if (fabric.ranks() != choice.hosts || fabric.topology().nodes() != choice.hosts)
     throw ConfigError(fmt::format("--hosts {}: found {} GPUs on {} nodes, expected {} nodes with one GPU each",
                                   choice.hosts, fabric.ranks(), fabric.topology().nodes(), choice.hosts));
   HostsNetwork network{.stated = rehearsal::stated_ping(fabric)};
-  const double needed = std::ceil(network.stated.rate.si * choice.hosts / kMostTogether);
-  network.scale = choice.scale > 0 ? choice.scale : std::max(1.0, needed);
+  if (choice.scale > 0 && choice.scale < 1)
+    throw ConfigError(fmt::format("--scale {}: expected 1 or more, except with --life", choice.scale));
+  network.scale = choice.scale > 0 ? choice.scale : slowest_scale(network.stated.rate, choice.hosts);
   network.stated.rate *= 1 / network.scale;
   network.stated.latency *= network.scale;
   network.stated.adding *= 1 / network.scale;
-  network.name_spaces = choose_name_spaces(choice.network, shared);
+  network.name_spaces = choose_name_spaces(choice, shared);
   return network;
 }
 

@@ -29,6 +29,12 @@ struct HostsNetwork {
 /// be made here. Removes name spaces that are left over, and says so.
 HostsNetwork network_of_hosts(const HostsChoice& choice, const sim::FabricGraph& fabric, const Shared& shared);
 
+/// How many times as long as on the platform a message takes at least here, if `hosts` NICs of that rate send together.
+double slowest_scale(BytesPerSecond rate, int hosts);
+/// Whether the network is one of name spaces. Throws ConfigError if they are asked for and cannot be made; removes
+/// those that are left over, and says so.
+bool choose_name_spaces(const HostsChoice& choice, const Shared& shared);
+
 /// Calls `work` in a process for each host and returns the text of host 0.
 std::string run_on(const HostsChoice& choice, const HostsNetwork& network,
                    const std::function<std::string(kernel::Messenger&)>& work);

@@ -11,10 +11,12 @@
 #include "cli/command.hpp"
 #include "cli/hosts_options.hpp"
 #include "cli/names.hpp"
+#include "cli/rehearse_life.hpp"
 #include "cli/terminal.hpp"
 #include "common/errors.hpp"
 #include "common/file.hpp"
 #include "kernel/parallel/communicator.hpp"
+#include "plan/chosen_scenario.hpp"
 #include "rehearsal/step_rehearsal.hpp"
 #include "report/table.hpp"
 
@@ -24,8 +26,9 @@ namespace {
 using OrderedJson = nlohmann::ordered_json;
 
 struct RehearseOptions {
-  std::string scenario, length = "10s";
+  std::string scenario, length = "10s", compute = "replay";
   HostsChoice hosts;
+  bool life = false;
   std::vector<std::string> assignments;
 };
 
@@ -56,10 +59,9 @@ void check_processes(const RehearseOptions& options, const sim::Scenario& scenar
 }
 
 /// What the ranks do; at rank 0 the result as text.
-std::string rehearse_as_rank(const rehearsal::StepPlan& plan, const sim::FabricGraph& fabric, Seconds length,
-                             kernel::Messenger& messenger) {
+std::string rehearse_as_rank(const rehearsal::RehearsalRequest& request, kernel::Messenger& messenger) {
   rehearsal::Group group(messenger);
-  const OrderedJson result = rehearsal::rehearse_steps({&plan, length, &fabric}, group);
+  const OrderedJson result = rehearsal::rehearse_steps(request, group);
   return group.is_first() ? result.dump() : "";
 }
 
@@ -67,10 +69,12 @@ std::string rehearse_as_rank(const rehearsal::StepPlan& plan, const sim::FabricG
 OrderedJson rehearse_all(const RehearseOptions& options, const sim::Scenario& scenario, const Shared& shared) {
   const sim::FabricGraph fabric = rehearsal::fabric_of(scenario);
   const Seconds length = length_of(options);
+  const bool computes = options.compute == "real";
+  if (computes && options.hosts.hosts > 0) rehearsal::check_processors(options.hosts.hosts);
   if (options.hosts.hosts == 0) {
     const rehearsal::StepPlan plan = rehearsal::plan_steps(scenario, fabric.topology(), 1);
     const auto messenger = kernel::open_messenger();
-    const std::string text = rehearse_as_rank(plan, fabric, length, *messenger);
+    const std::string text = rehearse_as_rank({&plan, length, &fabric, computes}, *messenger);
     if (text.empty()) return nullptr;
     OrderedJson result = OrderedJson::parse(text);
     result["scale"] = 1;
@@ -80,7 +84,7 @@ OrderedJson rehearse_all(const RehearseOptions& options, const sim::Scenario& sc
   const rehearsal::StepPlan plan = rehearsal::plan_steps(scenario, fabric.topology(), network.scale);
   const rehearsal::PlainFabric stated(options.hosts.hosts, network.stated);
   OrderedJson result = OrderedJson::parse(run_on(options.hosts, network, [&](kernel::Messenger& messenger) {
-    return rehearse_as_rank(plan, stated.graph(), length, messenger);
+    return rehearse_as_rank({&plan, length, &stated.graph(), computes}, messenger);
   }));
   result["scale"] = network.scale;
   return result;
@@ -146,29 +150,14 @@ std::string text_of(const OrderedJson& result, std::size_t width) {
                      seconds_text(measured["interval_s"][0]), seconds_text(measured["interval_s"][1]),
                      what_is_off(measured, result[has_ping ? "predicted_from_ping" : "predicted"]));
   out += fmt::format(
-      "Noise: a rank came up to {} late to a moment of its step (median); communication took {} of processor "
+      "Noise: a rank came up to {} late to a moment of its step (median); {} took {} of processor "
       "time a step and rank; clocks agree within {}.{}\n",
-      seconds_text(noise["late_s"]), seconds_text(noise["processor_s"]), seconds_text(noise["clock_error_s"]),
+      seconds_text(noise["late_s"]), result["compute"] == "real" ? "computing and communication" : "communication",
+      seconds_text(noise["processor_s"]), seconds_text(noise["clock_error_s"]),
       noise["more_ranks_than_processors"].get<bool>()
           ? " Compute is slept through: there are more ranks than processors."
           : "");
   return out;
-}
-
-/// The scenario with absolute paths, since the study may be in another folder.
-OrderedJson scenario_of_study(const sim::Scenario& scenario) {
-  OrderedJson content = OrderedJson::parse(scenario.content);
-  const std::filesystem::path folder = std::filesystem::absolute(scenario.file).parent_path();
-  for (const auto& [pointer, hash] : scenario.file_hashes) {
-    OrderedJson& name = content[OrderedJson::json_pointer(pointer)];
-    if (!name.is_string()) continue;  // a series, for example, which names a file in one of its members
-    const std::filesystem::path path = folder / name.get<std::string>();
-    if (std::filesystem::exists(path)) name = path.lexically_normal().string();
-  }
-  // A rehearsal replays a recorded step on every rank and slows down none of its kernels.
-  content["synchronization"]["jitter"] = 0;
-  content["synchronization"]["interference"] = 0;
-  return content;
 }
 
 /// A study for `ganymede validate`, in the scenario's own time.
@@ -200,7 +189,9 @@ void write_study(const sim::Scenario& scenario, const OrderedJson& result, const
       {"source", fmt::format("ganymede rehearse: {} steps, {}", result["steps"].get<int>(),
                              result["messenger"].get<std::string>())},
       {"assumptions",
-       {{{"what", "compute takes the recorded times, which were slept through"}, {"source", "ganymede rehearse"}},
+       {{{"what", result["compute"] == "real" ? "compute takes the recorded times, for which ranks computed"
+                                              : "compute takes the recorded times, which were slept through"},
+         {"source", "ganymede rehearse"}},
         {{"what", fmt::format("times are those of the rehearsal divided by {:g}", scale)},
          {"source", "ganymede rehearse"}}}},
       {"runs", {{"rehearsed", scenario_of_study(scenario)}}},
@@ -211,8 +202,17 @@ void write_study(const sim::Scenario& scenario, const OrderedJson& result, const
 void run_rehearse(const RehearseOptions& options, const Shared& shared) {
   check_output(shared);
   keep_input(shared, options.scenario);
-  const sim::Scenario scenario = sim::load_scenario(options.scenario, parse_assignments(options.assignments));
+  if (options.life) {
+    if (options.hosts.hosts == 0)
+      throw ConfigError("--life: expected --hosts N beside it: nodes come and go on this machine");
+    if (options.compute != "replay")
+      throw ConfigError("--compute: found real, expected replay with --life, whose workers sleep through their phases");
+    return run_life({options.scenario, length_of(options), options.hosts, options.assignments}, shared);
+  }
+  const sim::Scenario scenario = plan::load_scenario_or_plan(options.scenario, parse_assignments(options.assignments));
   check_processes(options, scenario);
+  if (!scenario.faults.events.empty() || scenario.checkpoints.every != sim::Checkpoints::Every::never)
+    remark(shared, "note: faults, checkpoints and the policy are not played here; --life plays them\n");
   const OrderedJson result = rehearse_all(options, scenario, shared);
   if (result.is_null()) return;
   Shared to_stdout = shared;
@@ -223,9 +223,19 @@ void run_rehearse(const RehearseOptions& options, const Shared& shared) {
 
 void declare_rehearse(CLI::App& command, Shared& shared) {
   auto options = std::make_shared<RehearseOptions>();
-  command.add_option("scenario", options->scenario, "scenario file")->check(suggest("@files"))->required();
-  command.add_option("--for", options->length, "how long to play steps, about, for example 60s")->capture_default_str();
+  command.add_option("scenario", options->scenario, "a scenario, or a plan, whose chosen candidate is played")
+      ->check(suggest("@files"))
+      ->required();
+  command.add_option("--for", options->length, "how long to play, about, for example 60s")->capture_default_str();
+  command
+      .add_option("--compute", options->compute,
+                  "replay: ranks sleep through their phases; real: they compute as long as the trace says, each on a "
+                  "processor of its own")
+      ->check(CLI::IsMember({"replay", "real"}))
+      ->capture_default_str();
   add_hosts(command, options->hosts);
+  command.add_flag("--life", options->life,
+                   "with --hosts: the whole life, with boots, losses, checkpoints and the policy, in about --for");
   add_set(command, options->assignments);
   add_format(command, shared, {"table", "json"});
   add_output(command, shared);
@@ -236,15 +246,18 @@ void declare_rehearse(CLI::App& command, Shared& shared) {
 
 Command rehearse_command() {
   return {.name = "rehearse",
-          .summary = "a scenario's steps in real time on real sockets, beside what is predicted",
+          .summary = "a scenario's steps or life in real time on real sockets, beside what is predicted",
           .examples =
               "  mpirun -n 8 ganymede rehearse scenario.json --for 60s\n"
               "  ganymede rehearse scenario.json --hosts 4 [--network paced] -o study.json\n"
+              "  ganymede rehearse scenario.json --hosts 4 --life --for 10min\n"
               "  ganymede validate study.json\n",
           .about =
-              "Each rank sleeps through its phases as the trace says; buckets become ready at their times and are\n"
-              "summed for real meanwhile. With --hosts the processes are started here, on a network as slow as the\n"
-              "scenario's, scaled down. --output is a study that `ganymede validate` runs.",
+              "Each rank sleeps or computes through its phases as the trace says; buckets become ready at their\n"
+              "times and are summed for real meanwhile. With --hosts the processes are started here, on a network as\n"
+              "slow as the scenario's, scaled down. With --life nodes boot, are lost and come back as the scenario\n"
+              "says, checkpoints are written and the policy decides; `report` and `export perfetto` read what\n"
+              "--format json then prints. --output is a study that `ganymede validate` runs.",
           .declare = declare_rehearse};
 }
 

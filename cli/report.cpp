@@ -16,14 +16,16 @@ void run_report(const std::string& file, const Shared& shared) {
   const std::size_t bytes = export_document(
       file, shared, [](const report::Document& document) { return report::report_page(document.json()); },
       {report::DocumentKind::result, report::DocumentKind::sweep, report::DocumentKind::plan,
-       report::DocumentKind::validation, report::DocumentKind::cluster});
+       report::DocumentKind::validation, report::DocumentKind::cluster, report::DocumentKind::rehearsal});
   if (!shared.output.empty())
     remark(shared, fmt::format("{}: {:.1f} MB; open it in a browser", shared.output, static_cast<double>(bytes) / 1e6));
 }
 
 void declare_report(CLI::App& command, Shared& shared) {
   auto file = std::make_shared<std::string>();
-  command.add_option("result", *file, "what simulate, sweep, plan or validate wrote with --format json")->required();
+  command
+      .add_option("result", *file, "what simulate, sweep, plan, validate or rehearse --life wrote with --format json")
+      ->required();
   add_output(command, shared);
   command.callback([file, &shared] { run_report(*file, shared); });
 }
@@ -44,7 +46,8 @@ Command report_command() {
           "  ganymede report plan.json -o report.html\n"
           "  ganymede validate --format json -o validation.json && ganymede report validation.json -o report.html\n",
       .about =
-          "Writes one self-contained page of what simulate, sweep, plan or validate wrote: time against cost,\n"
+          "Writes one self-contained page of what simulate, sweep, plan, validate or rehearse --life wrote: time "
+          "against cost,\n"
           "scaling, where GPU time and money went, what happened when, what workers do in a step, policies over\n"
           "seeds, energy, provenance; with filters, and what-ifs on prices. It needs no network, can be printed,\n"
           "and can be read without JavaScript.",

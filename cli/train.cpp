@@ -20,6 +20,8 @@
 #include "cli/progress.hpp"
 #include "cli/same_options.hpp"
 #include "cli/train_checkpoint.hpp"
+#include "cli/train_elastic.hpp"
+#include "cli/train_options.hpp"
 #include "cli/train_report.hpp"
 #include "cli/training_line.hpp"
 #include "common/errors.hpp"
@@ -284,47 +286,6 @@ void train(Arguments& arguments, Shared& shared) {
   train_replica(arguments, shared, communicator.get());
 }
 
-/// Declares the options of the optimizer and of the loss.
-void add_learning_options(CLI::App& command, kernel::TrainOptions& options) {
-  command.add_option("--lr", options.learning_rate, "Adam's learning rate; default: the model's");
-  command.add_option("--beta1", options.beta1, "Adam's first decay rate; default: the model's");
-  command.add_option("--beta2", options.beta2, "Adam's second decay rate; default: the model's");
-  command.add_option("--epsilon", options.epsilon, "what Adam adds to the denominator; default: 1e-8");
-  command.add_option("--ema", options.average_decay,
-                     "draw samples by a moving average of the generator with this decay, as 0.999; 0: none");
-  command.add_option("--loss", options.loss, "non-saturating, minimax, hinge or wgan-gp; default: the model's")
-      ->check(suggest("@losses"));
-  command.add_option("--stage-steps", options.stage_steps,
-                     "steps of each fade-in and each stay of a growing model; default: --steps in equal parts");
-  command.add_option("--d-steps", options.discriminator_steps, "updates of the discriminator in each step")
-      ->capture_default_str();
-}
-
-/// Declares what is written during and after the training, and from what it continues.
-void add_output_options(CLI::App& command, Arguments& arguments) {
-  command.add_option("--samples", arguments.samples, "write a grid of generated images as PNG");
-  command.add_option("--samples-every", arguments.samples_every,
-                     "also write one every so many steps, as NAME-000500.png beside it");
-  command.add_option(
-      "--quality", arguments.quality,
-      "measure FID and inception score with so many images, by a classifier that comes with the program");
-  command.add_option("--features", arguments.features,
-                     "classifier to measure with instead: a safetensors file, see docs/commands.md");
-  command.add_option("--quality-every", arguments.quality_every, "also measure every so many steps");
-  command.add_option("--quality-curve", arguments.quality_curve,
-                     "add the measurements to this file, for scenarios whose target is a quality");
-  command.add_option("--checkpoint", arguments.checkpoint,
-                     "keep the last two checkpoints in this directory; one is also written on an interrupt");
-  command.add_option("--checkpoint-every", arguments.checkpoint_every, "steps between two checkpoints")
-      ->capture_default_str();
-  command.add_flag("--resume", arguments.resume, "continue from the last whole checkpoint, to --steps steps in all");
-  command.add_option("--init", arguments.init, "start from these weights: a safetensors file, as --weights writes it");
-  command.add_option("--weights", arguments.weights, "write both networks' weights as safetensors");
-  command.add_option("--trace", arguments.trace, "record the phases of every step and write the step trace");
-  command.add_option("--metrics", arguments.metrics,
-                     "log steps, losses and pauses as they happen into this file, which ganymede watch follows");
-}
-
 void declare_train(CLI::App& command, Shared& shared) {
   auto arguments = std::make_shared<Arguments>();
   auto& options = arguments->options;
@@ -375,10 +336,16 @@ void declare_train(CLI::App& command, Shared& shared) {
                    "batch norm takes its statistics over the images of all replicas");
   add_seed(command, options.seed, "seed of weights, batches, latents and dropout");
   add_output_options(command, *arguments);
+  auto elastic = std::make_shared<ElasticOptions>();
+  add_elastic_options(command, *elastic);
   command.add_flag("--describe", arguments->describe, "print layers, parameters, work and memory; train nothing");
   add_format(command, shared, {"table", "json"});
   add_output(command, shared);
-  command.callback([arguments, &shared] { train(*arguments, shared); });
+  command.callback([arguments, elastic, &command, &shared] {
+    if (elastic->policy.empty() && elastic->plan.empty()) return train(*arguments, shared);
+    check_arguments(*arguments, shared);
+    train_elastically(command, *arguments, *elastic, shared);
+  });
 }
 
 }  // namespace
@@ -390,7 +357,8 @@ Command train_command() {
               "  ganymede train --model mlp-gan --steps 3000 --samples digits.png\n"
               "  ganymede train --model mlp-gan --dataset ~/mnist --steps 9380 --batch 64 --weights gan.safetensors\n"
               "  ganymede train --model mlp-gan --steps 300 --trace step-trace.json --format json\n"
-              "  ganymede train --model mlp-gan --batch 64 --describe\n",
+              "  ganymede train --model mlp-gan --batch 64 --describe\n"
+              "  ganymede train --model mlp-gan --batch 64 --policy deadline --plan plan.json --checkpoint run\n",
           .about =
               "Trains a GAN on this machine's processors or GPUs. Without --dataset it trains on images that the\n"
               "program draws itself, so that nothing must be downloaded. docs/commands.md lists the models.",

@@ -60,6 +60,8 @@ const char* kind_name(report::DocumentKind kind) {
       return "study";
     case report::DocumentKind::cluster:
       return "cluster's result";
+    case report::DocumentKind::rehearsal:
+      return "rehearsed life";
   }
   return "";
 }
@@ -79,6 +81,8 @@ const char* writer_of(report::DocumentKind kind) {
       break;
     case report::DocumentKind::cluster:
       return "simulate of a cluster";
+    case report::DocumentKind::rehearsal:
+      return "rehearse --life";
   }
   return "";
 }

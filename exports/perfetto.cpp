@@ -35,11 +35,8 @@ void add_steps(const Json& run, Seconds origin, std::vector<TimelineSpan>& spans
   }
 }
 
-}  // namespace
-
-std::string run_trace(const Json& run) {
-  std::vector<TimelineSpan> spans;
-  const char* cluster = "cluster";
+/// Adds what a run held and what happened to it as tracks of the process `cluster`; returns when training began.
+Seconds add_cluster(const Json& run, const char* cluster, std::vector<TimelineSpan>& spans) {
   std::map<std::string, int> tracks;
   for (const report::Holding& holding : report::holdings_of(run)) {
     const int track = tracks.try_emplace(holding.pool, static_cast<int>(tracks.size()) + 1).first->second;
@@ -59,26 +56,43 @@ std::string run_trace(const Json& run) {
         details.emplace_back(key, value.is_string() ? value.get<std::string>() : value.dump());
     spans.push_back({cluster, 0, "events", event.at("event").get<std::string>(), at, at, std::move(details)});
   }
+  return training;
+}
+
+}  // namespace
+
+std::string run_trace(const Json& run) {
+  std::vector<TimelineSpan> spans;
+  const Seconds training = add_cluster(run, "cluster", spans);
   if (run.contains("step_spans")) add_steps(run, training, spans);
+  return chrome_trace(spans);
+}
+
+std::string rehearsal_trace(const Json& rehearsal) {
+  std::vector<TimelineSpan> spans;
+  for (const char* life : {"predicted", "measured"}) add_cluster(rehearsal.at(life), life, spans);
   return chrome_trace(spans);
 }
 
 Exporter perfetto_exporter() {
   return {
       .name = "perfetto",
-      .summary = "a run's nodes and steps, or the jobs of a cluster, as a Chrome trace, for ui.perfetto.dev",
+      .summary =
+          "a run's nodes and steps, a rehearsed life or the jobs of a cluster as a Chrome trace, for ui.perfetto.dev",
       .examples =
           "  ganymede simulate scenario.json --format json -o result.json\n"
           "  ganymede export perfetto result.json -o timeline.json\n",
       .about =
           "Shows the nodes of each pool that were asked for and held, what happened to them, and what each\n"
           "worker does in the steps that the result keeps (simulate --show-steps), from where training\n"
-          "begins. Of a cluster it shows which job was on which node when, and the queue.",
-      .reads = {report::DocumentKind::result, report::DocumentKind::cluster},
-      .refusal = "a trace is of one run or one cluster, as simulate --format json writes it",
+          "begins. Of a rehearsed life it shows the predicted one over the measured one, of a cluster which\n"
+          "job was on which node when, and the queue.",
+      .reads = {report::DocumentKind::result, report::DocumentKind::cluster, report::DocumentKind::rehearsal},
+      .refusal = "a trace is of one run, one rehearsed life or one cluster, as --format json writes it",
       .write = [](const report::Document& document, const ExportValues& /*values*/, const ExportConsole& /*console*/) {
-        return document.kind == report::DocumentKind::cluster ? cluster_trace(document.json())
-                                                              : run_trace(document.json());
+        return document.kind == report::DocumentKind::cluster     ? cluster_trace(document.json())
+               : document.kind == report::DocumentKind::rehearsal ? rehearsal_trace(document.json())
+                                                                  : run_trace(document.json());
       }};
 }
 

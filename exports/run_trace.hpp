@@ -11,4 +11,7 @@ namespace ganymede::exports {
 /// pipeline. Those steps are placed at the moment when training begins.
 std::string run_trace(const nlohmann::json& run);
 
+/// The trace of a `ganymede.rehearsal/1`: the clusters of both lives, "predicted" over "measured", from one moment on.
+std::string rehearsal_trace(const nlohmann::json& rehearsal);
+
 }  // namespace ganymede::exports

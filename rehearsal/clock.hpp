@@ -4,6 +4,8 @@
 #include <sys/resource.h>
 #include <time.h>
 
+#include <ctime>
+
 namespace ganymede::rehearsal {
 
 /// Seconds since the machine was started.
@@ -11,6 +13,15 @@ inline double machine_time() {
   timespec time{};
   ::clock_gettime(CLOCK_MONOTONIC, &time);
   return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+/// Returns at that moment of machine_time(), whatever signals come.
+inline void sleep_until(double moment) {
+  timespec target{};
+  target.tv_sec = static_cast<std::time_t>(moment);
+  target.tv_nsec = static_cast<long>((moment - static_cast<double>(target.tv_sec)) * 1e9);
+  while (machine_time() < moment && ::clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &target, nullptr) != 0) {
+  }
 }
 
 /// Seconds that processors have spent on this process.

@@ -45,6 +45,14 @@ bool is_in_use(const std::string& name) {
   return !there.empty() && there.filename() == here.filename();
 }
 
+/// The arguments of `tc` for a token bucket. Two packets may leave at once, so that a timer that is late costs no rate.
+std::string bucket_of(BytesPerSecond rate, int mtu) {
+  constexpr int kHeaders = 52 + 14;  // of a frame: IP, TCP with timestamps, Ethernet
+  const int frame = mtu + 14;
+  const double bits = rate.si * 8 * frame / (frame - kHeaders);
+  return fmt::format("root tbf rate {:.0f}bit burst {} limit 16mb", bits, 2 * frame);
+}
+
 }  // namespace
 
 std::string why_no_name_spaces() {
@@ -67,14 +75,12 @@ int remove_left_over_name_spaces() {
 }
 
 NameSpaces::NameSpaces(int hosts, BytesPerSecond rate)
-    : prefix_(fmt::format("{}{}-", kOurs, ::getpid())), own_(::open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC)) {
-  // Two packets may leave at once, so that a timer that is late costs no rate. Large packets at high rates, because
-  // each costs the processor as much as a small one.
-  const bool is_fast = rate.si > 40e6;
-  const int mtu = is_fast ? 9000 : 1500, frame = mtu + 14;
-  constexpr int kHeaders = 52 + 14;  // of a frame: IP, TCP with timestamps, Ethernet
-  const double bits = rate.si * 8 * frame / (frame - kHeaders);
-  const std::string bucket = fmt::format("root tbf rate {:.0f}bit burst {} limit 16mb", bits, 2 * frame);
+    : prefix_(fmt::format("{}{}-", kOurs, ::getpid())),
+      hosts_(hosts),
+      mtu_(rate.si > 40e6 ? 9000 : 1500),
+      own_(::open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC)) {
+  const int mtu = mtu_;
+  const std::string bucket = bucket_of(rate, mtu);
   std::string script = fmt::format(
       "ip netns add {0}switch\nip -n {0}switch link add bridge type bridge\nip -n {0}switch link set bridge mtu {1} "
       "up\n",
@@ -94,6 +100,15 @@ NameSpaces::NameSpaces(int hosts, BytesPerSecond rate)
     ::close(own_);
     throw Failure("cannot make network namespaces: " + fault);
   }
+}
+
+void NameSpaces::set_rate(BytesPerSecond rate) const {
+  std::string script;
+  for (int host = 0; host < hosts_; ++host)
+    script += fmt::format("tc -n {0}{1} qdisc change dev eth0 {2}\ntc -n {0}switch qdisc change dev port{1} {2}\n",
+                          prefix_, host, bucket_of(rate, mtu_));
+  if (const std::string fault = fault_of_script(script); !fault.empty())
+    throw Failure("cannot change the rate of network namespaces: " + fault);
 }
 
 NameSpaces::~NameSpaces() {

@@ -25,12 +25,16 @@ class NameSpaces {
   NameSpaces(const NameSpaces&) = delete;
   NameSpaces& operator=(const NameSpaces&) = delete;
 
+  /// From now on all hosts send at that rate. Throws Failure with what `tc` said.
+  void set_rate(BytesPerSecond rate) const;
   static std::string address_of(int host);
   void enter(int host) const;  ///< from then on, this process opens its sockets in the host's name space
   void leave() const;          ///< back to where the process was
 
  private:
   std::string prefix_;
+  int hosts_;
+  int mtu_;       // large packets at high rates, because each costs the processor as much as a small one
   int own_ = -1;  // the name space of this process
 };
 

@@ -37,6 +37,8 @@ class SocketMessenger final : public kernel::Messenger {
   Message receive(std::span<std::byte> bytes, int from, int tag) override;
   bool done(Message message) override;
   void wait(double seconds) override;
+  /// Paced sockets: changes the rate of this process's NIC, for pieces that are not yet cut.
+  void set_rate(BytesPerSecond rate) { shaping_.rate = rate; }
   void rest(double seconds) override { wait(seconds); }  // what comes meanwhile is stamped when it comes
 
  private:

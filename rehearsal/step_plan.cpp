@@ -37,21 +37,21 @@ void check_can_be_rehearsed(const sim::Scenario& scenario) {
 }
 
 /// The models of a scenario's workers, as ScenarioSteps makes them for a simulation.
-calibration::StepModel model_of(const sim::Scenario& scenario) {
-  const sim::ScenarioPool& rented = rented_pool(scenario);
+calibration::StepModel model_of(const sim::Scenario& scenario, std::size_t rented, int nodes) {
   sim::Configuration configuration;
   std::vector<calibration::WorkloadModel> workloads;
-  for (const sim::ScenarioPool& pool : scenario.pools) {
-    configuration.nodes.push_back(pool.pool.nodes);
+  for (std::size_t p = 0; p < scenario.pools.size(); ++p) {
+    const sim::ScenarioPool& pool = scenario.pools[p];
+    configuration.nodes.push_back(p == rented ? nodes : 0);
     workloads.emplace_back();
-    if (&pool != &rented) continue;
+    if (p != rented) continue;
     const platforms::Instance& instance = pool.instance();
     workloads.back() = sim::in_passes(calibration::workload_on(scenario.trace, scenario.batch(), pool.gpu(),
                                                                instance.host_link ? &*instance.host_link : nullptr),
                                       scenario);
   }
   auto models = sim::models_of(scenario, configuration, workloads, sim::Bound::central);
-  return std::move(models.by_pool[static_cast<std::size_t>(&rented - scenario.pools.data())]);
+  return std::move(models.by_pool[rented]);
 }
 
 void scale_times(calibration::StepModel& model, double scale) {
@@ -81,9 +81,20 @@ sim::FabricGraph fabric_of(const sim::Scenario& scenario) {
 }
 
 StepPlan plan_steps(const sim::Scenario& scenario, const sim::Topology& topology, double scale) {
+  const sim::ScenarioPool& rented = rented_pool(scenario);
+  return plan_steps(scenario, static_cast<std::size_t>(&rented - scenario.pools.data()), rented.pool.nodes, topology,
+                    scale);
+}
+
+StepPlan plan_steps(const sim::Scenario& scenario, std::size_t pool, int nodes, const sim::Topology& topology,
+                    double scale) {
   check_can_be_rehearsed(scenario);
-  StepPlan plan{
-      .model = model_of(scenario), .topology = topology, .schedules = {}, .options = {}, .seed = scenario.seed};
+  StepPlan plan{.model = model_of(scenario, pool, nodes),
+                .topology = topology,
+                .schedules = {},
+                .options = {},
+                .seed = scenario.seed};
+  if (topology.ranks == 1) plan.model.buckets.clear();
   if (plan.model.serial_host && topology.gpus_per_node > 1)
     throw ConfigError(scenario.file +
                       ": /workload/trace: one process drives all GPUs of a node there, and ranks are "

@@ -25,9 +25,14 @@ struct StepPlan {
 /// The fabric of the pool that the scenario rents.
 sim::FabricGraph fabric_of(const sim::Scenario& scenario);
 
-/// Plans the steps; every duration is `scale` times as long as in the scenario. Throws ConfigError, located in the
-/// scenario, for what is not rehearsed: several pools, other modes than all-reduce, growing models, backup workers, one
-/// host process for several workers.
+/// Plans the steps of `nodes` nodes of one of the scenario's pools; every duration is `scale` times as long as in the
+/// scenario. One worker alone reduces nothing. Throws as below.
+StepPlan plan_steps(const sim::Scenario& scenario, std::size_t pool, int nodes, const sim::Topology& topology,
+                    double scale);
+
+/// Plans the steps of the nodes that the scenario asks for; every duration is `scale` times as long as in the scenario.
+/// Throws ConfigError, located in the scenario, for what is not rehearsed: several pools, other modes than all-reduce,
+/// growing models, backup workers, one host process for several workers.
 StepPlan plan_steps(const sim::Scenario& scenario, const sim::Topology& topology, double scale);
 
 /// The simulator's steps for these rows, on that fabric.

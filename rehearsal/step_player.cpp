@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "rehearsal/contributions.hpp"
+#include "rehearsal/host_connections.hpp"
 
 namespace ganymede::rehearsal {
 
@@ -53,6 +55,20 @@ void StepPlayer::communicate_until(double time, PlayedStep& step) {
   step.late = std::max(step.late, group_.now() - time);
 }
 
+/// Messages go on while the rank computes, as far as a look between two products lets them.
+void StepPlayer::compute_for(double seconds) {
+  const AmongOthers usual;
+  const auto units = std::llround(seconds / work_->unit_s());
+  for (long long unit = 0; unit < units; ++unit) {
+    work_->compute_unit();
+    group_.throw_if_asked_to_end([] { return std::string("a phase"); });
+    if (issued_.empty()) continue;
+    group_.messenger().wait(0);
+    while (progress()) {
+    }
+  }
+}
+
 void StepPlayer::issue(std::size_t bucket, PlayedStep& step) {
   buckets_[bucket].is_pending = true;
   step.issued[bucket] = group_.now();
@@ -62,18 +78,26 @@ void StepPlayer::issue(std::size_t bucket, PlayedStep& step) {
 
 void StepPlayer::run_phase(std::size_t index, std::size_t row, PlayedStep& step) {
   const calibration::StepPhase& phase = plan_.model.phases[index];
-  const double start = clock_ + phase.gap_s[row], end = start + std::max(phase.device_s[row], phase.host_s[row]);
+  const double start = clock_ + slow_factor_ * phase.gap_s[row],
+               end = start + slow_factor_ * std::max(phase.device_s[row], phase.host_s[row]);
+  if (work_ != nullptr) communicate_until(start, step);
+  double reached = start;
+  const auto go_on_until = [&](double moment) {
+    if (work_ == nullptr) return communicate_until(moment, step);
+    compute_for(moment - reached);
+    reached = std::max(reached, moment);
+  };
   for (std::size_t bucket = 0; bucket < buckets_.size(); ++bucket) {
     if (plan_.model.buckets[bucket].phase != index) continue;
     if (!plan_.options.overlap) {
       held_back_.push_back(bucket);
       continue;
     }
-    communicate_until(start + plan_.model.buckets[bucket].ready_fraction * (end - start), step);
+    go_on_until(start + plan_.model.buckets[bucket].ready_fraction * (end - start));
     issue(bucket, step);
   }
-  communicate_until(end, step);
-  clock_ = end;
+  go_on_until(end);
+  clock_ = work_ == nullptr ? end : group_.now();
 }
 
 void StepPlayer::wait_for_reductions(std::size_t phase, PlayedStep& step) {
@@ -114,7 +138,7 @@ PlayedStep StepPlayer::play(std::size_t row) {
     run_phase(phase, row, step);
   }
   wait_for_reductions(model.phases.size(), step);
-  clock_ += model.tail_s[row];
+  clock_ += slow_factor_ * model.tail_s[row];
   communicate_until(clock_, step);
   step.end = clock_;
   return step;

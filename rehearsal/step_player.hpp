@@ -1,11 +1,12 @@
 #pragma once
-// One rank's steps in real time: phases are slept through, and buckets are reduced for real meanwhile.
+// One rank's steps in real time: phases are slept through or computed, and buckets are reduced for real meanwhile.
 
 #include <deque>
 #include <optional>
 #include <span>
 #include <vector>
 
+#include "rehearsal/busy_work.hpp"
 #include "rehearsal/execution.hpp"
 #include "rehearsal/group.hpp"
 #include "rehearsal/step_plan.hpp"
@@ -28,8 +29,12 @@ class StepPlayer {
   /// The first step begins at `begin`. `plan` and `group` must outlive the player.
   StepPlayer(const StepPlan& plan, Group& group, double begin);
 
+  /// From now on phases are computed, and take as long as that takes. `work` must outlive the player.
+  void compute_with(BusyWork& work) { work_ = &work; }
   /// The next step begins at `begin`.
   void start_at(double begin) { clock_ = begin; }
+  /// From the next phase on, this rank's phases take `factor` times as long as planned.
+  void slow_down(double factor) { slow_factor_ = factor; }
   /// Repeats the recorded step `row`.
   PlayedStep play(std::size_t row);
   /// The same with numbers whose sums are known; returns the first that is wrong on this rank.
@@ -50,6 +55,7 @@ class StepPlayer {
   void issue(std::size_t bucket, PlayedStep& step);
   bool progress();
   void communicate_until(double time, PlayedStep& step);
+  void compute_for(double seconds);
 
   const StepPlan& plan_;
   Group& group_;
@@ -59,7 +65,9 @@ class StepPlayer {
   std::optional<Execution> running_;
   std::vector<std::size_t> held_back_;  // without overlap: ready, and not yet issued
   sim::InputPipeline input_;
-  double clock_;  // the moment of the plan that the rank has come to
+  double slow_factor_ = 1;
+  BusyWork* work_ = nullptr;  // null: phases are slept through
+  double clock_;              // the moment of the plan that the rank has come to
 };
 
 }  // namespace ganymede::rehearsal

@@ -25,9 +25,9 @@ void expect_run(const JsonNode& run) {
 }
 
 /// The schemas in the order of DocumentKind.
-constexpr const char* kSchemas[] = {"ganymede.result/1", "ganymede.sweep/1",
-                                    "ganymede.plan/1",   "ganymede.validation-result/1",
-                                    "ganymede.study/1",  "ganymede.cluster-result/1"};
+constexpr const char* kSchemas[] = {
+    "ganymede.result/1", "ganymede.sweep/1",          "ganymede.plan/1",     "ganymede.validation-result/1",
+    "ganymede.study/1",  "ganymede.cluster-result/1", "ganymede.rehearsal/1"};
 
 DocumentKind kind_of(const JsonNode& schema, std::initializer_list<DocumentKind> kinds) {
   std::vector<std::string> names;
@@ -70,6 +70,10 @@ Document load_document(const std::filesystem::path& file, std::initializer_list<
       break;
     case DocumentKind::cluster:
       expect_members(node, {"summary", "jobs", "owners", "queue", "cost", "energy", "provenance"});
+      break;
+    case DocumentKind::rehearsal:
+      expect_members(node, {"comparison", "decisions", "processes", "predicted", "measured"});
+      for (const char* life : {"predicted", "measured"}) expect_run(node.child(life));
       break;
   }
   return {node, kind};

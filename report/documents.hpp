@@ -1,6 +1,6 @@
 #pragma once
-// The documents that simulate, sweep, plan and validate write with --format json, as reports and exports read them; and
-// studies, which some exports turn into jobs.
+// The documents that simulate, sweep, plan, validate and rehearse write with --format json, as reports and exports read
+// them; and studies, which some exports turn into jobs.
 
 #include <filesystem>
 #include <initializer_list>
@@ -9,7 +9,7 @@
 
 namespace ganymede::report {
 
-enum class DocumentKind { result, sweep, plan, validation, study, cluster };
+enum class DocumentKind { result, sweep, plan, validation, study, cluster, rehearsal };
 
 struct Document {
   JsonNode node;

@@ -78,6 +78,7 @@ std::string document_kind(const Json& document) {
          : schema == "ganymede.sweep/1"          ? "sweep"
          : schema == "ganymede.plan/1"           ? "plan"
          : schema == "ganymede.cluster-result/1" ? "cluster"
+         : schema == "ganymede.rehearsal/1"      ? "rehearsal"
                                                  : "validation";
 }
 
@@ -85,6 +86,7 @@ std::string title_of(const PageInput& page) {
   const Json& document = page.document;
   if (page.kind == "sweep") return document.at("study").get<std::string>();
   if (page.kind == "validation") return "Predicted against published measurements";
+  if (page.kind == "rehearsal") return "A life, predicted and rehearsed: " + document.at("scenario").get<std::string>();
   if (page.kind == "cluster")
     return fmt::format("{} jobs on {} GPUs, {}", document.at("summary").at("jobs").dump(),
                        document.at("summary").at("gpus").dump(), document.at("scheduler").get<std::string>());
@@ -98,6 +100,7 @@ std::string title_of(const PageInput& page) {
 std::string tool_of(const Json& document, const std::string& kind) {
   if (kind == "result" || kind == "plan" || kind == "cluster")
     return document.at("provenance").at("tool").get<std::string>();
+  if (kind == "rehearsal") return document.at("measured").at("provenance").at("tool").get<std::string>();
   if (kind == "sweep" && !document.at("runs").empty())
     return document.at("runs").at(0).at("provenance").at("tool").get<std::string>();
   return "ganymede " GANYMEDE_VERSION;
@@ -125,7 +128,7 @@ std::string html_of(const Table& table, const std::string& caption, const std::s
 
 std::string report_page(const Json& document) {
   PageInput page{document, document_kind(document), {}, {}, {}};
-  if (page.kind != "validation" && page.kind != "cluster") {
+  if (page.kind != "validation" && page.kind != "cluster" && page.kind != "rehearsal") {
     page.candidates = candidates_of(document);
     page.pareto = pareto_of(page.candidates);
     page.detailed = detailed(page.candidates, page.pareto);

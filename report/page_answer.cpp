@@ -275,14 +275,23 @@ std::string answer_of_cluster(const Json& document) {
       escaped(document.at("cost").at("total_usd").get<std::string>()));
 }
 
+std::string answer_of_rehearsal(const Json& document) {
+  const Json& time = document.at("comparison").at(0);
+  return fmt::format("<p class=answer>The life took {}, predicted {} ({:+.1f} %); the policy {} in both.</p>\n",
+                     clock(time.at("measured").get<double>()), clock(time.at("predicted").get<double>()),
+                     100 * time.at("off").get<double>(),
+                     document.at("decisions").at("same").get<bool>() ? "decided the same" : "did not decide the same");
+}
+
 }  // namespace
 
 std::string answer_html(const PageInput& page) {
-  return page.kind == "plan"      ? answer_of_plan(page.document)
-         : page.kind == "sweep"   ? answer_of_sweep(page)
-         : page.kind == "result"  ? answer_of_run(page)
-         : page.kind == "cluster" ? answer_of_cluster(page.document)
-                                  : answer_of_validation(page.document);
+  return page.kind == "plan"        ? answer_of_plan(page.document)
+         : page.kind == "sweep"     ? answer_of_sweep(page)
+         : page.kind == "result"    ? answer_of_run(page)
+         : page.kind == "cluster"   ? answer_of_cluster(page.document)
+         : page.kind == "rehearsal" ? answer_of_rehearsal(page.document)
+                                    : answer_of_validation(page.document);
 }
 
 }  // namespace ganymede::report

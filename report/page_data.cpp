@@ -246,9 +246,9 @@ nlohmann::ordered_json capped_spans(const Json& spans, std::vector<std::string>&
 
 nlohmann::ordered_json page_data(const PageInput& page) {
   Out out = {{"kind", page.kind}};
-  if (page.kind == "validation" || page.kind == "cluster") {
-    // The script draws nothing on the page of a cluster, whose charts are pictures.
-    out["cells"] = page.kind == "cluster" ? Out::array() : cells_of(page.document);
+  if (page.kind == "validation" || page.kind == "cluster" || page.kind == "rehearsal") {
+    // The script draws nothing on the pages of clusters and rehearsals, whose charts are pictures.
+    out["cells"] = page.kind == "validation" ? cells_of(page.document) : Out::array();
     return out;
   }
   out["uses"] = kGpuUseNames;

@@ -20,7 +20,7 @@ inline constexpr std::size_t kMaxSpans = 20'000;
 /// What the sections are made from. Indices refer to `candidates`.
 struct PageInput {
   const nlohmann::json& document;
-  std::string kind;  ///< "result", "sweep", "plan", "validation" or "cluster"
+  std::string kind;  ///< "result", "sweep", "plan", "validation", "cluster" or "rehearsal"
   std::vector<ReportCandidate> candidates;
   std::vector<std::size_t> pareto;
   /// The candidates whose bill and events are shown. The first one is shown when the page opens.
@@ -68,6 +68,8 @@ std::vector<BillRow> bill_tree(const nlohmann::json& run);
 void add_details(const PageInput& page, std::vector<Section>& sections);
 /// Adds the sections on sources, seeds and warnings.
 void add_provenance(const PageInput& page, std::vector<Section>& sections);
+/// The sections of a rehearsed life.
+std::vector<Section> rehearsal_sections(const nlohmann::json& document);
 /// The sections of a cluster's result.
 std::vector<Section> cluster_sections(const nlohmann::json& result);
 /// Adds the section that compares predictions with measurements, if the document is a validation.

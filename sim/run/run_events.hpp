@@ -97,6 +97,8 @@ class SimulationQueue {
   bool empty() const { return queue_.empty(); }
   /// Events after the end of a run's clock (285 years) are dropped.
   void schedule(ScheduledEvent event);
+  /// Time of the next event. The queue must not be empty.
+  Nanoseconds next_at() const { return queue_.top().scheduled.at; }
   /// Removes the next event and returns it. The queue must not be empty.
   ScheduledEvent pop();
 

@@ -45,36 +45,79 @@ std::vector<const StepDistribution*> by_steps_trained(const std::map<const StepD
 
 }  // namespace
 
-RunSimulation::RunSimulation(const Scenario& scenario, ScenarioSteps& steps, Controller& controller)
-    : steps_(steps), controller_(controller), context_(context_of(scenario, steps)), state_(initial_state(scenario)) {}
+RunSimulation::RunSimulation(const Scenario& scenario, ScenarioSteps& steps, Controller& controller, RunWorld* world)
+    : steps_(steps),
+      controller_(controller),
+      world_(world),
+      context_(context_of(scenario, steps)),
+      state_(initial_state(scenario)) {}
 
 RunRecord RunSimulation::run() {
   const PolicyChoice& policy = context_.scenario.policy;
   apply(start_of_run(context_, state_));
   consult_policy();
-  if (policy.policy->periodic) queue_.schedule({to_nanoseconds(policy.every), PolicyReviewDue{}});
+  if (policy.policy->periodic) schedule({to_nanoseconds(policy.every), PolicyReviewDue{}});
   while (!state_.finished) {
-    if (queue_.empty()) throw_nothing_happens();
-    const ScheduledEvent next = queue_.pop();
-    const bool stale = next.phase != 0 && next.phase != state_.phase_number;
+    if (world_ != nullptr) world_->follow(context_, state_);
+    const std::optional<ScheduledEvent> next = next_event();
+    if (!next) throw_nothing_happens();
+    const bool stale = next->phase != 0 && next->phase != state_.phase_number;
     if (stale) continue;
-    advance_clock(context_, state_, next.at);
-    give_up_if_stagnant(context_, state_, std::holds_alternative<PolicyReviewDue>(next.event));
-    apply(transition(context_, state_, next.event));
+    advance(next->at);
+    give_up_if_stagnant(context_, state_, std::holds_alternative<PolicyReviewDue>(next->event));
+    const bool loses_node =
+        std::holds_alternative<NodeReclaimed>(next->event) || std::holds_alternative<NodeCrashed>(next->event);
+    const Change change = [&](RunState& state) { return transition(context_, state, next->event); };
+    if (loses_node || std::holds_alternative<SegmentCompleted>(next->event))
+      apply(change(state_));  // workers do not end their step before they are lost, and have ended a segment's last
+    else
+      enact(change);
   }
+  if (world_ != nullptr) world_->follow(context_, state_);
   return record();
+}
+
+std::optional<ScheduledEvent> RunSimulation::next_event() {
+  if (world_ != nullptr) return world_->next(queue_);
+  if (queue_.empty()) return std::nullopt;
+  return queue_.pop();
+}
+
+void RunSimulation::advance(Nanoseconds to) {
+  if (world_ != nullptr && state_.training.under_way()) world_->measure(state_);
+  advance_clock(context_, state_, std::max(to, state_.now));
+}
+
+void RunSimulation::schedule(const ScheduledEvent& event) {
+  if (world_ == nullptr || !world_->takes(state_, event)) queue_.schedule(event);
+}
+
+bool RunSimulation::stops_training(const Change& change) const {
+  if (world_ == nullptr || state_.phase != RunPhase::training) return false;
+  RunState copy = state_;
+  change(copy);
+  if (copy.phase_number == state_.phase_number) return false;
+  const auto same_member = [](const Node& a, const Node& b) { return a.member == b.member; };
+  const std::vector<Node>&before = state_.fleet.nodes(), &after = copy.fleet.nodes();
+  return copy.phase != RunPhase::training || !std::equal(before.begin(), before.end(), after.begin(), same_member);
+}
+
+void RunSimulation::enact(const Change& change) {
+  if (stops_training(change)) advance(world_->stop_training());
+  apply(change(state_));
 }
 
 void RunSimulation::apply(Actions actions) {
   for (RunEvent& entry : actions.log) log_.append(std::move(entry));
-  for (const ScheduledEvent& event : actions.schedule) queue_.schedule(event);
+  for (const ScheduledEvent& event : actions.schedule) schedule(event);
   if (actions.consult_policy) consult_policy();
   for (const SimulationEvent& event : actions.next) apply(transition(context_, state_, event));
 }
 
 void RunSimulation::consult_policy() {
   if (state_.finished) return;
-  apply(apply_decision(context_, state_, controller_.decide(observe(context_, state_))));
+  const policies::Decision decision = controller_.decide(observe(context_, state_));
+  enact([&](RunState& state) { return apply_decision(context_, state, decision); });
 }
 
 void RunSimulation::throw_nothing_happens() const {

@@ -16,6 +16,7 @@ double Segment::steps_to_first_checkpoint() const {
 }
 
 SegmentProgress Segment::at(Nanoseconds now) const {
+  if (measured) return measured->progress;
   double elapsed = static_cast<double>(now - start) + checkpoint_written * checkpoint_ns;
   const double first = steps_to_first_checkpoint();
   if (checkpoint_every == 0 || elapsed <= first * step_ns) return {.steps = elapsed / step_ns, .checkpoints = 0};
@@ -38,6 +39,7 @@ Nanoseconds Segment::time_of(double count) const {
 }
 
 double Segment::durable_steps(std::int64_t checkpoints) const {
+  if (measured) return measured->durable_steps;
   return steps_to_first_checkpoint() + static_cast<double>(checkpoints - 1) * checkpoint_every;
 }
 

@@ -3,6 +3,7 @@
 // to simulate as it has segments and events, whatever its number of steps.
 
 #include <cstdint>
+#include <optional>
 
 #include "sim/run/run_clock.hpp"
 #include "sim/steps/step_distribution.hpp"
@@ -14,6 +15,12 @@ struct SegmentProgress {
   double steps = 0;              ///< since the segment's start; the last may be under way
   std::int64_t checkpoints = 0;  ///< complete
   double writing_ns = 0;         ///< spent so far on a checkpoint that is under way
+};
+
+/// What was measured of a segment that was played for real (rehearsal/), in place of what its formula says.
+struct MeasuredSegment {
+  SegmentProgress progress;  ///< at the moment of the measurement
+  double durable_steps = 0;  ///< steps before the last complete checkpoint
 };
 
 /// Steps of one configuration from `start` on. All workers wait while a checkpoint is written. For example, with a
@@ -29,6 +36,7 @@ struct Segment {
   double since_checkpoint = 0;    ///< steps since the last checkpoint, at `start`
   double checkpoint_ns = 0;       ///< time to write one checkpoint
   double checkpoint_written = 0;  ///< share of the first checkpoint that is already written at `start`, 0 … 1
+  std::optional<MeasuredSegment> measured = {};  ///< what at() and durable_steps() return, if anything was measured
 
   SegmentProgress at(Nanoseconds now) const;
   /// The time at which `steps` steps are done, the checkpoints before them written.

@@ -43,6 +43,14 @@ void TrainingProgress::begin_segment(Segment segment, bool same_workers) {
   under_way_ = true;
 }
 
+void TrainingProgress::measure(const MeasuredSegment& measured, const StepDistribution& steps, double checkpoint_ns) {
+  assert(under_way_);
+  segment_.measured = measured;
+  segment_.steps = &steps;
+  segment_.step_ns = steps.mean.si * kNanosecondsPerSecond;
+  segment_.checkpoint_ns = checkpoint_ns;
+}
+
 /// Adds the GPU time of `steps` steps that took `nanoseconds` to the pending time, by pool and use. Compute gets the
 /// rest that the other uses leave, so that the uses sum to workers x time exactly.
 void TrainingProgress::account_steps(double steps, double nanoseconds) {

@@ -52,6 +52,9 @@ class TrainingProgress {
   /// Starts `segment`, whose since_checkpoint and checkpoint_written are set here. `same_workers`: those who trained
   /// before go on, and finish a checkpoint that they were writing.
   void begin_segment(Segment segment, bool same_workers);
+  /// Replaces what was predicted of the segment under way by what was measured up to now. `steps` has the mean measured
+  /// step, and must outlive this; `checkpoint_ns` is the mean time that a checkpoint took.
+  void measure(const MeasuredSegment& measured, const StepDistribution& steps, double checkpoint_ns);
   /// Ends the segment at `now`, maybe in the middle of a step. `lost`: everything since the last durable checkpoint is
   /// lost; otherwise a step under way is continued by the next segment. `relative_error` is that of measured workloads.
   /// Returns the number of checkpoints that became complete.

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <nlohmann/json.hpp>
 
@@ -84,6 +85,66 @@ TEST_F(Rehearse, OnOwnHostsWritesAStudyThatValidateRuns) {
   EXPECT_EQ(cell["what"], "step");
   EXPECT_NEAR(cell["measured"].get<double>(), result["measured"]["step_s"].get<double>() / 2, 1e-12);
   EXPECT_GT(cell["predicted"], 0);
+}
+
+TEST_F(Rehearse, ComputesForRealWhereEachRankHasAProcessor) {
+  if (::sysconf(_SC_NPROCESSORS_ONLN) < 2) GTEST_SKIP() << "one processor";
+  const std::string file = scenario(2);
+  const Outcome outcome =
+      run_program("rehearse " + file + " --hosts 2 --network paced --for 1s --compute real --format json");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const Json result = Json::parse(outcome.out);
+  EXPECT_EQ(result["compute"], "real");
+  expect_parts_sum(result["measured"]);
+  // A processor computes no faster than it was measured to, and is busy at least as long as the recorded phases.
+  const double phases = result["predicted"]["compute_s"];
+  EXPECT_GE(result["measured"]["compute_s"].get<double>(), 0.7 * phases);
+  EXPECT_GE(result["noise"]["processor_s"].get<double>(), 0.5 * phases);
+  const long more = ::sysconf(_SC_NPROCESSORS_ONLN) + 1;
+  if (more > 64) return;
+  const Outcome crowded = run_program("rehearse " + scenario(static_cast<int>(more)) + " --hosts " +
+                                      std::to_string(more) + " --network paced --for 1s --compute real");
+  EXPECT_EQ(crowded.code, 2);
+  EXPECT_THAT(crowded.err, HasSubstr("--compute real: found " + std::to_string(more) + " ranks"));
+}
+
+TEST_F(Rehearse, SaysWhyThereAreNoNameSpaces) {
+  const std::string file = scenario(2);
+  const std::string arguments = "rehearse " + file + " --hosts 2 --for 1s --network namespaces";
+  if (::geteuid() != 0) {
+    const Outcome outcome = run_program(arguments);
+    EXPECT_EQ(outcome.code, 2);
+    EXPECT_THAT(outcome.err, HasSubstr("--network namespaces: not root; expected paced here"));
+    return;
+  }
+  const Outcome no_tools = run_program(arguments, "env PATH=" + (scratch / "").string());
+  EXPECT_EQ(no_tools.code, 2);
+  EXPECT_THAT(no_tools.err, HasSubstr("--network namespaces: no `ip` here"));
+  if (std::system("command -v ip >/dev/null") != 0) GTEST_SKIP() << "no `ip` here";
+  std::filesystem::create_directory(scratch / "bin");
+  ASSERT_EQ(std::system(("ln -s \"$(command -v ip)\" " + (scratch / "bin/ip").string()).c_str()), 0);
+  const Outcome no_tc = run_program(arguments, "env PATH=" + (scratch / "bin").string());
+  EXPECT_EQ(no_tc.code, 2);
+  EXPECT_THAT(no_tc.err, HasSubstr("no `tc` here"));
+}
+
+TEST_F(Rehearse, EndsSoonAfterARankHasDiedAndNamesIt) {
+  const std::string launcher = scratch.write("kill_rank.sh", R"SH("$@" & command=$!
+children() { cat /proc/$command/task/$command/children; }
+for _ in $(seq 300); do [ "$(children | wc -w)" -ge 3 ] && break; sleep 0.1; done
+sleep 1
+all=$(echo $(children))
+kill -9 ${all##* }
+begin=$(date +%s)
+wait $command; code=$?
+[ $(($(date +%s) - begin)) -le 10 ] || exit 76
+for child in $all; do kill -0 $child 2>/dev/null && exit 77; done
+exit $code
+)SH");
+  const Outcome outcome =
+      run_program("rehearse " + scenario(3) + " --hosts 3 --network paced --for 60s", "bash " + launcher);
+  EXPECT_EQ(outcome.code, 1) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("has died: crashed (Killed)"));
 }
 
 TEST_F(Rehearse, UnderMpiSumsEveryBucket) {

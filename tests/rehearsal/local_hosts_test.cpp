@@ -69,7 +69,9 @@ TEST(LocalHosts, RemoveNameSpacesOfProgramsThatAreGone) {
   if (const std::string why = why_no_name_spaces(); !why.empty()) GTEST_SKIP() << why;
   // No process has this number, which is above the kernel's highest.
   if (std::system("ip netns add ganymede-rehearsal-99999999-0 2>/dev/null") != 0) GTEST_SKIP() << "forbidden here";
+  ASSERT_EQ(std::system("ip netns add another-99999999-0"), 0);
   EXPECT_GE(remove_left_over_name_spaces(), 1);
+  EXPECT_EQ(std::system("ip netns del another-99999999-0"), 0);  // not ours, so it was left
   EXPECT_NE(std::system("ip netns list | grep -q ganymede-rehearsal-99999999-0"), 0);
 }
 

@@ -1,0 +1,216 @@
+#include "rehearsal/life.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <utility>
+#include <vector>
+
+#include "common/errors.hpp"
+#include "common/gpu_use.hpp"
+#include "common/usd.hpp"
+#include "rehearsal/clock.hpp"
+#include "rehearsal/life_world.hpp"
+#include "sim/run/run_result.hpp"
+#include "sim/run/run_simulation.hpp"
+
+namespace ganymede::rehearsal {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// A played step takes at least so long, in seconds: beside it, what a processor wakes up late is small.
+constexpr double kShortestStep = 0.04;
+/// A life has at least so many played steps, or their length would show in its times.
+constexpr double kFewestSteps = 50;
+constexpr std::size_t kRows = 1000;
+
+/// Notes what another controller decides.
+class DecisionLog final : public sim::Controller {
+ public:
+  explicit DecisionLog(const sim::Scenario& scenario) : Controller(scenario), inner_(sim::make_controller(scenario)) {}
+
+  /// The decisions that differ from the one before, each with its time.
+  const std::vector<std::pair<Seconds, policies::Decision>>& changes() const { return changes_; }
+  static bool same(const policies::Decision& a, const policies::Decision& b) {
+    return a.nodes == b.nodes && a.elastic == b.elastic && a.pause == b.pause && a.cpus == b.cpus &&
+           a.memory == b.memory;
+  }
+
+ private:
+  policies::Decision ask(const policies::Observation& seen) override {
+    policies::Decision decision = inner_->decide(seen);
+    if (changes_.empty() || !same(changes_.back().second, decision)) changes_.emplace_back(seen.now, decision);
+    return decision;
+  }
+
+  std::unique_ptr<sim::Controller> inner_;
+  std::vector<std::pair<Seconds, policies::Decision>> changes_;
+};
+
+/// The pool whose nodes train; all pools have the same instance type in the same region.
+std::size_t rented_pool_of(const sim::Scenario& scenario) {
+  std::size_t pool = 0;
+  while (scenario.pools[pool].pool.nodes == 0) ++pool;
+  return pool;
+}
+
+sim::FabricGraph fabric_of_nodes(const sim::Scenario& scenario, int nodes) {
+  const sim::ScenarioPool& pool = scenario.pools[rented_pool_of(scenario)];
+  return {*pool.platform, pool.instance(), nodes, 1};
+}
+
+/// The steps of each number of workers that can train; numbers for which the scheme has no schedule are left out.
+std::map<int, CrewSteps> steps_of_life(const sim::Scenario& scenario, int most, double scale) {
+  std::map<int, CrewSteps> out;
+  for (int nodes = 1; nodes <= most; ++nodes) {
+    try {
+      const sim::FabricGraph fabric = fabric_of_nodes(scenario, nodes);
+      StepPlan plan = plan_steps(scenario, rented_pool_of(scenario), nodes, fabric.topology(), scale);
+      auto rows = plan.rows(kRows);
+      out.emplace(nodes, CrewSteps{std::move(plan), std::move(rows)});
+    } catch (const ConfigError&) {
+      if (nodes == scenario.workers()) throw;
+    }
+  }
+  return out;
+}
+
+/// How many steps of the scenario a played one stands for.
+double fold_of(const sim::Scenario& scenario, double scale, double step_s, double step_scale) {
+  const double fold = std::max(1.0, std::ceil(std::max(step_scale, kShortestStep / step_s) / scale));
+  const double steps = static_cast<double>(scenario.steps) / fold;
+  if (steps < kFewestSteps) {
+    const double longer = scale * kFewestSteps / steps;
+    throw ConfigError(fmt::format(
+        "{}: a played step would stand for {:.0f} of {} steps, too coarse for a life; expected --scale {:.2g} or more "
+        "(or --for {:.1f} times as long)",
+        scenario.file, fold, scenario.steps, longer, longer / scale));
+  }
+  return fold;
+}
+
+Json decisions_json(const sim::Scenario& scenario, const DecisionLog& log) {
+  Json out = Json::array();
+  for (const auto& [at, decision] : log.changes()) {
+    Json nodes = Json::object();
+    for (std::size_t p = 0; p < decision.nodes.size(); ++p)
+      if (decision.nodes[p] > 0) nodes[scenario.pools[p].name] = decision.nodes[p];
+    out.push_back({{"at_s", at.si}, {"nodes", nodes}, {"elastic", decision.elastic}, {"pause", decision.pause}});
+  }
+  return out;
+}
+
+bool same_decisions(const DecisionLog& a, const DecisionLog& b) {
+  return std::equal(a.changes().begin(), a.changes().end(), b.changes().begin(), b.changes().end(),
+                    [](const auto& x, const auto& y) { return DecisionLog::same(x.second, y.second); });
+}
+
+double total_usd(const sim::Result& result) { return usd_of(result.bill.total()); }
+
+/// What is compared: the time, each use of the GPUs and the bill, with their shares of the life.
+Json comparison_json(const sim::Result& predicted, const sim::Result& measured) {
+  Json out = Json::array();
+  const auto add = [&](std::string_view what, const char* unit, double expected, double found, double share) {
+    out.push_back({{"what", std::string(what)},
+                   {"unit", unit},
+                   {"predicted", expected},
+                   {"measured", found},
+                   {"off", found == 0 ? Json(nullptr) : Json((expected - found) / found)},
+                   {"share", share}});
+  };
+  add("time", "s", predicted.total.si, measured.total.si, 1);
+  for (std::size_t use = 0; use < kGpuUseNames.size(); ++use) {
+    const auto id = static_cast<GpuUse>(use);
+    add(kGpuUseNames[use], "GPU-s", predicted.gpu_seconds.seconds(id), measured.gpu_seconds.seconds(id),
+        measured.gpu_seconds.share(id));
+  }
+  add("bill", "USD", total_usd(predicted), total_usd(measured), 1);
+  return out;
+}
+
+Json processes_json(const LifeFacts& facts) {
+  return {{"nodes_started", facts.nodes_started},      {"nodes_killed", facts.nodes_killed},
+          {"notices_heard", facts.notices_heard},      {"trainings_started", facts.crews},
+          {"steps_played", facts.steps_played},        {"checkpoints_written", facts.checkpoints_written},
+          {"checkpoints_read", facts.checkpoints_read}};
+}
+
+}  // namespace
+
+void check_life(const sim::Scenario& scenario) {
+  const auto refuse = [&](const char* where, const std::string& why) {
+    throw ConfigError(fmt::format("{}: {}: {}", scenario.file, where, why));
+  };
+  const sim::ScenarioPool& first = scenario.pools.front();
+  for (const sim::ScenarioPool& pool : scenario.pools) {
+    if (pool.pool.gpus_per_node != 1)
+      refuse("/platform", fmt::format("found {} GPUs on a node, expected 1: each process of a life stands for one",
+                                      pool.pool.gpus_per_node));
+    if (pool.pool.instance != first.pool.instance || !sim::same_place(pool, first))
+      refuse("/platform", fmt::format("found the pools \"{}\" and \"{}\", expected one instance type in one place: a "
+                                      "life has one network",
+                                      first.name, pool.name));
+  }
+  if (scenario.input.storage) refuse("/storage/dataset", "reading the dataset from storage is not played in a life");
+}
+
+Ping network_of_life(const sim::Scenario& scenario) {
+  check_life(scenario);
+  return stated_ping(fabric_of_nodes(scenario, std::max(2, scenario.workers())));
+}
+
+Json rehearse_life(const sim::Scenario& scenario, const LifeRequest& request, double step_scale) {
+  check_life(scenario);
+  sim::StepDistributionCache cache;
+  sim::ScenarioSteps steps(scenario, cache);
+  DecisionLog expected(scenario);
+  const sim::RunRecord simulated = sim::simulate_run(scenario, steps, expected);
+  const sim::Result predicted = sim::result_of(scenario, simulated);
+  if (const int most = sim::most_held(simulated); most > request.hosts)
+    throw ConfigError(
+        fmt::format("--hosts {}: found up to {} nodes at once in the simulated life, expected --hosts {} "
+                    "or more",
+                    request.hosts, most, most));
+
+  LifePlan plan{.scenario = &scenario, .hosts = request.hosts, .name_spaces = request.name_spaces};
+  plan.scale = request.scale > 0 ? request.scale : request.length.si / predicted.total.si;
+  plan.fold = fold_of(scenario, plan.scale, predicted.step_mean.si, step_scale);
+  const Ping stated = network_of_life(scenario);
+  plan.shaping = {stated.rate * (1 / plan.step_scale()), stated.latency * plan.step_scale()};
+  plan.steps = steps_of_life(scenario, request.hosts, plan.step_scale());
+  plan.margin_s = 1.5 * predicted.step_mean.si * plan.step_scale() + 0.03;
+  plan.longest_s = 300 + 3 * predicted.total.si * plan.scale;
+
+  DecisionLog decided(scenario);
+  const double begin = machine_time();
+  const EndSignals signals;
+  const BeforeOthers before_others;
+  LifeWorld world(plan);
+  const sim::RunRecord played = sim::RunSimulation(scenario, steps, decided, &world).run();
+  const double took_s = machine_time() - begin;
+  const sim::Result measured = sim::result_of(scenario, played);
+  return {{"schema", "ganymede.rehearsal/1"},
+          {"scenario", std::filesystem::path(scenario.file).filename().string()},
+          {"hosts", request.hosts},
+          {"network", request.name_spaces ? "namespaces" : "paced"},
+          {"scale", plan.scale},
+          {"steps_each", plan.fold},
+          {"took_s", took_s},
+          {"latest_s", world.facts().late_s},
+          {"comparison", comparison_json(predicted, measured)},
+          {"decisions",
+           {{"same", same_decisions(expected, decided)},
+            {"predicted", decisions_json(scenario, expected)},
+            {"measured", decisions_json(scenario, decided)}}},
+          {"processes", processes_json(world.facts())},
+          {"predicted", sim::result_row(predicted)},
+          {"measured", sim::result_row(measured)}};
+}
+
+}  // namespace ganymede::rehearsal

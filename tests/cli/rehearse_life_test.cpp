@@ -1,0 +1,208 @@
+// Whole lives, played with real processes.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "run_program.hpp"
+
+namespace ganymede::cli {
+namespace {
+
+using testing::HasSubstr;
+using Json = nlohmann::json;
+
+class RehearseLife : public testing::Test {
+ protected:
+  static Json price(const char* market, const char* amount) {
+    return {
+        {"region", "room"}, {"market", market}, {"per_hour", amount}, {"as_of", "2026-11-01"}, {"source", "a test"}};
+  }
+  /// Three hosts at 500 Mbit/s that boot in 30 s; a restart takes 10 s, a checkpoint 2 s, and the steps some 240 s.
+  std::string scenario(const Json& changes) {
+    const Json platform = {
+        {"schema", "ganymede.platform/1"},
+        {"provider", "private"},
+        {"name", "lab"},
+        {"gpus",
+         {{"AMD EPYC, 2 threads",
+           {{"kind", "cpu"}, {"memory", "16GiB"}, {"fp32", "100Gflop/s"}, {"memory_bandwidth", "10GB/s"}}}}},
+        {"instances",
+         {{"host",
+           {{"gpu", "AMD EPYC, 2 threads"},
+            {"gpus", 1},
+            {"nic", {{"bandwidth", "500Mbit/s"}, {"latency", "250us"}}},
+            {"prices", Json::array({price("on-demand", "3USD/h"), price("spot", "1USD/h")})}}}}},
+        {"regions", {{"room", Json::object()}}},
+        {"storage",
+         {{"disk", {{"read", "100MB/s"}, {"write", "100MB/s"}, {"per_gb_month", "0USD"}, {"source", "a test"}}}}},
+        {"provisioning",
+         {{"boot", "20s"},
+          {"image_pull", "10s"},
+          {"framework_start", "8s"},
+          {"communicator_start", "2s"},
+          {"source", "a test"}}},
+        {"fabric", {{"kind", "switch"}, {"latency", "0us"}, {"oversubscription", 1}}}};
+    scratch.write("lab.json", platform.dump());
+    Json document = {
+        {"schema", "ganymede.scenario/1"},
+        {"workload",
+         {{"trace", "recorded:dcgan-28-cpu"},
+          {"dataset", {{"name", "mnist"}, {"images", 60000}, {"bytes_per_image", 784}}},
+          {"batch_per_gpu", 64},
+          {"steps", 2500}}},
+        {"platform",
+         {{"catalog", "lab.json"}, {"region", "room"}, {"instance", "host"}, {"nodes", 3}, {"market", "on-demand"}}},
+        {"synchronization", {{"scheme", "ring"}}},
+        {"storage", {{"checkpoint", "disk"}}},
+        {"checkpoint", {{"every", "20s"}, {"bytes", "200MB"}}},
+        {"seed", 1}};
+    document.merge_patch(changes);
+    return scratch.write("scenario.json", document.dump());
+  }
+  Json play(const std::string& file, const std::string& arguments = "") {
+    const Outcome outcome =
+        run_program("rehearse " + file + " --life --hosts 4 --network paced --for 8s " + arguments + " --format json");
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    return outcome.code == 0 ? Json::parse(outcome.out) : Json();
+  }
+  static std::vector<std::string> events(const Json& result) {
+    std::vector<std::string> out;
+    for (const Json& event : result["events"])
+      if (event["event"] != "checkpoint") out.push_back(event["event"]);
+    return out;
+  }
+  static Json fault(const char* at, const char* kind) { return {{"at", at}, {"kind", kind}, {"nodes", 1}}; }
+
+  const Scratch scratch;
+};
+
+TEST_F(RehearseLife, PlaysACrashAndAStragglerAsTheyAreSimulated) {
+  Json straggler = fault("150s", "straggler");
+  straggler.update({{"factor", 2}, {"for", "20s"}});
+  const std::string file = scenario({{"faults", {{"events", {fault("70s", "crash"), straggler}}}}});
+  const std::string study = (scratch / "study.json").string();
+  const Json result = play(file, "-o " + study);
+  ASSERT_FALSE(result.is_null());
+  EXPECT_EQ(events(result["measured"]), events(result["predicted"]));
+  EXPECT_EQ(result["measured"]["time"]["steps"], 2500);
+  EXPECT_TRUE(result["decisions"]["same"]);
+  // Three nodes, and one in place of the crashed one; the training was started, and started again from a checkpoint.
+  EXPECT_EQ(result["processes"]["nodes_started"], 4);
+  EXPECT_EQ(result["processes"]["nodes_killed"], 1);
+  EXPECT_EQ(result["processes"]["trainings_started"], 2);
+  EXPECT_GE(result["processes"]["checkpoints_written"], 3);
+  EXPECT_EQ(result["processes"]["checkpoints_read"], 1);
+  EXPECT_GT(result["measured"]["gpu_seconds"]["lost"], 0);
+  // Nothing ends before it is due, and no played step before its phases have been slept through.
+  EXPECT_GE(result["measured"]["gpu_seconds"]["provisioning"].get<double>(),
+            0.999 * result["predicted"]["gpu_seconds"]["provisioning"].get<double>());
+  EXPECT_GT(result["measured"]["gpu_seconds"]["compute"], 0);
+  for (const char* which : {"predicted", "measured"}) {
+    double sum = 0;
+    for (const auto& [use, seconds] : result[which]["gpu_seconds"].items())
+      if (use != "total") sum += seconds.get<double>();
+    EXPECT_NEAR(sum, result[which]["gpu_seconds"]["total"].get<double>(), 1e-6);
+  }
+
+  const std::string life = scratch.write("life.json", result.dump());
+  const Outcome page = run_program("report " + life);
+  ASSERT_EQ(page.code, 0) << page.err;
+  for (const char* part : {"Both timelines", "The predicted life over the measured one", "Events, measured", "crashed"})
+    EXPECT_THAT(page.out, HasSubstr(part));
+  const Outcome trace = run_program("export perfetto " + life);
+  ASSERT_EQ(trace.code, 0) << trace.err;
+  for (const char* process : {"predicted", "measured"}) EXPECT_THAT(trace.out, HasSubstr(process));
+
+  const Outcome validated = run_program("validate " + study + " --format json");
+  ASSERT_EQ(validated.code, 0) << validated.err;
+  const Json cell = Json::parse(validated.out)["studies"][0]["cells"][0];
+  EXPECT_EQ(cell["what"], "time");
+  EXPECT_NEAR(cell["measured"].get<double>(), result["measured"]["time"]["total_s"].get<double>(), 1e-6);
+  EXPECT_NEAR(cell["predicted"].get<double>(), result["predicted"]["time"]["total_s"].get<double>(), 1e-6);
+}
+
+// The policy asks for another node as soon as it hears of the notice.
+TEST_F(RehearseLife, LetsThePolicyAnswerANotice) {
+  const std::string file = scenario({{"platform", {{"market", "spot"}, {"spot", "uninterrupted"}, {"notice", "20s"}}},
+                                     {"policy", {{"name", "fixed"}}},
+                                     {"faults", {{"events", {fault("75s", "interruption")}}}}});
+  const Json result = play(file);
+  ASSERT_FALSE(result.is_null());
+  EXPECT_EQ(events(result["measured"]), events(result["predicted"]));
+  EXPECT_TRUE(result["decisions"]["same"]);
+  EXPECT_EQ(result["processes"]["notices_heard"], 1);
+}
+
+TEST_F(RehearseLife, TakesAKilledProcessForACrashAndLeavesNoneBehind) {
+  const std::string file = scenario(Json::object());
+  // Once three nodes train, which are six processes, somebody kills the first one. None of them outlives the command.
+  const std::string launcher = scratch.write("kill_one.sh", R"SH("$@" & command=$!
+children() { cat /proc/$command/task/$command/children; }
+for _ in $(seq 600); do
+  kill -0 $command 2>/dev/null || break
+  [ "$(children | wc -w)" -ge 6 ] && break
+  sleep 0.1
+done
+sleep 0.5
+all=$(children)
+kill -9 ${all%% *}
+wait $command; code=$?
+for child in $all; do kill -0 $child 2>/dev/null && exit 77; done
+exit $code
+)SH");
+  const Outcome outcome =
+      run_program("rehearse " + file + " --life --hosts 4 --network paced --for 8s --format json", "bash " + launcher);
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const Json result = Json::parse(outcome.out);
+  EXPECT_THAT(events(result["measured"]), testing::Contains("crashed"));
+  EXPECT_THAT(events(result["predicted"]), testing::Not(testing::Contains("crashed")));
+  EXPECT_EQ(result["measured"]["time"]["steps"], 2500);
+}
+
+TEST_F(RehearseLife, LeavesNoProcessBehindWhenItIsKilled) {
+  const std::string file = scenario(Json::object());
+  const std::string launcher = scratch.write("kill_it.sh", R"SH("$@" & command=$!
+children() { cat /proc/$command/task/$command/children; }
+for _ in $(seq 600); do
+  kill -0 $command 2>/dev/null || break
+  [ "$(children | wc -w)" -ge 6 ] && break
+  sleep 0.1
+done
+all=$(children)
+[ "$(echo $all | wc -w)" -ge 6 ] || exit 76
+kill -9 $command
+wait $command
+for _ in $(seq 100); do
+  alive=0
+  for child in $all; do grep -q '^State:.[^ZX]' /proc/$child/status 2>/dev/null && alive=1; done
+  [ $alive = 0 ] && exit 0
+  sleep 0.1
+done
+exit 77
+)SH");
+  const Outcome outcome =
+      run_program("rehearse " + file + " --life --hosts 4 --network paced --for 20s", "bash " + launcher);
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+}
+
+TEST_F(RehearseLife, RefusesWhatItCannotPlay) {
+  const auto refused = [&](const std::string& arguments, const std::string& why) {
+    const Outcome outcome = run_program("rehearse " + arguments);
+    EXPECT_EQ(outcome.code, 2) << arguments << outcome.err;
+    EXPECT_THAT(outcome.err, HasSubstr(why)) << arguments;
+  };
+  const std::string file = scenario(Json::object()), life = file + " --life";
+  refused(life, "--life: expected --hosts N beside it");
+  refused(life + " --hosts 2", "found 3 GPUs, expected at most 2");
+  refused(life + " --hosts 3 --for 10ms", "too coarse for a life");
+  refused(life + " --hosts 3 --set /platform/nodes=65536", "found 65536 GPUs, expected at most 3");
+  refused(life + " --hosts 3 --set /synchronization/mode=gossip", "/synchronization/mode");
+  refused(life + " --hosts 3 --set /storage/dataset=disk", "/storage/dataset");
+  refused(life + " --hosts 3 --compute real", "--compute: found real, expected replay");
+  refused(file + " --hosts 3 --scale 0.5", "expected 1 or more, except with --life");
+}
+
+}  // namespace
+}  // namespace ganymede::cli

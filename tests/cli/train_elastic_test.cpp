@@ -1,0 +1,169 @@
+// A training whose number of processes a policy decides while it goes on.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+
+#include "run_program.hpp"
+
+namespace ganymede::cli {
+namespace {
+
+using testing::HasSubstr;
+using Json = nlohmann::json;
+
+constexpr int kSteps = 60;
+constexpr const char* kOptions =
+    "train --model dcgan-28 --batch 16 --sync-batch-norm --threads 1 --lr 1e-5 --epsilon 1e-4 --format json --steps 60";
+constexpr const char* kLauncher = " --launcher 'mpirun --oversubscribe --allow-run-as-root -n {}'";
+
+class TrainElastic : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!std::filesystem::exists(GANYMEDE_MPI_MODULE) || std::system("command -v mpirun >/dev/null") != 0)
+      GTEST_SKIP() << "no MPI here, or the sanitizers' build, which cannot load its module";
+  }
+  /// Two hosts that boot in a second.
+  std::string plan(const Json& changes) {
+    const Json platform = {
+        {"schema", "ganymede.platform/1"},
+        {"provider", "private"},
+        {"name", "lab"},
+        {"gpus",
+         {{"AMD EPYC, 2 threads",
+           {{"kind", "cpu"}, {"memory", "16GiB"}, {"fp32", "100Gflop/s"}, {"memory_bandwidth", "10GB/s"}}}}},
+        {"instances",
+         {{"host",
+           {{"gpu", "AMD EPYC, 2 threads"},
+            {"gpus", 1},
+            {"nic", {{"bandwidth", "1Gbit/s"}, {"latency", "250us"}}},
+            {"prices", Json::array({{{"region", "room"},
+                                     {"market", "on-demand"},
+                                     {"per_hour", "1USD/h"},
+                                     {"as_of", "2026-11-01"},
+                                     {"source", "a test"}}})}}}}},
+        {"regions", {{"room", Json::object()}}},
+        {"storage",
+         {{"disk", {{"read", "100MB/s"}, {"write", "100MB/s"}, {"per_gb_month", "0USD"}, {"source", "a test"}}}}},
+        {"provisioning",
+         {{"boot", "1s"},
+          {"image_pull", "0s"},
+          {"framework_start", "1s"},
+          {"communicator_start", "1s"},
+          {"source", "a test"}}},
+        {"fabric", {{"kind", "switch"}, {"latency", "0us"}, {"oversubscription", 1}}}};
+    scratch.write("lab.json", platform.dump());
+    Json document = {
+        {"schema", "ganymede.scenario/1"},
+        {"workload",
+         {{"trace", "recorded:dcgan-28-cpu"},
+          {"dataset", {{"name", "mnist"}, {"images", 60000}, {"bytes_per_image", 784}}},
+          {"batch_per_gpu", 64},
+          {"steps", 1000}}},
+        {"platform",
+         {{"catalog", "lab.json"}, {"region", "room"}, {"instance", "host"}, {"nodes", 2}, {"market", "on-demand"}}},
+        {"synchronization", {{"scheme", "ring"}}},
+        {"storage", {{"checkpoint", "disk"}}},
+        {"checkpoint", {{"every", "500ms"}, {"bytes", "4MB"}}},
+        {"seed", 1}};
+    document.merge_patch(changes);
+    return scratch.write("scenario.json", document.dump());
+  }
+  std::string elastic(const std::string& policy, const std::string& plan) {
+    return std::string(kOptions) + kLauncher + " --policy " + policy + " --plan " + plan + " --checkpoint " +
+           (scratch / "run").string();
+  }
+  /// The last losses are those of one process that trained without a break, apart from rounding.
+  static void expect_same_losses(const Json& report) {
+    const Outcome whole = run_program(
+        "train --quiet --model dcgan-28 --batch 16 --threads 1 --lr 1e-5 --epsilon 1e-4 --format json --steps 60");
+    ASSERT_EQ(whole.code, 0) << whole.err;
+    const Json expected = Json::parse(whole.out)["history"].back(), found = report["history"].back();
+    EXPECT_EQ(found["step"], kSteps);
+    for (const char* network : {"discriminator", "generator"})
+      EXPECT_NEAR(found[network].get<double>(), expected[network].get<double>(),
+                  1e-4 * std::abs(expected[network].get<double>()))
+          << network;
+  }
+
+  const Scratch scratch;
+};
+
+// Two nodes, one after a third of the steps, and two again after two thirds.
+TEST_F(TrainElastic, GoesOnWithAsManyProcessesAsThePolicyWants) {
+  const std::string program = R"SH(while read -r line; do
+  steps=$(echo "$line" | sed 's/.*"done":\([0-9]*\).*/\1/'); nodes=2
+  [ "$steps" -ge 20 ] && nodes=1
+  [ "$steps" -ge 40 ] && nodes=2
+  echo "{\"nodes\": {\"host room on-demand\": $nodes}}"
+done)SH";
+  const std::string file = plan(
+      {{"policy", {{"name", "external"}, {"command", {"bash", "-c", program}}, {"every", "200ms"}, {"limit", "60s"}}}});
+  const Outcome outcome = run_program(elastic("external", file), "timeout 300");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const Json result = Json::parse(outcome.out), &starts = result["starts"];
+  ASSERT_GE(starts.size(), 2U);
+  EXPECT_EQ(starts[0]["processes"], 2);
+  EXPECT_EQ(starts[1]["processes"], 1);
+  EXPECT_EQ(starts[0]["end"], "stopped");
+  EXPECT_EQ(starts.back()["end"], "finished");
+  for (std::size_t i = 1; i < starts.size(); ++i) EXPECT_EQ(starts[i]["from_step"], starts[i - 1]["to_step"]);
+  EXPECT_EQ(result["life"]["time"]["steps"], kSteps);
+  expect_same_losses(result["report"]);
+}
+
+TEST_F(TrainElastic, GoesOnAfterAKilledPeer) {
+  const std::string file = plan({{"policy", {{"name", "fixed"}}}});
+  // Kills the second process as soon as there is a checkpoint, once.
+  const std::string launcher = scratch.write("kill_one.sh", R"SH(export GANYMEDE_TEST_MARK=$MARK
+"$@" & command=$!
+log=$MARK/run/training.jsonl
+for _ in $(seq 1200); do
+  kill -0 $command 2>/dev/null || break
+  grep -q '"pause":"checkpoint"' $log 2>/dev/null && break
+  sleep 0.1
+done
+for process in /proc/[0-9]*; do
+  tr '\0' '\n' < $process/environ 2>/dev/null | grep -qx "GANYMEDE_TEST_MARK=$MARK" || continue
+  tr '\0' '\n' < $process/environ 2>/dev/null | grep -qx OMPI_COMM_WORLD_RANK=1 || continue
+  kill -9 ${process#/proc/} 2>/dev/null && break
+done
+wait $command
+)SH");
+  const Outcome outcome = run_program(
+      elastic("fixed", file), "MARK=" + (scratch / "").parent_path().string() + " timeout 300 bash " + launcher);
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const Json result = Json::parse(outcome.out), &starts = result["starts"];
+  ASSERT_EQ(starts.size(), 2U) << starts;
+  EXPECT_EQ(starts[0]["end"], "rank 1 was lost");
+  EXPECT_GT(starts[0]["to_step"], 0);
+  EXPECT_EQ(starts[1]["from_step"], starts[0]["to_step"]);
+  EXPECT_EQ(starts[1]["end"], "finished");
+  EXPECT_EQ(result["life"]["life"]["losses"], 1);
+  EXPECT_GT(result["life"]["gpu_seconds"]["lost"], 0);
+  expect_same_losses(result["report"]);
+}
+
+TEST_F(TrainElastic, RefusesWhatItCannotSteer) {
+  const auto refused = [&](const std::string& arguments, const std::string& why) {
+    const Outcome outcome = run_program("train --model mlp-gan --batch 16 --steps 4 " + arguments);
+    EXPECT_EQ(outcome.code, 2) << arguments << outcome.err;
+    EXPECT_THAT(outcome.err, HasSubstr(why)) << arguments;
+  };
+  const std::string file = plan(Json::object()), folder = " --checkpoint " + (scratch / "run").string();
+  const std::string both = "--policy fixed --plan " + file;
+  refused("--policy fixed" + folder, "--policy, --plan: expected both");
+  refused("--plan " + file + folder, "--policy, --plan: expected both");
+  refused(both, "--policy: expected --checkpoint too");
+  refused(both + folder + " --resume", "--resume: found --policy too");
+  refused(both + folder + " --launcher mpirun", "--launcher: found \"mpirun\", expected {} in it");
+  refused("--policy nobody --plan " + file + folder, "nobody");
+  refused("--policy fixed --plan missing.json" + folder, "missing.json");
+  refused(both + folder + " --scale 0", "--scale");
+}
+
+}  // namespace
+}  // namespace ganymede::cli
