@@ -29,9 +29,7 @@ traces::QualityLog read_own_log(const std::string& file) {
                     file));
   traces::QualityLog out;
   out.run = log.model.empty() ? file : log.model;
-  const calibration::QualityKind kind = calibration::kind_of_model(log.model);
-  for (std::size_t f = 0; f < calibration::kQualityFactors; ++f)
-    if (!kind.levels.at(f).empty()) out.facts[calibration::kQualityFactorNames.at(f)] = kind.levels.at(f);
+  add_facts_of_model(log.model, out);
   if (!log.reference.empty()) out.facts["reference"] = log.reference;
   out.batch = static_cast<double>(log.batch);
   for (const plan::LoggedFid& point : log.fids)
@@ -54,6 +52,12 @@ void complete(traces::QualityLog& log, const traces::QualityLog& given, const st
 }
 
 }  // namespace
+
+void add_facts_of_model(const std::string& model, traces::QualityLog& facts) {
+  const calibration::QualityKind kind = calibration::kind_of_model(model);
+  for (std::size_t f = 0; f < calibration::kQualityFactors; ++f)
+    if (!kind.levels.at(f).empty()) facts.facts.try_emplace(calibration::kQualityFactorNames.at(f), kind.levels.at(f));
+}
 
 calibration::QualityKind kind_of(const traces::QualityLog& facts) {
   calibration::QualityKind kind;

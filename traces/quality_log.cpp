@@ -31,11 +31,12 @@ void add_point(QualityLog& log, const QualityLog::Point& point) {
 }
 
 double positive_number(const std::string& text, const std::string& where, const std::string& what) {
+  constexpr double kLargest = 1e15;  // images, as for goals
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value) || value <= 0)
-    throw ConfigError(
-        fmt::format("{}: found {} {}, expected a number above zero", where, what, text.empty() ? "nothing" : text));
+  if (error != std::errc() || end != text.data() + text.size() || !(value > 0 && value <= kLargest))
+    throw ConfigError(fmt::format("{}: found {} {}, expected a number above zero{}", where, what,
+                                  text.empty() ? "nothing" : text, value > kLargest ? " and up to 1e15" : ""));
   return value;
 }
 

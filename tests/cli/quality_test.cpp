@@ -114,7 +114,8 @@ TEST_F(Quality, APlanMayTrainToAnFid) {
   ASSERT_EQ(run.code, 0) << run.err;
   EXPECT_NEAR(Json::parse(run.out)["time"]["images"].get<double>(), images["median"].get<double>(), 1.5);
   EXPECT_THAT(Json::parse(run.out)["provenance"]["warnings"].dump(), HasSubstr("an FID of 60 takes"));
-  EXPECT_EQ(run_program("report " + plan + " -o " + file("plan.html")).code, 0);
+  ASSERT_EQ(run_program("report " + plan + " -o " + file("plan.html")).code, 0);
+  EXPECT_THAT(read_file(file("plan.html")), AllOf(HasSubstr("FID against dollars"), HasSubstr("polygon")));
 }
 
 TEST_F(Quality, APlanOfImagesIsThatOfTheSameMedianTraining) {
@@ -130,6 +131,86 @@ TEST_F(Quality, APlanOfImagesIsThatOfTheSameMedianTraining) {
   const Json same = Json::parse(by_images.out)["chosen"];
   EXPECT_EQ(same["time_s"]["median"], chosen["time_s"]["median"]);
   EXPECT_LT(same["time_s"]["interval"][1], chosen["time_s"]["interval"][1]);
+}
+
+TEST_F(Quality, APlanChoosesHowOftenItIsEvaluated) {
+  const std::string plan = file("plan.json"), with = "--fid 60 --certainty 0.3 --quality-parallel 5min ";
+  const Outcome planned = run_program(kPlan + with + "--quality-every best --save " + plan);
+  ASSERT_EQ(planned.code, 0) << planned.err;
+  EXPECT_THAT(planned.out, HasSubstr("It is evaluated every"));
+  const Json chosen = Json::parse(read_file(plan))["chosen"];
+  const Json& checks = chosen["quality"]["checks"];
+  EXPECT_EQ(checks["pause_s"], 300);
+  const double every = checks["every_images"];
+  const auto usd_with = [&](double images) {
+    const Outcome other = run_program(kPlan + with + "--format json --quality-every '" +
+                                      std::to_string(std::llround(images)) + " images'");
+    EXPECT_EQ(other.code, 0) << other.err;
+    return Json::parse(other.out)["chosen"]["usd"]["median"].get<double>();
+  };
+  // Rarer evaluations train far beyond the FID, more frequent ones pause for longer: both cost more.
+  EXPECT_GT(usd_with(4 * every), chosen["usd"]["median"].get<double>());
+  EXPECT_GT(usd_with(every / 4), chosen["usd"]["median"].get<double>());
+  const Outcome images = run_program(
+      "plan --model dcgan-64 --images 1000000 --quality-every best --quality-fixed 30s --catalog gcp --gpu L4 --quiet");
+  EXPECT_EQ(images.code, 2);
+  EXPECT_THAT(images.err, HasSubstr("needs an FID"));
+}
+
+TEST_F(Quality, AWatchedRunIsForecastByItsFid) {
+  const std::string plan = file("plan.json");
+  ASSERT_EQ(run_program(kPlan + "--fid 60 --certainty 0.3 --save " + plan).code, 0);
+  std::string lines = R"({"schema":"ganymede.run-log/1","model":"dcgan-64","gpus":1,"batch":64,"steps":100000,)"
+                      R"("unix_s":1763900000})"
+                      "\n";
+  const auto watched = [&](const std::string& more) {
+    lines += more;
+    const Outcome out =
+        run_program("watch --plan " + plan + " --log " + file("run.jsonl", lines) + " --format json --quiet");
+    EXPECT_EQ(out.code, 0) << out.err;
+    return Json::parse(out.out)["quality"];
+  };
+  const auto at = [](int step, double fid, const char* reference) {
+    return R"({"quality":{"fid":)" + std::to_string(fid) + R"(,"reference":")" + reference + R"("},"step":)" +
+           std::to_string(step) + R"(,"unix_s":)" + std::to_string(1763900000 + step / 10) + "}\n";
+  };
+  const auto width = [](const Json& of) {
+    return of["images"]["interval"][1].get<double>() / of["images"]["interval"][0].get<double>();
+  };
+  const Json first = watched("");
+  EXPECT_EQ(first["points"], 0);
+  const Json some = watched(at(4000, 140, "test 10000") + at(8000, 118, "test 10000") + at(12000, 103, "test 10000") +
+                            at(16000, 92, "test 10000"));
+  EXPECT_EQ(some["points"], 4);
+  EXPECT_EQ(some["best_seen"], 92);
+  EXPECT_LT(width(some), width(first));
+  EXPECT_GT(some["usd"]["median"], 0);
+  const Json there = watched(at(40000, 58, "test 10000"));
+  EXPECT_TRUE(there["reached"].get<bool>());
+  const Outcome text = run_program("watch --plan " + plan + " --log " + file("run.jsonl"));
+  EXPECT_THAT(text.out, HasSubstr("FID 60 is reached"));
+  const std::string other = R"({"schema":"ganymede.run-log/1","gpus":1,"batch":64,"steps":100000,"unix_s":1763900000})";
+  const Outcome mixed = run_program("watch --plan " + plan + " --log " +
+                                    file("other.jsonl", other + "\n" + at(4000, 140, "train 50000")));
+  EXPECT_EQ(mixed.code, 2);
+  EXPECT_THAT(mixed.err, AllOf(HasSubstr("other.jsonl"), HasSubstr("cannot be compared")));
+}
+
+TEST_F(Quality, PoliciesHaveTheirBillAndAForecastItsPicture) {
+  const Outcome out = run_program(
+      "quality policies --fid 60 --model dcgan-64 --dataset CIFAR10 --reference "
+      "'test 10000' --batch 64 --usd-per-million 2 --seeds 3 --format json");
+  ASSERT_EQ(out.code, 0) << out.err;
+  const Json all = Json::parse(out.out);
+  ASSERT_EQ(all["policies"].size(), 4);
+  for (const Json& one : all["policies"])
+    EXPECT_NEAR(one["usd"].get<double>(), 2e-6 * one["mean_images"].get<double>(), 1e-6);
+  EXPECT_THAT(run_program("quality policies --fid 60 --model dcgan-64").out, HasSubstr("restart-if-diverged"));
+  EXPECT_EQ(run_program("quality policies --fid 0.001 --model dcgan-64").code, 3);
+  EXPECT_EQ(run_program("quality policies --fid 60 --seeds 0").code, 2);
+  const std::string svg = file("band.svg");
+  ASSERT_EQ(run_program("quality forecast --fid 20 --plot " + svg + kKnown).code, 0);
+  EXPECT_THAT(read_file(svg), AllOf(HasSubstr("<svg"), HasSubstr("polygon"), HasSubstr("real images")));
 }
 
 TEST_F(Quality, AnFidThatIsHardlyEverReachedHasNoPlan) {
