@@ -49,6 +49,14 @@ void complete(traces::QualityLog& log, const traces::QualityLog& given, const st
                       fact == "reference" ? ": FIDs against different references cannot be compared" : ""));
   }
   if (log.batch == 0) log.batch = given.batch;
+  if (log.images_are_steps.empty()) return;
+  if (log.batch > 1)
+    throw ConfigError(fmt::format(
+        "{}: found as many images as steps, though the batch is {:g}: the column counts steps; leave it out "
+        "and give --images-per-step",
+        log.images_are_steps, log.batch));
+  log.notes.push_back(
+      fmt::format("{}: found as many images as steps, which is right for a batch of one alone", log.images_are_steps));
 }
 
 }  // namespace

@@ -15,9 +15,17 @@ std::optional<sim::Evaluation> read_checks(const JsonNode& request_node, const R
     every.fail("\"best\" needs an FID as the goal; with a number of images no evaluation ends the run");
   if (request.common.contains("synchronization"))
     every.fail("\"best\" is not known with \"synchronization\"; expected a number of images or steps");
-  nlohmann::json any = node.value();
-  any["every"] = "1 images";
-  return sim::read_evaluation(JsonNode::wrap(any, node.file(), "/evaluation"), false);
+  JsonObject in(node);
+  sim::Evaluation checks{.every = sim::Evaluation::Every::images, .count = 1};
+  in.required("every");
+  if (const auto fixed = in.optional("fixed")) checks.fixed = fixed->as_quantity<Seconds>();
+  if (const auto parallel = in.optional("parallel")) checks.parallel = parallel->as_quantity<Seconds>();
+  in.finish();
+  if (!(checks.pause(1).si > 0))
+    every.fail(
+        "\"best\" weighs the time of an evaluation: expected one above 0 at /evaluation/fixed or /evaluation/parallel "
+        "(--quality-fixed, --quality-parallel)");
+  return checks;
 }
 
 std::int64_t best_check_interval(double images, double train_s, double pause_s, double batch) {

@@ -56,7 +56,7 @@ OrderedJson price_json(const Request& request, const PlanCandidate& candidate, c
 }
 
 /// How many images the candidate's training takes to the FID, and what a point of FID less costs.
-OrderedJson quality_json(const Request& request, const PlanCandidate& candidate, const PlannedRun& run) {
+OrderedJson planned_quality_json(const Request& request, const PlanCandidate& candidate, const PlannedRun& run) {
   const double batch = batch_of(request, candidate);
   const calibration::TargetOutlook& target = request.quality->at(batch);
   const auto more = request.quality->factor_of_a_point(batch);
@@ -116,7 +116,7 @@ nlohmann::ordered_json row_json(const Request& request, const Plan& plan, std::s
   out["usd"]["expected"] = or_null(run.usd_expected);
   out["usd"]["worst_tenth"] = or_null(run.usd_worst_tenth);
   out["kg_co2e"] = run.carbon_known ? measure_json(run.kg_co2e) : OrderedJson(nullptr);
-  if (request.quality) out["quality"] = quality_json(request, candidate, run);
+  if (request.quality) out["quality"] = planned_quality_json(request, candidate, run);
   out["gpu_busy"] = run.gpu_busy;
   out["losses_mean"] = run.losses;
   out["met_share"] = run.met_share;

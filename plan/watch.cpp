@@ -107,8 +107,8 @@ struct RunBill {
 };
 
 /// Where the run's FID goes, by what it has measured: when it gets to the plan's, and what that costs.
-OrderedJson quality_json(const calibration::QualityGoal& goal, const RunLog& log, const RunForecast& now,
-                         const RunBill& bill, const std::string& log_file) try {
+OrderedJson watched_quality_json(const calibration::QualityGoal& goal, const RunLog& log, const RunForecast& now,
+                                 const RunBill& bill, const std::string& log_file) try {
   const auto batch = static_cast<double>(log.batch);
   std::vector<calibration::RecordedRun::Point> points;
   for (const LoggedFid& at : log.fids)
@@ -249,7 +249,7 @@ OrderedJson watch_json(const WatchedPlan& plan, const RunLog& log, const std::st
   out["spent_usd"] = spent_usd;
   out["usd"] = measure({bill(now.total_s.median), bill(now.total_s.low), bill(now.total_s.high)});
   out["plan_usd"] = measure(plan.usd);
-  out["quality"] = plan.quality ? quality_json(*plan.quality, log, now, bill, log_file) : OrderedJson(nullptr);
+  out["quality"] = plan.quality ? watched_quality_json(*plan.quality, log, now, bill, log_file) : OrderedJson(nullptr);
   out["deadline"] = {{"seconds", nullptr}, {"probability", nullptr}, {"certainty", plan.certainty}};
   if (plan.scenario.deadline) {
     out["deadline"]["seconds"] = plan.scenario.deadline->si;

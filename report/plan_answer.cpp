@@ -166,7 +166,9 @@ std::string plan_answer(const Json& plan) {
   std::string out = fmt::format("Rent {} at {}: {} in {}.", rented_with_gpus(chosen, request), plan_place(chosen),
                                 cost_with_range(chosen), time_with_range(chosen));
   const std::string goals = goals_in_words(request);
-  if (!goals.empty()) out += fmt::format(" The probability to keep to {} is {}.", goals, plan_probability(chosen));
+  if (!goals.empty())
+    out += fmt::format(" The probability to {}keep to {} is {}.", chosen.contains("quality") ? "get there and to " : "",
+                       goals, plan_probability(chosen));
   out += quality_in_words(chosen, request);
   out += doubts(chosen);
   if (plan.contains("more_money"))

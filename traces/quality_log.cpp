@@ -18,6 +18,12 @@ void add_point(QualityLog& log, const QualityLog::Point& point) {
                        [](const QualityLog::Point& other, double images) { return other.images < images; });
   if (same != log.points.end() && same->images == point.images) {
     same->fid = point.fid;
+    const bool noted = !log.notes.empty() && log.notes.back().find("evaluated again") != std::string::npos;
+    if (same + 1 != log.points.end() && !noted)
+      log.notes.push_back(
+          fmt::format("{}: evaluated again after {:.4g} images: the later FID counts; of a training that was set back "
+                      "there, points after it are from before that until they are evaluated again too",
+                      log.run, point.images));
     return;
   }
   std::size_t dropped = 0;

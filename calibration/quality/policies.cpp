@@ -161,8 +161,9 @@ PolicyOutlook policy_outlook(const QualityPolicy& policy, const QualityModel& mo
     const PolicyRun run = policy.run(source, question);
     if (run.reached) images.push_back(run.images);
     out.mean_images += run.images / kWorlds;
-    out.mean_trainings += static_cast<double>(run.trainings) / kWorlds;
+    out.mean_trainings += run.trainings;
   }
+  out.mean_trainings /= kWorlds;
   out.probability = static_cast<double>(images.size()) / kWorlds;
   std::sort(images.begin(), images.end());
   if (images.size() >= kFewestSuccesses)

@@ -33,6 +33,12 @@ void train_on_to_evaluation(Scenario& scenario) {
           "the training ends when it gets to its FID, not at the next evaluation, because these are a time apart");
       return;
   }
+  constexpr double kMostImages = 1e12;  // as for a target
+  if (images > kMostImages)
+    throw ConfigError(
+        fmt::format("{}: /evaluation/every: {:.3g} images from one evaluation to the next, expected {:g} "
+                    "at most",
+                    scenario.file, images, kMostImages));
   scenario.images += std::llround(images / 2);
   scenario.steps = (scenario.images + batch - 1) / batch;
   scenario.warnings.push_back(fmt::format(

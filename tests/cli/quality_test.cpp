@@ -155,6 +155,9 @@ TEST_F(Quality, APlanChoosesHowOftenItIsEvaluated) {
       "plan --model dcgan-64 --images 1000000 --quality-every best --quality-fixed 30s --catalog gcp --gpu L4 --quiet");
   EXPECT_EQ(images.code, 2);
   EXPECT_THAT(images.err, HasSubstr("needs an FID"));
+  const Outcome no_time = run_program(kPlan + "--fid 60 --quality-every best");
+  EXPECT_EQ(no_time.code, 2);
+  EXPECT_THAT(no_time.err, AllOf(HasSubstr("--quality-every"), HasSubstr("/evaluation/fixed")));
 }
 
 TEST_F(Quality, AWatchedRunIsForecastByItsFid) {
@@ -225,6 +228,26 @@ TEST_F(Quality, AnFidThatIsHardlyEverReachedHasNoPlan) {
   EXPECT_EQ(run_program(kPlan + "--fid 60 --curve " + file("absent.json")).code, 2);
 }
 
+TEST_F(Quality, WhatSaysLittleHasAWideAnswerThatSaysWhy) {
+  const auto answer = [&](const std::string& text, const char* why) {
+    const Outcome out = run_program("quality forecast " + file("points.csv", "images,fid\n" + text) +
+                                    " --fid 20,2 --format json" + kKnown);
+    EXPECT_EQ(out.code, 0) << out.err;
+    const Json json = Json::parse(out.out);
+    EXPECT_THAT(json["notes"].dump(), HasSubstr(why));
+    EXPECT_THAT(json["notes"].dump(), HasSubstr("below the best of all recorded trainings"));
+    EXPECT_LT(json["targets"][1]["probability"], 0.1);
+    const Json& images = json["targets"][0]["images"]["interval"];
+    return images[1].get<double>() / images[0].get<double>();
+  };
+  const double known = answer("200000,120\n400000,95\n800000,64\n1600000,38\n2000000,32\n", "below");
+  EXPECT_GT(answer("200000,120\n", "one point alone"), known);
+  EXPECT_GT(answer("200000,100\n400000,110\n600000,120\n", "has risen"), known);
+  EXPECT_GT(answer("2000,200\n4000,190\n6000,180\n", "wrong if these are steps"), known);
+  const std::string back = file("back.csv", "images,fid\n200000,50\n400000,40\n600000,35\n500000,41\n700000,30\n");
+  EXPECT_THAT(run_program("quality forecast " + back + " --fid 20").err, HasSubstr("set back to 5e+05 images"));
+}
+
 TEST_F(Quality, BadInputIsRefusedWithItsPlace) {
   const std::string header = R"({"schema":"ganymede.run-log/1","gpus":1,"batch":64,"steps":1000,"unix_s":0})";
   const auto fails = [&](const std::string& arguments, const char* with) {
@@ -248,6 +271,10 @@ TEST_F(Quality, BadInputIsRefusedWithItsPlace) {
                                 R"({"quality":{"fid":8,"reference":"b"},"step":20,"unix_s":2})" + "\n") +
             " --fid 20",
         "cannot be compared");
+  fails("forecast " + file("mixed.csv", "images,fid,reference\n200000,80,test\n400000,70,train\n") + " --fid 20",
+        "line 3: reference");
+  fails("forecast " + file("steps.csv", "step,images,fid\n2000,2000,80\n4000,4000,70\n") + " --fid 20 --batch 64",
+        "line 3: images: found as many images as steps");
   fails("fit " + file("one.csv", "images,fid\n1000,80\n2000,60\n"), "at least two");
 }
 
