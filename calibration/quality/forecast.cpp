@@ -67,10 +67,17 @@ double rate_of_survivor(const QualityPrior& prior, double log_time, RandomStream
 /// Lets a training go along its curve. Curves are not exactly of this shape, so that one which is known up to here
 /// drifts off it, by `drift` a square root of an e-fold of the images.
 void go_on(const Shape& shape, double log_offset, double drift, const Ahead& ahead, DrawnTraining& drawn) {
-  double lowest = kNever;
-  for (int part = 0; part <= kParts; ++part) {
-    const double at = ahead.at(part);
-    lowest = std::min(lowest, log_fid(shape, at) + log_offset + drift * std::sqrt(at - ahead.from));
+  constexpr double kLargestPower = 300;
+  const double floor = portable_exp(shape[0]), drop = portable_exp(shape[1]), slope = portable_exp(shape[3]);
+  const auto power_of = [&](double log_images) {
+    return portable_exp(std::clamp(slope * log_images, -kLargestPower, kLargestPower));
+  };
+  // (images / half)^slope, by the same factor from part to part: log_fid() at each would take most of a plan's time.
+  double power = power_of(ahead.from - shape[2]), lowest = kNever;
+  const double factor = power_of(ahead.at(1) - ahead.from);
+  for (int part = 0; part <= kParts; ++part, power *= factor) {
+    const double log_fid = portable_log(floor + drop / (1 + power));
+    lowest = std::min(lowest, log_fid + log_offset + drift * std::sqrt(ahead.at(part) - ahead.from));
     drawn.log_best.at(static_cast<std::size_t>(part)) = lowest;
   }
 }

@@ -182,10 +182,10 @@ TEST_F(Quality, AWatchedRunIsForecastByItsFid) {
   };
   const Json first = watched("");
   EXPECT_EQ(first["points"], 0);
-  const Json some = watched(at(4000, 140, "test 10000") + at(8000, 118, "test 10000") + at(12000, 103, "test 10000") +
-                            at(16000, 92, "test 10000"));
+  const Json some = watched(at(4000, 150, "test 10000") + at(8000, 105, "test 10000") + at(12000, 84, "test 10000") +
+                            at(16000, 74, "test 10000"));
   EXPECT_EQ(some["points"], 4);
-  EXPECT_EQ(some["best_seen"], 92);
+  EXPECT_EQ(some["best_seen"], 74);
   EXPECT_LT(width(some), width(first));
   EXPECT_GT(some["usd"]["median"], 0);
   const Json there = watched(at(40000, 58, "test 10000"));
@@ -214,6 +214,25 @@ TEST_F(Quality, PoliciesHaveTheirBillAndAForecastItsPicture) {
   const std::string svg = file("band.svg");
   ASSERT_EQ(run_program("quality forecast --fid 20 --plot " + svg + kKnown).code, 0);
   EXPECT_THAT(read_file(svg), AllOf(HasSubstr("<svg"), HasSubstr("polygon"), HasSubstr("real images")));
+}
+
+TEST_F(Quality, ASweepShowsTheImagesToTheFidByTheBatch) {
+  const std::string study = file("study.json", R"({"schema": "ganymede.study/1", "name": "to-60",
+      "workload": {"trace": "recorded:dcgan-64-cpu", "batch_per_gpu": 64,
+                   "quality": {"fid": 60, "dataset": "CIFAR10", "reference": "test 10000"}},
+      "platforms": [{"catalog": "gcp", "region": "us-central1", "gpu": "V100"}],
+      "gpus": [1, 4], "schemes": ["ring"], "seeds": {"first": 1, "count": 2}})");
+  const Outcome table = run_program("sweep " + study + " --quiet");
+  ASSERT_EQ(table.code, 0) << table.err;
+  EXPECT_THAT(table.out, AllOf(HasSubstr("FID 60"), HasSubstr("images to it"), HasSubstr("never")));
+  const Json sweep = Json::parse(run_program("sweep " + study + " --quiet --format json").out);
+  ASSERT_EQ(sweep["groups"].size(), 2);
+  const Json &one = sweep["groups"][0]["quality"], &four = sweep["groups"][1]["quality"];
+  EXPECT_GT(four["images"]["median"], one["images"]["median"]);
+  EXPECT_LT(four["never"], one["never"]);
+  EXPECT_EQ(sweep["runs"][0]["quality"], one);
+  const std::string csv = run_program("sweep " + study + " --quiet --format csv").out;
+  EXPECT_THAT(csv, AllOf(HasSubstr(",fid,fid_images,fid_never"), HasSubstr(",60.0," + one["images"]["median"].dump())));
 }
 
 TEST_F(Quality, AnFidThatIsHardlyEverReachedHasNoPlan) {
