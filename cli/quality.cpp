@@ -4,15 +4,17 @@
 
 namespace ganymede::cli {
 
-// Each has a file of its own, quality_fit.cpp and quality_forecast.cpp.
+// Each has a file of its own, quality_fit.cpp, quality_forecast.cpp and quality_policies.cpp.
 Command quality_fit_command();
 Command quality_forecast_command();
+Command quality_policies_command();
 
 namespace {
 
 void declare_quality(CLI::App& command, Shared& shared) {
   command.require_subcommand(1);
-  for (const Command& part : {quality_fit_command(), quality_forecast_command()}) add_command(command, part, shared);
+  for (const Command& part : {quality_fit_command(), quality_forecast_command(), quality_policies_command()})
+    add_command(command, part, shared);
 }
 
 }  // namespace

@@ -8,6 +8,8 @@
 #include "cli/command.hpp"
 #include "cli/names.hpp"
 #include "cli/quality_logs.hpp"
+#include "common/file.hpp"
+#include "report/quality_band.hpp"
 #include "report/table.hpp"
 
 namespace ganymede::cli {
@@ -16,7 +18,7 @@ namespace {
 using ForecastJson = nlohmann::ordered_json;
 
 struct QualityForecastOptions {
-  std::string file, curve, run, model;
+  std::string file, curve, run, model, plot;
   std::vector<double> fids;
   double images = 0;
   traces::QualityLogOptions log;
@@ -48,6 +50,9 @@ ForecastJson outlook_json(const calibration::QualityModel& model, const calibrat
          {"probability", target.probability},
          {"images", target.images.median > 0 ? interval_json(target.images) : ForecastJson(nullptr)}});
   out["best_fid"] = interval_json(outlook.best);
+  out["curve"] = ForecastJson::array();
+  for (const calibration::OutlookPoint& point : outlook.curve)
+    out["curve"].push_back({{"images", point.images}, {"best_fid", interval_json(point.best)}});
   out["notes"] = outlook.notes;
   return out;
 }
@@ -88,10 +93,7 @@ void run_quality_forecast(const QualityForecastOptions& options, Shared& shared)
   check_output(shared);
   const calibration::QualityModel model = calibration::load_quality_model(options.curve);
   traces::QualityLog given = options.given;
-  const calibration::QualityKind of_model = calibration::kind_of_model(options.model);
-  for (std::size_t f = 0; f < calibration::kQualityFactors; ++f)
-    if (!of_model.levels.at(f).empty())
-      given.facts.try_emplace(calibration::kQualityFactorNames.at(f), of_model.levels.at(f));
+  add_facts_of_model(options.model, given);
   calibration::QualityQuestion question;
   question.targets = options.fids;
   question.horizon = options.images;
@@ -108,8 +110,14 @@ void run_quality_forecast(const QualityForecastOptions& options, Shared& shared)
     name = run.name;
   }
   const calibration::QualityOutlook outlook = calibration::forecast_quality(model, question);
-  emit(shared,
-       shared.format == "json" ? outlook_json(model, question, outlook, name).dump(2) + "\n" : outlook_text(outlook));
+  const ForecastJson json = outlook_json(model, question, outlook, name);
+  if (!options.plot.empty()) {
+    report::QualityPicture picture{name.empty() ? "a training of this kind" : name, "images", options.fids.front(), {}};
+    for (const calibration::RecordedRun::Point& point : question.points)
+      picture.points.emplace_back(point.images, point.fid);
+    write_file(options.plot, report::quality_band_svg(json.at("curve"), picture));
+  }
+  emit(shared, shared.format == "json" ? json.dump(2) + "\n" : outlook_text(outlook));
 }
 
 void declare_quality_forecast(CLI::App& command, Shared& shared) {
@@ -129,6 +137,8 @@ void declare_quality_forecast(CLI::App& command, Shared& shared) {
       ->check(suggest("@files"));
   command.add_option("--run", options->run, "the training, if the file has several")->check(not_empty);
   command.add_option("--model", options->model, "a model of this program, for its networks and loss")->check(not_empty);
+  command.add_option("--plot", options->plot, "write the lowest FID with its band over images as an SVG picture")
+      ->check(not_empty);
   add_quality_log_options(command, options->log);
   add_quality_facts(command, options->given);
   add_format(command, shared, {"table", "json"});

@@ -29,9 +29,7 @@ traces::QualityLog read_own_log(const std::string& file) {
                     file));
   traces::QualityLog out;
   out.run = log.model.empty() ? file : log.model;
-  const calibration::QualityKind kind = calibration::kind_of_model(log.model);
-  for (std::size_t f = 0; f < calibration::kQualityFactors; ++f)
-    if (!kind.levels.at(f).empty()) out.facts[calibration::kQualityFactorNames.at(f)] = kind.levels.at(f);
+  add_facts_of_model(log.model, out);
   if (!log.reference.empty()) out.facts["reference"] = log.reference;
   out.batch = static_cast<double>(log.batch);
   for (const plan::LoggedFid& point : log.fids)
@@ -51,9 +49,23 @@ void complete(traces::QualityLog& log, const traces::QualityLog& given, const st
                       fact == "reference" ? ": FIDs against different references cannot be compared" : ""));
   }
   if (log.batch == 0) log.batch = given.batch;
+  if (log.images_are_steps.empty()) return;
+  if (log.batch > 1)
+    throw ConfigError(fmt::format(
+        "{}: found as many images as steps, though the batch is {:g}: the column counts steps; leave it out "
+        "and give --images-per-step",
+        log.images_are_steps, log.batch));
+  log.notes.push_back(
+      fmt::format("{}: found as many images as steps, which is right for a batch of one alone", log.images_are_steps));
 }
 
 }  // namespace
+
+void add_facts_of_model(const std::string& model, traces::QualityLog& facts) {
+  const calibration::QualityKind kind = calibration::kind_of_model(model);
+  for (std::size_t f = 0; f < calibration::kQualityFactors; ++f)
+    if (!kind.levels.at(f).empty()) facts.facts.try_emplace(calibration::kQualityFactorNames.at(f), kind.levels.at(f));
+}
 
 calibration::QualityKind kind_of(const traces::QualityLog& facts) {
   calibration::QualityKind kind;

@@ -20,6 +20,8 @@ struct QualityLogs {
 QualityLogs read_recorded_runs(const std::string& file, const traces::QualityLogOptions& options,
                                const traces::QualityLog& given);
 
+/// Adds the networks and the loss of a model of this program, where they are not stated.
+void add_facts_of_model(const std::string& model, traces::QualityLog& facts);
 /// The kind of training that facts state.
 calibration::QualityKind kind_of(const traces::QualityLog& facts);
 

@@ -84,6 +84,11 @@ void declare_training(const MemberFlagOf& one) {
       ->check(suggest("@files"));
   one.text("--dataset", "/workload/quality/dataset", "what is trained on, as `quality forecast --dataset`");
   one.text("--reference", "/workload/quality/reference", "what FID compares with, such as 'test 10000'");
+  one.text("--quality-every", "/evaluation/every",
+           "how often it is evaluated: '200000 images', '1h', or 'best' to let the plan choose; needs one of the next");
+  one.text("--quality-fixed", "/evaluation/fixed", "time of an evaluation that no GPUs share, such as 30s");
+  one.text("--quality-parallel", "/evaluation/parallel",
+           "time of an evaluation on one GPU that all share, such as 10min");
   one.count("--epochs", "/workload/epochs", "epochs to train, instead of --images; needs --dataset-images");
   one.count("--dataset-images", "/workload/dataset/images", "images in one epoch");
   one.number("--bytes-per-image", "/workload/dataset/bytes_per_image", "bytes of an image as it is stored");

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "plan/bounds.hpp"
+#include "plan/checks.hpp"
 #include "sim/scenario/scenario.hpp"
 
 namespace ganymede::plan {
@@ -252,6 +253,7 @@ nlohmann::json scenario_of(const Request& request, const PlanCandidate& candidat
     if (!scenario.contains("storage") || !scenario["storage"].contains("checkpoint"))
       scenario["storage"]["checkpoint"] = checkpoint_place(request.catalogs[candidate.catalog].platform);
   }
+  if (request.checks) scenario["evaluation"]["every"] = fmt::format("{} images", check_interval_of(request, candidate));
   if (request.deadline) scenario["deadline"] = fmt::format("{}s", request.deadline->si);
   if (request.budget) scenario["budget"] = decimal(*request.budget) + "USD";
   return scenario;

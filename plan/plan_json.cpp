@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -8,6 +9,7 @@
 
 #include "calibration/workload_model.hpp"
 #include "common/usd.hpp"
+#include "plan/checks.hpp"
 #include "plan/planner.hpp"
 #include "platforms/catalog.hpp"
 #include "traces/recorded.hpp"
@@ -54,14 +56,24 @@ OrderedJson price_json(const Request& request, const PlanCandidate& candidate, c
 }
 
 /// How many images the candidate's training takes to the FID, and what a point of FID less costs.
-OrderedJson quality_json(const Request& request, const PlanCandidate& candidate, const PlannedRun& run) {
+OrderedJson planned_quality_json(const Request& request, const PlanCandidate& candidate, const PlannedRun& run) {
   const double batch = batch_of(request, candidate);
   const calibration::TargetOutlook& target = request.quality->at(batch);
   const auto more = request.quality->factor_of_a_point(batch);
-  return {{"batch", batch},
-          {"images", {{"median", target.images.median}, {"interval", {target.images.low, target.images.high}}}},
-          {"never", 1 - target.probability},
-          {"usd_per_point", more ? OrderedJson(run.usd.median * (*more - 1)) : OrderedJson(nullptr)}};
+  OrderedJson out = {
+      {"batch", batch},
+      {"images", {{"median", target.images.median}, {"interval", {target.images.low, target.images.high}}}},
+      {"never", 1 - target.probability},
+      {"usd_per_point", more ? OrderedJson(run.usd.median * (*more - 1)) : OrderedJson(nullptr)}};
+  if (request.checks) {
+    const auto every = static_cast<double>(check_interval_of(request, candidate));
+    const double count = std::floor((target.images.median + every / 2) / every);
+    out["checks"] = {{"every_images", every},
+                     {"pause_s", request.checks->pause(candidate.gpus()).si},
+                     {"count", count},
+                     {"images_beyond", every / 2}};
+  }
+  return out;
 }
 
 }  // namespace
@@ -104,7 +116,7 @@ nlohmann::ordered_json row_json(const Request& request, const Plan& plan, std::s
   out["usd"]["expected"] = or_null(run.usd_expected);
   out["usd"]["worst_tenth"] = or_null(run.usd_worst_tenth);
   out["kg_co2e"] = run.carbon_known ? measure_json(run.kg_co2e) : OrderedJson(nullptr);
-  if (request.quality) out["quality"] = quality_json(request, candidate, run);
+  if (request.quality) out["quality"] = planned_quality_json(request, candidate, run);
   out["gpu_busy"] = run.gpu_busy;
   out["losses_mean"] = run.losses;
   out["met_share"] = run.met_share;
@@ -118,6 +130,18 @@ nlohmann::ordered_json row_json(const Request& request, const Plan& plan, std::s
 }
 
 namespace {
+
+/// The FID on the way, against the images and dollars of the candidate: of trainings that keep their best checkpoint.
+OrderedJson quality_curve(const Request& request, const PlanCandidate& candidate, const PlannedRun& run) {
+  const double batch = batch_of(request, candidate);
+  const calibration::QualityInterval images = request.quality->at(batch).images;
+  OrderedJson out = OrderedJson::array();
+  for (const calibration::OutlookPoint& point : request.quality->given({}, "", batch, 2 * images.high).curve)
+    out.push_back({{"images", point.images},
+                   {"usd", run.usd.median * point.images / images.median},
+                   {"best_fid", {{"median", point.best.median}, {"interval", {point.best.low, point.best.high}}}}});
+  return out;
+}
 
 OrderedJson rows(const Request& request, const Plan& plan, const std::vector<std::size_t>& which) {
   OrderedJson out = OrderedJson::array();
@@ -245,6 +269,9 @@ std::string plan_json(const Request& request, const Plan& plan, const std::files
   if (plan.best) {
     out["chosen"] = row_json(request, plan, *plan.best);
     out["chosen"]["scenario"] = scenario_in(request, plan.candidates.all[*plan.best], folder);
+    if (request.quality)
+      out["chosen"]["quality"]["curve"] =
+          quality_curve(request, plan.candidates.all[*plan.best], plan.runs[*plan.best]);
     out["chosen"]["warnings"] = plan.runs[*plan.best].warnings;
   }
   out["cards"] = nullptr;

@@ -13,6 +13,7 @@
 #include "common/file.hpp"
 #include "common/random.hpp"
 #include "common/written.hpp"
+#include "plan/checks.hpp"
 #include "platforms/catalog.hpp"
 #include "platforms/money.hpp"
 #include "platforms/providers.hpp"
@@ -360,11 +361,8 @@ void read_search(const JsonNode& node, Request& request) {
   in.finish();
 }
 
-}  // namespace
-
-namespace {
 constexpr std::string_view kObjectives[] = {"cost", "time", "carbon", "risk-neutral", "risk-averse"};
-}
+}  // namespace
 
 std::string_view to_string(Objective objective) { return kObjectives[static_cast<std::size_t>(objective)]; }
 std::vector<std::string> objective_names() { return {std::begin(kObjectives), std::end(kObjectives)}; }
@@ -391,6 +389,7 @@ Request read_request(const JsonNode& node, const std::string& now) {
   for (const char* key :
        {"storage", "evaluation", "provisioning", "faults", "billing", "power_cap", "fidelity", "synchronization"})
     if (const auto member = in.optional(key)) request.common[key] = member->value();
+  request.checks = read_checks(node, request);
   const auto seed = in.optional("seed");
   request.seed = seed ? seed->as_seed() : 1;
   in.finish();

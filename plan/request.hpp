@@ -12,6 +12,7 @@
 #include "platforms/platform.hpp"
 #include "platforms/price_doubt.hpp"
 #include "policies/policy.hpp"
+#include "sim/scenario/evaluation.hpp"
 #include "traces/step_trace.hpp"
 
 namespace ganymede::plan {
@@ -59,6 +60,8 @@ struct Request {
   std::int64_t images = 0;           ///< number of images to train in total; 0 if an FID is the goal
   /// The FID to reach, by a model of recorded trainings; how many images it takes depends on the batch.
   std::optional<calibration::QualityGoal> quality;
+  /// Evaluations whose interval the plan chooses for each candidate: "every" is "best".
+  std::optional<sim::Evaluation> checks;
   std::string trace_choice;  ///< the trace's name, and why it was picked if the request names none
 
   std::optional<Seconds> deadline;  ///< since the request

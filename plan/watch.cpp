@@ -118,6 +118,48 @@ OrderedJson decision_json(const WatchedPlan& plan, const policies::Observation& 
   return out;
 }
 
+/// The bill of a run that goes on for `run_s` after its first line.
+struct RunBill {
+  double usd_per_hour = 0, setup_s = 0, other_usd = 0;
+  double operator()(double run_s) const { return usd_per_hour * (setup_s + run_s) / kHour + other_usd; }
+};
+
+/// Where the run's FID goes, by what it has measured: when it gets to the plan's, and what that costs.
+OrderedJson watched_quality_json(const calibration::QualityGoal& goal, const RunLog& log, const RunForecast& now,
+                                 const RunBill& bill, const std::string& log_file) try {
+  const auto batch = static_cast<double>(log.batch);
+  std::vector<calibration::RecordedRun::Point> points;
+  for (const LoggedFid& at : log.fids)
+    if (at.step > 0) points.push_back({static_cast<double>(at.step) * batch, at.fid});
+  const calibration::QualityOutlook outlook = goal.given(points, log.reference, batch, 0);
+  const calibration::TargetOutlook& target = outlook.targets[0];
+  const double done = static_cast<double>(log.done()) * batch;
+  // Pauses take the share of the time that they have taken so far.
+  const double trained_s = now.elapsed_s - now.paused_s;
+  const double image_s = now.step_s / batch * (trained_s > 0 ? now.elapsed_s / trained_s : 1);
+  const auto run_s = [&](double images) { return now.elapsed_s + std::max(0.0, images - done) * image_s; };
+  const auto of = [&](auto&& value) {
+    if (target.reached || !(target.images.median > 0) || !(image_s > 0)) return OrderedJson(nullptr);
+    return measure({value(target.images.median), value(target.images.low), value(target.images.high)});
+  };
+  OrderedJson out = {{"fid", goal.fid()}, {"points", points.size()}, {"reached", target.reached}};
+  out["best_seen"] = outlook.best_seen > 0 ? OrderedJson(outlook.best_seen) : OrderedJson(nullptr);
+  out["probability"] = target.probability;
+  out["images"] = target.images.median > 0 ? measure({target.images.median, target.images.low, target.images.high})
+                                           : OrderedJson(nullptr);
+  out["time_s"] = of([&](double images) { return bill.setup_s + run_s(images); });
+  out["usd"] = of([&](double images) { return bill(run_s(images)); });
+  out["curve"] = OrderedJson::array();
+  for (const calibration::OutlookPoint& point : outlook.curve)
+    out["curve"].push_back({{"images", point.images},
+                            {"usd", bill(run_s(point.images))},
+                            {"best_fid", measure({point.best.median, point.best.low, point.best.high})}});
+  out["notes"] = outlook.notes;
+  return out;
+} catch (const ConfigError& error) {
+  throw ConfigError(fmt::format("{}: {}", log_file, error.what()));
+}
+
 void check_same_run(const WatchedPlan& plan, const RunLog& log, const std::string& log_file) {
   if (log.batch == 0)
     throw ConfigError(fmt::format("{}: no line yet, expected the header of a ganymede.run-log/1", log_file));
@@ -176,6 +218,9 @@ WatchedPlan load_watched_plan(const std::filesystem::path& file) {
   JsonObject bounds(row.required("bounds"));
   plan.least_s = bounds.required("time_s").as_number(0, kLargestWatched);
   plan.scenario = load_scenario_or_plan(file);
+  if (plan.scenario.quality)
+    plan.quality = calibration::QualityGoal::read(chosen.child("scenario").child("workload").child("quality"),
+                                                  plan.scenario.trace.model);
   return plan;
 }
 
@@ -195,7 +240,7 @@ OrderedJson watch_json(const WatchedPlan& plan, const RunLog& log, const std::st
   const RunForecast now = forecast(log, prior, stage_work(plan.scenario));
   // Storage, network and other items that hours of nodes do not explain are billed as the plan had them.
   const double other_usd = std::max(0.0, plan.usd.median - plan.usd_per_hour * plan.time_s.median / kHour);
-  const auto bill = [&](double run_s) { return plan.usd_per_hour * (setup + run_s) / kHour + other_usd; };
+  const RunBill bill{plan.usd_per_hour, setup, other_usd};
   const double spent_usd = plan.usd_per_hour * (setup + now.elapsed_s) / kHour;
 
   OrderedJson out = {{"schema", "ganymede.forecast/1"}, {"log", log_file}, {"plan", plan.file}};
@@ -222,6 +267,7 @@ OrderedJson watch_json(const WatchedPlan& plan, const RunLog& log, const std::st
   out["spent_usd"] = spent_usd;
   out["usd"] = measure({bill(now.total_s.median), bill(now.total_s.low), bill(now.total_s.high)});
   out["plan_usd"] = measure(plan.usd);
+  out["quality"] = plan.quality ? watched_quality_json(*plan.quality, log, now, bill, log_file) : OrderedJson(nullptr);
   out["deadline"] = {{"seconds", nullptr}, {"probability", nullptr}, {"certainty", plan.certainty}};
   if (plan.scenario.deadline) {
     out["deadline"]["seconds"] = plan.scenario.deadline->si;

@@ -2,7 +2,9 @@
 // A training under way beside the plan that it follows: time, bill, deadline, and what its policy would do now.
 
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 
+#include "calibration/quality/goal.hpp"
 #include "common/json.hpp"
 #include "plan/planner.hpp"
 #include "plan/run_log.hpp"
@@ -14,12 +16,13 @@ namespace ganymede::plan {
 struct WatchedPlan {
   std::string file, model, instance, gpu, policy;
   int nodes = 1, gpus = 1;
-  std::int64_t batch = 0;   ///< images of one step over all GPUs
-  double usd_per_hour = 0;  ///< of all nodes
-  PlanMeasure time_s, usd;  ///< from the request to the end
-  double least_s = 0;       ///< of training alone, if nothing goes wrong
-  double certainty = 0;     ///< share of runs that were to meet the goals
-  sim::Scenario scenario;   ///< of the chosen candidate
+  std::int64_t batch = 0;                           ///< images of one step over all GPUs
+  double usd_per_hour = 0;                          ///< of all nodes
+  PlanMeasure time_s, usd;                          ///< from the request to the end
+  double least_s = 0;                               ///< of training alone, if nothing goes wrong
+  double certainty = 0;                             ///< share of runs that were to meet the goals
+  sim::Scenario scenario;                           ///< of the chosen candidate
+  std::optional<calibration::QualityGoal> quality;  ///< the FID that the plan is for, if it is for one
 };
 
 /// Throws ConfigError if the file is no plan, or one that has chosen nothing.

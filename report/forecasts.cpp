@@ -44,6 +44,23 @@ std::string decision_text(const OrderedJson& decision) {
   return fmt::format("{} {} {}", decision.at("policy").get<std::string>(), verb, pools.empty() ? "nothing" : pools);
 }
 
+/// When the run gets to its FID, and what it costs until then.
+std::string quality_text(const OrderedJson& quality, auto&& shown_time) {
+  const auto short_number = [](double value) { return fmt::format("{:.3g}", value); };
+  std::string out = fmt::format("FID {:g}", quality.at("fid").get<double>());
+  if (quality.at("reached").get<bool>())
+    return out + fmt::format(" is reached, after {:.3g} images", median_of(quality.at("images")));
+  out += fmt::format(", by {} points: reached with a probability of {}", quality.at("points").get<int>(),
+                     percent(quality.at("probability").get<double>()));
+  if (!quality.at("time_s").is_null())
+    out += fmt::format(", after {:.3g} images ({}), {} ({}) and {} USD ({})", median_of(quality.at("images")),
+                       interval_of(quality.at("images"), short_number), shown_time(median_of(quality.at("time_s"))),
+                       interval_of(quality.at("time_s"), shown_time), usd(median_of(quality.at("usd"))),
+                       interval_of(quality.at("usd"), usd));
+  for (const OrderedJson& note : quality.at("notes")) out += "; " + note.get<std::string>();
+  return out;
+}
+
 }  // namespace
 
 std::string forecast_text(const OrderedJson& forecast, std::size_t width) {
@@ -77,6 +94,8 @@ std::string forecast_text(const OrderedJson& forecast, std::size_t width) {
   line("bill", fmt::format("{} USD so far, {} USD at the end ({}); planned {} USD ({})", usd(number("spent_usd")),
                            usd(median_of(forecast.at("usd"))), interval_of(forecast.at("usd"), usd),
                            usd(median_of(forecast.at("plan_usd"))), interval_of(forecast.at("plan_usd"), usd)));
+  if (forecast.contains("quality") && !forecast.at("quality").is_null())
+    line("quality", quality_text(forecast.at("quality"), shown_time));
   const OrderedJson& deadline = forecast.at("deadline");
   if (!deadline.at("seconds").is_null())
     line("deadline",
@@ -118,6 +137,12 @@ std::string forecast_metrics(const OrderedJson& forecast) {
   add_measure("forecast_seconds", "Time from the request of nodes to the run's end.", forecast.at("time_s"));
   add("spent_usd", "Price of the nodes so far.", forecast.at("spent_usd"));
   add_measure("forecast_usd", "Bill at the run's end.", forecast.at("usd"));
+  if (const auto quality = forecast.find("quality"); quality != forecast.end() && !quality->is_null()) {
+    add("best_fid", "Lowest FID so far.", quality->at("best_seen"));
+    add("fid_probability", "Probability to reach the plan's FID.", quality->at("probability"));
+    if (!quality->at("usd").is_null())
+      add_measure("fid_usd", "Bill when the plan's FID is reached.", quality->at("usd"));
+  }
   add("deadline_seconds", "Time from the request to the deadline.", forecast.at("deadline").at("seconds"));
   add("deadline_probability", "Probability to meet the deadline.", forecast.at("deadline").at("probability"));
   return gauges.text();

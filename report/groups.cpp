@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string_view>
@@ -28,6 +29,18 @@ std::string format_quantiles(const Json& values, auto&& shown) {
 }
 
 std::string hours(double value) { return fmt::format("{:.2f}", value); }
+
+/// The images to a group's FID, and the chance never to get there; nothing for a group that trains a number of images.
+std::vector<std::string> quality_cells(const Json& group) {
+  if (!group.contains("quality")) return {"-", "-", "-"};
+  const Json& quality = group.at("quality");
+  const Json& images = quality.at("images");
+  const auto number = [&](const Json& value) { return fmt::format("{:.3g}", value.get<double>()); };
+  return {number(quality.at("fid")),
+          fmt::format("{} ({} .. {})", number(images.at("median")), number(images.at("interval").at(0)),
+                      number(images.at("interval").at(1))),
+          percent(quality.at("never").get<double>())};
+}
 
 std::string ranking_text(const Json& ranking, const std::set<std::string>& parted, std::size_t width) {
   std::string out = fmt::format("\n{}, {}, {}:\n", member(ranking, "platform"), allocation_of(ranking, parted),
@@ -96,21 +109,38 @@ std::string groups_text(const Json& sweep, std::size_t width) {
     longest = std::max(longest, (time.contains("interval") ? time.at("interval").at(1) : time.at("p95")).get<double>());
     most_lost = std::max(most_lost, group.at("lost_training_s_mean").get<double>());
   }
-  Table table({"platform", "instances", "USD", "time", "scheme", "policy", ">goals met", "GPU-hours", ">losses",
-               ">lost", ">seeds"});
+  std::vector<std::string> names = {"platform",   "instances", "USD",     "time",  "scheme", "policy",
+                                    ">goals met", "GPU-hours", ">losses", ">lost", ">seeds"};
+  const Json& groups = sweep.at("groups");
+  const bool to_fid = std::any_of(groups.begin(), groups.end(), [](const Json& of) { return of.contains("quality"); });
+  if (to_fid) names.insert(names.end(), {">FID", "images to it", ">never"});
+  Table table(names);
   const std::set<std::string> parted = parted_places(sweep);
-  for (const Json& group : sweep.at("groups"))
-    table.add(
-        {member(group, "platform") + (member(group, "market") == "on-demand" ? "" : " " + member(group, "market")),
-         allocation_of(group, parted), format_quantiles(group.at("usd"), usd),
-         format_quantiles(group.at("time_s"), [&](double seconds) { return clock_like(seconds, longest); }),
-         member(group, "scheme"), member(group, "policy"), percent(group.at("met_share").get<double>()),
-         format_quantiles(group.at("gpu_hours"), hours), fmt::format("{:.1f}", group.at("losses_mean").get<double>()),
-         clock_like(group.at("lost_training_s_mean").get<double>(), most_lost), group.at("runs").dump()});
+  for (const Json& group : groups) {
+    std::vector<std::string> row = {
+        member(group, "platform") + (member(group, "market") == "on-demand" ? "" : " " + member(group, "market")),
+        allocation_of(group, parted),
+        format_quantiles(group.at("usd"), usd),
+        format_quantiles(group.at("time_s"), [&](double seconds) { return clock_like(seconds, longest); }),
+        member(group, "scheme"),
+        member(group, "policy"),
+        percent(group.at("met_share").get<double>()),
+        format_quantiles(group.at("gpu_hours"), hours),
+        fmt::format("{:.1f}", group.at("losses_mean").get<double>()),
+        clock_like(group.at("lost_training_s_mean").get<double>(), most_lost),
+        group.at("runs").dump()};
+    if (to_fid)
+      for (std::string& cell : quality_cells(group)) row.push_back(std::move(cell));
+    table.add(std::move(row));
+  }
   std::string out =
       table.text_below_constants(width) +
       "\nmedian (5th percentile of the runs' low ends .. 95th of their high ends) over the seeds; losses and lost "
       "training: means\n";
+  if (to_fid)
+    out +=
+        "time and USD are those of the median training that gets to its FID; images to it: median (90 % of these); "
+        "never: the share that does not get there\n";
   for (const Json& ranking : sweep.at("rankings")) out += ranking_text(ranking, parted, width);
   return out + "\n";
 }

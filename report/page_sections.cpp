@@ -269,6 +269,7 @@ std::vector<Section> sections_of(const PageInput& page) {
   } else {
     out.push_back(page.kind == "plan" ? summary_of_plan(page) : summary_of_sweep(page));
     if (!page.candidates.empty()) out.push_back(comparison_of(page));
+    add_quality(page, out);
     add_scaling(page, out);
   }
   add_ledger(page, out);

@@ -64,6 +64,8 @@ struct BillRow {
 };
 /// The run's bill as a tree of which each level's rows sum to the one above.
 std::vector<BillRow> bill_tree(const nlohmann::json& run);
+/// Adds FID against dollars, if the document is a plan with an FID as its goal.
+void add_quality(const PageInput& page, std::vector<Section>& sections);
 /// Adds the sections of single runs: bill, timeline, steps.
 void add_details(const PageInput& page, std::vector<Section>& sections);
 /// Adds the sections on sources, seeds and warnings.

@@ -128,6 +128,12 @@ std::string quality_in_words(const Json& row, const Json& request) {
       "{:.0f} % never do.",
       request.at("fid").get<double>(), images.at("median").get<double>(), images.at("interval").at(0).get<double>(),
       images.at("interval").at(1).get<double>(), 100 * quality.at("never").get<double>());
+  if (quality.contains("checks")) {
+    const Json& checks = quality.at("checks");
+    out += fmt::format(" It is evaluated every {:.3g} images, {:g} times for {} each.",
+                       checks.at("every_images").get<double>(), checks.at("count").get<double>(),
+                       clock(checks.at("pause_s").get<double>()));
+  }
   if (quality.at("usd_per_point").is_number())
     out +=
         fmt::format(" One point of FID less costs {} USD more.", spoken_usd(quality.at("usd_per_point").get<double>()));
@@ -160,7 +166,9 @@ std::string plan_answer(const Json& plan) {
   std::string out = fmt::format("Rent {} at {}: {} in {}.", rented_with_gpus(chosen, request), plan_place(chosen),
                                 cost_with_range(chosen), time_with_range(chosen));
   const std::string goals = goals_in_words(request);
-  if (!goals.empty()) out += fmt::format(" The probability to keep to {} is {}.", goals, plan_probability(chosen));
+  if (!goals.empty())
+    out += fmt::format(" The probability to {}keep to {} is {}.", chosen.contains("quality") ? "get there and to " : "",
+                       goals, plan_probability(chosen));
   out += quality_in_words(chosen, request);
   out += doubts(chosen);
   if (plan.contains("more_money"))

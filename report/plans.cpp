@@ -265,10 +265,10 @@ std::string plan_text(const Json& plan, std::size_t width) {
 }
 
 std::string plan_csv(const Json& plan) {
-  Table table({"provider",    "region",    "market",      "instance",   "nodes",   "gpu",
-               "gpus",        "scheme",    "policy",      "checkpoint", "time_s",  "time_low_s",
-               "time_high_s", "usd",       "usd_low",     "usd_high",   "kg_co2e", "gpu_busy",
-               "losses_mean", "met_share", "probability", "verdict",    "chosen",  "batch_per_gpu"});
+  Table table({"provider", "region",   "market",        "instance",   "nodes",       "gpu",         "gpus",
+               "scheme",   "policy",   "checkpoint",    "time_s",     "time_low_s",  "time_high_s", "usd",
+               "usd_low",  "usd_high", "kg_co2e",       "gpu_busy",   "losses_mean", "met_share",   "probability",
+               "verdict",  "chosen",   "batch_per_gpu", "fid_images", "fid_never"});
   for (const Json& row : plan.at("simulated"))
     table.add({row.at("provider"),
                row.at("region"),
@@ -293,7 +293,9 @@ std::string plan_csv(const Json& plan) {
                row.contains("probability") ? row.at("probability").dump() : "",
                row.at("verdict"),
                row.at("chosen").dump(),
-               row.contains("batch_per_gpu") ? row.at("batch_per_gpu").dump() : ""});
+               row.contains("batch_per_gpu") ? row.at("batch_per_gpu").dump() : "",
+               row.contains("quality") ? row.at("quality").at("images").at("median").dump() : "",
+               row.contains("quality") ? row.at("quality").at("never").dump() : ""});
   return table.csv();
 }
 

@@ -257,45 +257,47 @@ std::string run_text(const Json& run, std::size_t width) {
 
 namespace {
 
+/// Columns of a CSV of runs: their name, and where the result has the value.
+constexpr std::pair<const char*, const char*> kRunColumns[] = {
+    {"platform", "/run/platform"},
+    {"market", "/run/market"},
+    {"allocation", "/run/allocation"},
+    {"gpu", "/run/gpu"},
+    {"gpus", "/run/gpus"},
+    {"scheme", "/run/scheme"},
+    {"seed", "/provenance/seed"},
+    {"total_s", "/time/total_s"},
+    {"low_s", "/time/interval_s/0"},
+    {"high_s", "/time/interval_s/1"},
+    {"step_mean_s", "/time/step_mean_s"},
+    {"gpu_busy", "/utilization/gpu_busy"},
+    {"gpu_flops", "/utilization/gpu_flops"},
+    {"exposed_communication_s", "/gpu_seconds/exposed_communication"},
+    {"gpu_hours", "/gpu_hours"},
+    {"total_usd", "/cost/total_usd"},
+    {"inputs", "/provenance/inputs"},
+    {"scenario_hash", "/provenance/scenario_hash"},
+    {"policy", "/run/policy"},
+    {"mode", "/run/mode"},
+    {"losses", "/life/losses"},
+    {"lost_training_s", "/life/lost_training_s"},
+    {"goals_met", "/goals/met"},
+    {"fid", "/quality/fid"},
+    {"fid_images", "/quality/images/median"},
+    {"fid_never", "/quality/never"}};
+
 Table flat_table(const std::vector<const Json*>& runs) {
-  Table table({"platform",    "market",
-               "allocation",  "gpu",
-               "gpus",        "scheme",
-               "seed",        "total_s",
-               "low_s",       "high_s",
-               "step_mean_s", "gpu_busy",
-               "gpu_flops",   "exposed_communication_s",
-               "gpu_hours",   "total_usd",
-               "inputs",      "scenario_hash",
-               "policy",      "mode",
-               "losses",      "lost_training_s",
-               "goals_met"});
-  for (const Json* pointer : runs) {
-    const Json& run = *pointer;
-    const auto& interval = run.at("time").at("interval_s");
-    table.add({text(run, "/run/platform"),
-               text(run, "/run/market"),
-               text(run, "/run/allocation"),
-               text(run, "/run/gpu"),
-               run.at("run").at("gpus").dump(),
-               text(run, "/run/scheme"),
-               run.at("provenance").at("seed").dump(),
-               run.at("time").at("total_s").dump(),
-               interval.at(0).dump(),
-               interval.at(1).dump(),
-               run.at("time").at("step_mean_s").dump(),
-               run.at("utilization").at("gpu_busy").dump(),
-               run.at("utilization").at("gpu_flops").dump(),
-               run.at("gpu_seconds").at("exposed_communication").dump(),
-               run.at("gpu_hours").dump(),
-               text(run, "/cost/total_usd"),
-               text(run, "/provenance/inputs"),
-               text(run, "/provenance/scenario_hash"),
-               text(run, "/run/policy"),
-               text(run, "/run/mode"),
-               run.at("life").at("losses").dump(),
-               run.at("life").at("lost_training_s").dump(),
-               run.at("goals").at("met").dump()});
+  std::vector<std::string> names;
+  for (const auto& [name, pointer] : kRunColumns) names.emplace_back(name);
+  Table table(names);
+  for (const Json* run : runs) {
+    std::vector<std::string> row;
+    for (const auto& [name, pointer] : kRunColumns) {
+      const bool has = !std::string_view(pointer).starts_with("/quality") || run->contains("quality");
+      const Json value = has ? run->at(Json::json_pointer(pointer)) : Json("");
+      row.push_back(value.is_string() ? value.get<std::string>() : value.dump());
+    }
+    table.add(std::move(row));
   }
   return table;
 }

@@ -142,6 +142,7 @@ RunFacts facts_of(const OrderedJson& run) {
   place.erase("policy");
   place.erase("gpus");  // the most GPUs at once depend on the policy, while the GPUs per node do not
   if (run.contains("launch")) place["gpus_per_node"] = gpus_per_node(run.at("launch").at("pools"));
+  if (run.contains("quality")) place["quality"] = run.at("quality");  // the same for all seeds and policies
   group.place = place.dump();
   facts.group = std::make_shared<const RunGroup>(std::move(group));
   facts.seed = run.at("provenance").at("seed").get<std::uint64_t>();

@@ -46,6 +46,8 @@ void read_facts(const CsvTable& table, const CsvTable::Row& row, QualityLog& log
     if (table.has(column) && !table.at(row, column).empty())
       reference += (reference.empty() ? "" : " ") + table.at(row, column);
   set_fact(log, "reference", reference, csv_place(table, row, "fid_reference"));
+  if (table.has("reference"))
+    set_fact(log, "reference", table.at(row, "reference"), csv_place(table, row, "reference"));
   if (!table.has("batch") || table.at(row, "batch").empty()) return;
   double batch = csv_number(table, row, "batch");
   if (table.has("accumulation") && !table.at(row, "accumulation").empty())
@@ -54,15 +56,18 @@ void read_facts(const CsvTable& table, const CsvTable::Row& row, QualityLog& log
 }
 
 /// Reads how many images the discriminator had seen at a point.
-double read_images(const CsvTable& table, const CsvTable::Row& row, const QualityLogOptions& options) {
+double read_images(const CsvTable& table, const CsvTable::Row& row, const QualityLogOptions& options, QualityLog& log) {
   for (const ImagesColumn& column : kImagesColumns) {
     if (!table.has(column.name)) continue;
     const double images = csv_number(table, row, column.name) * column.images;
-    if (column.images == 1 && options.images_per_step > 1 && table.has("step") &&
-        csv_number(table, row, "step") == images)
-      table.fail(row, column.name,
-                 fmt::format("found as many images as steps, {:g}, though a step has {:g}: the column counts steps",
-                             images, options.images_per_step));
+    if (column.images == 1 && table.has("step") && !table.at(row, "step").empty() &&
+        csv_number(table, row, "step") == images) {
+      if (options.images_per_step > 1)
+        table.fail(row, column.name,
+                   fmt::format("found as many images as steps, {:g}, though a step has {:g}: the column counts steps",
+                               images, options.images_per_step));
+      log.images_are_steps = csv_place(table, row, column.name);
+    }
     return images;
   }
   return csv_number(table, row, "step") * images_of_step(csv_place(table, row, "step"), options);
@@ -100,7 +105,7 @@ std::vector<QualityLog> read_quality_csv(const std::filesystem::path& file, cons
     read_facts(table, row, log);
     if (table.at(row, "fid").empty()) continue;
     const double fid = csv_number(table, row, "fid");
-    add_point(log, {read_images(table, row, options), fid});
+    add_point(log, {read_images(table, row, options, log), fid});
   }
   std::erase_if(logs, [](const QualityLog& log) { return log.points.empty(); });
   if (logs.empty()) throw ConfigError(fmt::format("{}: found no point, expected at least one FID", table.file()));

@@ -18,6 +18,12 @@ void add_point(QualityLog& log, const QualityLog::Point& point) {
                        [](const QualityLog::Point& other, double images) { return other.images < images; });
   if (same != log.points.end() && same->images == point.images) {
     same->fid = point.fid;
+    const bool noted = !log.notes.empty() && log.notes.back().find("evaluated again") != std::string::npos;
+    if (same + 1 != log.points.end() && !noted)
+      log.notes.push_back(
+          fmt::format("{}: evaluated again after {:.4g} images: the later FID counts; of a training that was set back "
+                      "there, points after it are from before that until they are evaluated again too",
+                      log.run, point.images));
     return;
   }
   std::size_t dropped = 0;
@@ -31,11 +37,12 @@ void add_point(QualityLog& log, const QualityLog::Point& point) {
 }
 
 double positive_number(const std::string& text, const std::string& where, const std::string& what) {
+  constexpr double kLargest = 1e15;  // images, as for goals
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value) || value <= 0)
-    throw ConfigError(
-        fmt::format("{}: found {} {}, expected a number above zero", where, what, text.empty() ? "nothing" : text));
+  if (error != std::errc() || end != text.data() + text.size() || !(value > 0 && value <= kLargest))
+    throw ConfigError(fmt::format("{}: found {} {}, expected a number above zero{}", where, what,
+                                  text.empty() ? "nothing" : text, value > kLargest ? " and up to 1e15" : ""));
   return value;
 }
 

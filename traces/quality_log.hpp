@@ -15,6 +15,8 @@ struct QualityLog {
   /// "conditioning", "loss", "diffaug", "ada". Absent if it does not say it.
   std::map<std::string, std::string> facts;
   double batch = 0;  ///< images of one update, accumulation included; 0 if the file does not say it
+  std::string
+      images_are_steps;  ///< where the file has as many images as steps, so that the batch must be one; or empty
   struct Point {
     double images = 0, fid = 0;
   };

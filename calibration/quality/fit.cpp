@@ -199,7 +199,7 @@ QualityModel fit_quality(const std::vector<RecordedRun>& runs) {
   }
   measure_noise(model, curves);
   fit_hazard(model, curves);
-  model.discount = fitted_discount(model, runs);
+  model.drift = fitted_drift(model, runs);
   return model;
 }
 

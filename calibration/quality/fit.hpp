@@ -22,9 +22,9 @@ struct UsefulPoints {
 };
 UsefulPoints useful_points(const std::vector<RecordedRun::Point>& points);
 
-/// The smallest discount of points, a power of 2, with which the ends of 90 % of the trainings lie where their first
-/// tenths put them with a probability of 90 %; at most 64.
-double fitted_discount(const QualityModel& model, const std::vector<RecordedRun>& runs);
+/// The least drift with which the ends of 90 % of the trainings lie where their first tenths put them with a
+/// probability of 90 %; 0 if no training has points enough.
+double fitted_drift(const QualityModel& model, const std::vector<RecordedRun>& runs);
 
 /// Fits by expectation and maximisation: each training's shape is normally distributed about the sum of the effects of
 /// its kind, so given the effects each shape has a posterior (fit_shape), and given the shapes the effects follow from

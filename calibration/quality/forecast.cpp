@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 
+#include "calibration/quality/sample.hpp"
 #include "common/random.hpp"
 #include "common/statistics.hpp"
 
@@ -17,49 +19,110 @@ constexpr double kNever = std::numeric_limits<double>::infinity();
 /// Fewer trainings than this that reach a target say nothing about when.
 constexpr std::size_t kFewestReached = 20;
 
-/// One training as it may go.
+/// Parts into which the images to come are divided, evenly in their logarithm.
+constexpr int kParts = 64;
+
+/// One training as it may go, at even distances of ln(images) from the last point to the horizon.
 struct DrawnTraining {
-  Shape shape{};
-  double log_end = 0;     ///< ln of the millions of images at which it diverges; it improves until then
-  double log_offset = 0;  ///< ln of the best evaluation so far over the curve
+  double log_end = 0;  ///< ln of the millions of images at which it diverges; it improves until then
+  std::array<double, kParts + 1> log_best{};  ///< ln of its lowest FID so far, as if it did not diverge
 };
 
+/// Where the images to come begin and end, as logarithms of millions.
+struct Ahead {
+  double from = 0, to = 0;
+  double at(int part) const { return from + (to - from) * part / kParts; }
+};
+
+/// What the points say of a training; without points, nothing beyond its kind.
 struct Posterior {
-  ShapePrior shape;
+  ShapeFit fit;
   double noise = 0;
   UsefulPoints useful;
+  double log_time = 0;  ///< ln of the images over kFirstImages at its last useful point
 };
 
 Posterior posterior_of(const QualityModel& model, const QualityPrior& prior, const QualityQuestion& question) {
-  Posterior out{prior.shape, model.noise, {}};
+  Posterior out{{prior.shape.mean, prior.shape.covariance}, model.noise, {}, 0};
   if (question.points.empty()) return out;
   out.useful = useful_points(question.points);
-  const ShapeFit fit = fit_shape_and_noise(out.useful.seen, prior.shape, model.noise, model.discount, out.noise);
-  out.shape = {fit.shape, fit.covariance};
+  out.log_time = std::max(0.0, out.useful.seen.ln_images.back() - portable_log(kFirstImages / 1e6));
+  out.fit = fit_shape_and_noise(out.useful.seen, prior.shape, model.noise, out.noise);
   return out;
 }
 
+/// A rate of divergence for each e-fold of the images, of a training that has gone on for `log_time` of them: drawings
+/// are kept with the probability that such a training lasts so long, so that what has lasted is less likely to diverge.
+double rate_of_survivor(const QualityPrior& prior, double log_time, RandomStream& random) {
+  constexpr int kMostTries = 1000;
+  double rate = 0;
+  for (int i = 0; i < kMostTries; ++i) {
+    const double log_hazard = prior.log_hazard + prior.log_hazard_sd * random.normal();
+    rate = portable_exp(std::clamp(log_hazard, -30.0, 30.0));
+    if (random.exponential() >= rate * log_time) break;
+  }
+  return rate;
+}
+
+/// Lets a training go along its curve. Curves are not exactly of this shape, so that one which is known up to here
+/// drifts off it, by `drift` a square root of an e-fold of the images.
+void go_on(const Shape& shape, double log_offset, double drift, const Ahead& ahead, DrawnTraining& drawn) {
+  constexpr double kLargestPower = 300;
+  const double floor = portable_exp(shape[0]), drop = portable_exp(shape[1]), slope = portable_exp(shape[3]);
+  const auto power_of = [&](double log_images) {
+    return portable_exp(std::clamp(slope * log_images, -kLargestPower, kLargestPower));
+  };
+  // (images / half)^slope, by the same factor from part to part: log_fid() at each would take most of a plan's time.
+  double power = power_of(ahead.from - shape[2]), lowest = kNever;
+  const double factor = power_of(ahead.at(1) - ahead.from);
+  for (int part = 0; part <= kParts; ++part, power *= factor) {
+    const double log_fid = portable_log(floor + drop / (1 + power));
+    lowest = std::min(lowest, log_fid + log_offset + drift * std::sqrt(ahead.at(part) - ahead.from));
+    drawn.log_best.at(static_cast<std::size_t>(part)) = lowest;
+  }
+}
+
 std::vector<DrawnTraining> draw(const QualityModel& model, const QualityPrior& prior, const Posterior& posterior,
-                                double last_images) {
+                                const Ahead& ahead) {
   RandomStream random(1, "calibration/quality");
-  const Matrix lower = cholesky(posterior.shape.covariance);
-  const double log_last = portable_log(std::max(kFirstImages, last_images) / 1e6);
+  const bool seen = !posterior.useful.seen.ln_fid.empty();
+  const std::vector<Shape> shapes =
+      sample_shapes(posterior.useful.seen, prior.shape, posterior.noise, posterior.fit, kDraws, random);
   // A training that has risen far above its best seldom comes back; one rise and one return are added to those seen.
   const double comes_back = (model.recovered + 1.0) / (model.rises + 2.0);
   std::vector<DrawnTraining> out(kDraws);
-  for (DrawnTraining& drawn : out) {
-    std::array<double, kShapeSize> normal{};
-    for (double& value : normal) value = random.normal();
-    for (std::size_t i = 0; i < kShapeSize; ++i) {
-      drawn.shape.at(i) = posterior.shape.mean.at(i);
-      for (std::size_t j = 0; j <= i; ++j) drawn.shape.at(i) += lower.at(i, j) * normal.at(j);
-    }
-    const double log_hazard = prior.log_hazard + prior.log_hazard_sd * random.normal();
-    drawn.log_end = log_last + random.exponential() / portable_exp(std::clamp(log_hazard, -30.0, 30.0));
-    drawn.log_offset = std::sqrt(posterior.noise) * (model.best + random.normal());
-    if (random.uniform() >= comes_back && posterior.useful.diverged) drawn.log_end = -kNever;
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    const double rate = rate_of_survivor(prior, posterior.log_time, random);
+    out[i].log_end = ahead.from + random.exponential() / rate;
+    const double log_offset = std::sqrt(posterior.noise) * (model.best + random.normal());
+    const double drift = seen ? model.drift * random.normal() : 0;
+    go_on(shapes[i], log_offset, drift, ahead, out[i]);
+    if (random.uniform() >= comes_back && posterior.useful.diverged) out[i].log_end = -kNever;
   }
   return out;
+}
+
+/// ln of the millions of images at which the training is down at `log_target`; infinite if it never is.
+double reaches_at(const DrawnTraining& drawn, const Ahead& ahead, double log_target) {
+  const auto& best = drawn.log_best;
+  const auto reached = std::find_if(best.begin(), best.end(), [&](double value) { return value <= log_target; });
+  if (reached == best.end()) return kNever;
+  const auto part = static_cast<int>(reached - best.begin());
+  if (part == 0) return ahead.from;
+  const double share = (*(reached - 1) - log_target) / (*(reached - 1) - *reached);
+  const double at = ahead.at(part - 1) + share * (ahead.at(part) - ahead.at(part - 1));
+  return at <= drawn.log_end ? at : kNever;
+}
+
+/// ln of the lowest FID after `log_images`, or until the training diverges; infinite if it has done so already.
+double lowest_of(const DrawnTraining& drawn, const Ahead& ahead, double log_images) {
+  const double at = std::min(drawn.log_end, log_images);
+  if (at < ahead.from) return kNever;
+  if (at >= ahead.to) return drawn.log_best.back();
+  const double parts = kParts * (at - ahead.from) / (ahead.to - ahead.from);
+  const auto part = std::min<std::size_t>(static_cast<std::size_t>(parts), kParts - 1);
+  const double share = parts - static_cast<double>(part);
+  return (1 - share) * drawn.log_best.at(part) + share * drawn.log_best.at(part + 1);
 }
 
 QualityInterval interval_of(std::vector<double>& logs, double factor) {
@@ -83,7 +146,7 @@ std::optional<double> reached_at(const std::vector<RecordedRun::Point>& points, 
 }
 
 TargetOutlook outlook_of(const std::vector<DrawnTraining>& drawn, const QualityQuestion& question, double fid,
-                         double log_seen, double log_horizon) {
+                         const Ahead& ahead) {
   TargetOutlook out{.fid = fid};
   if (const auto at = reached_at(question.points, fid)) {
     out.reached = true;
@@ -93,24 +156,26 @@ TargetOutlook outlook_of(const std::vector<DrawnTraining>& drawn, const QualityQ
   }
   std::vector<double> logs;
   for (const DrawnTraining& training : drawn) {
-    const double at = std::max(log_seen, log_images_to(training.shape, fid * portable_exp(-training.log_offset)));
-    if (at <= training.log_end && at <= log_horizon) logs.push_back(at);
+    const double at = reaches_at(training, ahead, portable_log(fid));
+    if (at < kNever) logs.push_back(at);
   }
   out.probability = static_cast<double>(logs.size()) / kDraws;
   if (logs.size() >= kFewestReached) out.images = interval_of(logs, 1e6);
   return out;
 }
 
-QualityInterval best_by_horizon(const std::vector<DrawnTraining>& drawn, double best_seen, double log_horizon) {
-  std::vector<double> logs;
-  for (const DrawnTraining& training : drawn) {
-    double log_best = best_seen > 0 ? portable_log(best_seen) : kNever;
-    if (training.log_end > -kNever)
-      log_best =
-          std::min(log_best, log_fid(training.shape, std::min(training.log_end, log_horizon)) + training.log_offset);
-    logs.push_back(log_best);
+/// The lowest FID after some images, as curves of trainings that keep their best checkpoint.
+std::vector<OutlookPoint> best_so_far(const std::vector<DrawnTraining>& drawn, double best_seen, const Ahead& ahead) {
+  constexpr int kEvery = 4;
+  const double log_seen = best_seen > 0 ? portable_log(best_seen) : kNever;
+  std::vector<OutlookPoint> out;
+  std::vector<double> logs(drawn.size());
+  for (int part = 0; part <= kParts; part += kEvery) {
+    const double at = ahead.at(part);
+    for (std::size_t i = 0; i < drawn.size(); ++i) logs[i] = std::min(log_seen, lowest_of(drawn[i], ahead, at));
+    out.push_back({1e6 * portable_exp(at), interval_of(logs, 1)});
   }
-  return interval_of(logs, 1);
+  return out;
 }
 
 std::vector<std::string> notes_of(const QualityModel& model, const QualityQuestion& question,
@@ -124,6 +189,11 @@ std::vector<std::string> notes_of(const QualityModel& model, const QualityQuesti
                         : fmt::format("no recorded training has the {} \"{}\", which widens the answer",
                                       kQualityFactorNames.at(factor), level));
   }
+  if (outlook.images_seen > 0 && outlook.images_seen < kFirstImages)
+    notes.push_back(fmt::format(
+        "the last point is after {:.6g} images, before {:g}, where the recorded trainings begin: the answer "
+        "is wide, and wrong if these are steps",
+        outlook.images_seen, kFirstImages));
   if (question.points.size() == 1) notes.push_back("one point alone says little about where the curve goes");
   if (useful.diverged)
     notes.push_back(
@@ -156,12 +226,12 @@ QualityOutlook forecast_quality(const QualityModel& model, const QualityQuestion
   const QualityPrior prior = prior_of(model, question.kind);
   const Posterior posterior = posterior_of(model, prior, question);
   out.diverged = posterior.useful.diverged;
-  const std::vector<DrawnTraining> drawn = draw(model, prior, posterior, out.images_seen);
-  const double log_seen = portable_log(std::max(kFirstImages, out.images_seen) / 1e6);
-  const double log_horizon = portable_log(out.horizon / 1e6);
-  for (const double fid : question.targets)
-    out.targets.push_back(outlook_of(drawn, question, fid, log_seen, log_horizon));
-  out.best = best_by_horizon(drawn, out.best_seen, log_horizon);
+  const double from = portable_log(std::max(kFirstImages, out.images_seen) / 1e6);
+  const Ahead ahead{from, std::max(from, portable_log(out.horizon / 1e6))};
+  const std::vector<DrawnTraining> drawn = draw(model, prior, posterior, ahead);
+  for (const double fid : question.targets) out.targets.push_back(outlook_of(drawn, question, fid, ahead));
+  out.curve = best_so_far(drawn, out.best_seen, ahead);
+  out.best = out.curve.back().best;
   out.notes = notes_of(model, question, posterior.useful, out);
   return out;
 }

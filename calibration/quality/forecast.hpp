@@ -20,14 +20,21 @@ struct TargetOutlook {
   bool reached = false;      ///< the recorded points are there already: `images` is when
 };
 
+/// The lowest FID of the trainings after so many images.
+struct OutlookPoint {
+  double images = 0;
+  QualityInterval best{};
+};
+
 struct QualityOutlook {
   double horizon = 0;      ///< images until which the training goes on
   double images_seen = 0;  ///< at the last point; 0 if there is none
   double best_seen = 0;    ///< lowest recorded FID; 0 if there is none
   bool diverged = false;   ///< the last point is above kDivergedAbove times the best
   std::vector<TargetOutlook> targets;
-  QualityInterval best;            ///< lowest FID until the horizon
-  std::vector<std::string> notes;  ///< sentences: why the answer is wide, or what it assumes
+  QualityInterval best;             ///< lowest FID until the horizon
+  std::vector<OutlookPoint> curve;  ///< from the last point, or kFirstImages, to the horizon
+  std::vector<std::string> notes;   ///< sentences: why the answer is wide, or what it assumes
 };
 
 struct QualityQuestion {

@@ -27,8 +27,21 @@ QualityGoal QualityGoal::read(const JsonNode& node, const std::string& model) {
   goal.kind_.levels[kDatasetFactor] =
       dataset_level(dataset ? dataset->as_string() : "", reference ? reference->as_string() : "");
   goal.kind_ = with_usual_case(goal.kind_);
+  if (reference) goal.reference_ = reference->as_string();
   in.finish();
   return goal;
+}
+
+QualityOutlook QualityGoal::given(const std::vector<RecordedRun::Point>& points, const std::string& reference,
+                                  double batch, double horizon) const {
+  if (!reference_.empty() && !reference.empty() && reference != reference_)
+    throw ConfigError(
+        fmt::format("the goal's FID compares with \"{}\", the run's with \"{}\": figures of different "
+                    "references cannot be compared",
+                    reference_, reference));
+  QualityQuestion question{kind_, points, {fid_}, horizon};
+  question.kind.batch = batch;
+  return forecast_quality(model_, question);
 }
 
 const QualityOutlook& QualityGoal::outlook(double batch) const {

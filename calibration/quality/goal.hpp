@@ -15,6 +15,11 @@ class QualityGoal {
   static QualityGoal read(const JsonNode& node, const std::string& model);
 
   double fid() const { return fid_; }
+  /// What is known of the goal, and of the FID on the way to it, of a training with this batch until `horizon` images
+  /// (0: as far as forecasts go), given its points. Throws ConfigError if `reference`, that of the points, is another
+  /// one than the goal's.
+  QualityOutlook given(const std::vector<RecordedRun::Point>& points, const std::string& reference, double batch,
+                       double horizon) const;
   /// What is known of the images that a training with this batch needs. Throws Infeasible if hardly any gets there.
   const TargetOutlook& at(double batch) const;
   /// The images of a median training with this batch that gets there, rounded up; 1 if hardly any does.
@@ -30,6 +35,7 @@ class QualityGoal {
   const QualityOutlook& outlook(double batch) const;
 
   double fid_ = 0;
+  std::string reference_;  ///< what the FID compares with; empty if the goal does not say it
   QualityKind kind_;
   QualityModel model_;
   mutable std::map<double, QualityOutlook> known_;  ///< by batch: a search asks for the same ones again and again

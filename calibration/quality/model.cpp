@@ -81,25 +81,35 @@ std::vector<double> hazard_precision(const QualityModel& model) {
   return out;
 }
 
+Matrix with_variances(const Matrix& like, const Shape& variances) {
+  Matrix out(kShapeSize);
+  for (std::size_t i = 0; i < kShapeSize; ++i)
+    for (std::size_t j = 0; j < kShapeSize; ++j)
+      out.at(i, j) = like.at(i, j) * std::sqrt(variances.at(i) * variances.at(j) / (like.at(i, i) * like.at(j, j)));
+  return out;
+}
+
 QualityPrior prior_of(const QualityModel& model, const QualityKind& kind) {
   QualityPrior out;
   const std::vector<double> row = model.design(kind);
   std::vector<std::vector<double>> rows;
   for (const FittedRun& run : model.runs) rows.push_back(model.design(run.kind));
   const std::vector<std::size_t> unknown = model.unknown(kind);
-  out.shape.covariance = model.spread;
+  Shape variances{};
   for (std::size_t d = 0; d < kShapeSize; ++d) {
     Matrix precision = Matrix::diagonal(effect_precision(model, d));
     for (const auto& of_run : rows) precision.add_outer(of_run, 1 / model.spread.at(d, d));
-    double variance = row.empty() ? 0 : inverse(precision).form(row);
+    double variance = model.spread.at(d, d) + (row.empty() ? 0 : inverse(precision).form(row));
     for (const std::size_t factor : unknown) variance += model.effect_variance.at(factor).at(d);
     for (std::size_t i = 0; i < row.size(); ++i) {
       out.shape.mean.at(d) += row[i] * model.effects[i].value.at(d);
       if (model.effects[i].factor == kOfBatch && kind.batch <= 0)
         variance += kBatchVariance * model.effects[i].value.at(d) * model.effects[i].value.at(d);
     }
-    out.shape.covariance.at(d, d) += variance;
+    variances.at(d) = variance;
   }
+  // What is not known of the kind is taken as correlated like trainings of one kind: a lower floor with a later half.
+  out.shape.covariance = with_variances(model.spread, variances);
   Matrix precision = Matrix::diagonal(hazard_precision(model));
   const auto log_hazard = [&](const std::vector<double>& of) {
     double sum = 0;

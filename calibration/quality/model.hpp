@@ -59,9 +59,9 @@ struct QualityModel {
   Matrix spread{kShapeSize};                                 ///< of trainings of one kind
   double noise = 0;  ///< variance of a point's ln FID about its training's curve, median over the trainings
   double best = 0;   ///< ln of the best FID of a training less its curve's there, in standard deviations of the noise
-  /// What points say of their training's curve is divided by this, because the curve is not exactly of this shape: so
-  /// that the first tenths of the recorded trainings foretell their ends as well as they claim (discount.cpp).
-  double discount = 1;
+  /// Standard deviation of ln FID off the curve that points foretell, for each square root of an e-fold of the images
+  /// after them: the curve is not exactly of this shape (drift.cpp).
+  double drift = 0;
   int rises = 0, recovered = 0;  ///< how often FID rose above kDivergedAbove times the best; and fell below that again
   std::vector<FittedRun> runs;
 
@@ -80,6 +80,9 @@ std::vector<double> effect_precision(const QualityModel& model, std::size_t memb
 /// a factor of three or so.
 inline constexpr double kHazardVariance = 1, kHazardMeanVariance = 100, kHazardMean = -3;
 std::vector<double> hazard_precision(const QualityModel& model);
+
+/// The covariance with these variances whose correlations are those of `like`.
+Matrix with_variances(const Matrix& like, const Shape& variances);
 
 /// What is expected of a training of this kind.
 struct QualityPrior {

@@ -122,7 +122,7 @@ QualityModel read_quality_model(const JsonNode& root) {
   read_spread(in.required("spread"), model);
   model.noise = in.required("noise").as_number(1e-12, 10);
   model.best = in.required("best").as_number(-100, 100);
-  model.discount = in.required("discount").as_number(1, 1e6);
+  model.drift = in.required("drift").as_number(0, 1e3);
   model.rises = static_cast<int>(in.required("rises").as_integer(0, 1 << 30));
   model.recovered = static_cast<int>(in.required("recovered").as_integer(0, model.rises));
   read_runs(in.required("runs"), model);
@@ -149,7 +149,7 @@ std::string write_quality_model(const QualityModel& model) {
   }
   out["noise"] = rounded(model.noise);
   out["best"] = rounded(model.best);
-  out["discount"] = model.discount;
+  out["drift"] = model.drift;
   out["rises"] = model.rises;
   out["recovered"] = model.recovered;
   ModelJson& runs = out["runs"] = ModelJson::array();

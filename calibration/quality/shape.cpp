@@ -28,19 +28,6 @@ CurvePoint curve_at(const Shape& shape, double ln_images) {
   return {portable_log(fid), {floor / fid, left / fid, fall, -fall * distance}};
 }
 
-/// The negative logarithm of the posterior, twice.
-double cost_of(const SeenCurve& seen, const ShapePrior& prior, const Matrix& precision, double variance,
-               const Shape& shape) {
-  double sum = 0;
-  for (std::size_t i = 0; i < seen.ln_fid.size(); ++i) {
-    const double off = seen.ln_fid[i] - log_fid(shape, seen.ln_images[i]);
-    sum += seen.weights[i] * off * off / variance;
-  }
-  Shape from = shape;
-  for (std::size_t d = 0; d < kShapeSize; ++d) from[d] -= prior.mean[d];
-  return sum + precision.form(from);
-}
-
 struct NormalEquations {
   Matrix curvature;
   std::vector<double> gradient;
@@ -67,6 +54,18 @@ double log_fid(const Shape& shape, double ln_images) { return curve_at(shape, ln
 
 Shape log_fid_gradient(const Shape& shape, double ln_images) { return curve_at(shape, ln_images).gradient; }
 
+double shape_cost(const SeenCurve& seen, const ShapePrior& prior, const Matrix& precision, double variance,
+                  const Shape& shape) {
+  double sum = 0;
+  for (std::size_t i = 0; i < seen.ln_fid.size(); ++i) {
+    const double off = seen.ln_fid[i] - log_fid(shape, seen.ln_images[i]);
+    sum += seen.weights[i] * off * off / variance;
+  }
+  Shape from = shape;
+  for (std::size_t d = 0; d < kShapeSize; ++d) from[d] -= prior.mean[d];
+  return sum + precision.form(from);
+}
+
 double log_images_to(const Shape& shape, double fid) {
   const double above = fid - portable_exp(shape[0]);
   if (above <= 0) return std::numeric_limits<double>::infinity();
@@ -92,7 +91,7 @@ ShapeFit fit_shape(const SeenCurve& seen, const ShapePrior& prior, double varian
   const Matrix precision = inverse(prior.covariance);
   ShapeFit out;
   out.shape = start;
-  double cost = cost_of(seen, prior, precision, variance, out.shape);
+  double cost = shape_cost(seen, prior, precision, variance, out.shape);
   // Levenberg and Marquardt: steps are damped until they improve.
   double damping = 1e-3;
   for (int i = 0; i < kFitSteps; ++i) {
@@ -104,7 +103,7 @@ ShapeFit fit_shape(const SeenCurve& seen, const ShapePrior& prior, double varian
       const std::vector<double> step = solve(cholesky(damped), at.gradient);
       Shape tried = out.shape;
       for (std::size_t d = 0; d < kShapeSize; ++d) tried[d] += std::clamp(step[d], -1.0, 1.0);
-      const double then = cost_of(seen, prior, precision, variance, tried);
+      const double then = shape_cost(seen, prior, precision, variance, tried);
       if (!(then <= cost)) continue;
       gain = cost - then;
       cost = then;
@@ -123,14 +122,13 @@ ShapeFit fit_shape(const SeenCurve& seen, const ShapePrior& prior, double varian
   return out;
 }
 
-ShapeFit fit_shape_and_noise(const SeenCurve& seen, const ShapePrior& prior, double typical, double discount,
-                             double& variance) {
+ShapeFit fit_shape_and_noise(const SeenCurve& seen, const ShapePrior& prior, double typical, double& variance) {
   Shape start = prior.mean;
   if (!seen.ln_fid.empty()) start[0] = std::min(start[0], *std::min_element(seen.ln_fid.begin(), seen.ln_fid.end()));
   variance = typical;
   ShapeFit out;
   for (int i = 0; i < 6; ++i) {
-    out = fit_shape(seen, prior, variance * discount, start);
+    out = fit_shape(seen, prior, variance, start);
     start = out.shape;
     variance = (kNoisePoints * typical + out.squares) / (kNoisePoints + seen.weight());
   }

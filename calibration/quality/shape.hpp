@@ -41,6 +41,10 @@ struct ShapePrior {
   Matrix covariance{kShapeSize};
 };
 
+/// The negative logarithm of the posterior, twice; `precision` is the inverse of the prior's covariance.
+double shape_cost(const SeenCurve& seen, const ShapePrior& prior, const Matrix& precision, double variance,
+                  const Shape& shape);
+
 /// The most probable shape under the prior and the points, and the covariance of the normal distribution that has the
 /// posterior's curvature there (Laplace's approximation).
 struct ShapeFit {
@@ -54,9 +58,7 @@ ShapeFit fit_shape(const SeenCurve& seen, const ShapePrior& prior, double varian
 
 /// Pseudo-points with which a typical variance counts beside a training's own residuals.
 inline constexpr double kNoisePoints = 4;
-/// Fits shape and variance together; `typical` is the variance of most trainings. Each point says only 1 / `discount`
-/// of what its variance would let it say of the shape. Sets `variance`.
-ShapeFit fit_shape_and_noise(const SeenCurve& seen, const ShapePrior& prior, double typical, double discount,
-                             double& variance);
+/// Fits shape and variance together; `typical` is the variance of most trainings. Sets `variance`.
+ShapeFit fit_shape_and_noise(const SeenCurve& seen, const ShapePrior& prior, double typical, double& variance);
 
 }  // namespace ganymede::calibration

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "calibration/quality/forecast.hpp"
 #include "calibration/statistics.hpp"
 #include "common/units.hpp"
 #include "sim/ledger/bill.hpp"
@@ -89,6 +90,9 @@ struct Result {
   std::string mode, placement, policy;
   int gpus = 0;  ///< the most that trained at once; the instances may hold more
   LaunchRequest launch;
+
+  /// What is known of the images to the FID that is the goal, if one is.
+  std::optional<calibration::TargetOutlook> quality;
 
   // Time.
   Seconds total;  ///< from the request to the end of the last step, or of the last checkpoint

@@ -194,6 +194,13 @@ OrderedJson goals_json(const Result& result) {
           {"met", result.met}};
 }
 
+/// Images of a median training that gets to the FID, and of 90 % of these; and the share that never does.
+OrderedJson quality_json(const calibration::TargetOutlook& of) {
+  return {{"fid", of.fid},
+          {"images", {{"median", of.images.median}, {"interval", {of.images.low, of.images.high}}}},
+          {"never", 1 - of.probability}};
+}
+
 OrderedJson provenance_json(const Result& result) {
   return {{"tool", "ganymede " GANYMEDE_VERSION},
           {"scenario_hash", result.hash},
@@ -219,6 +226,7 @@ OrderedJson to_json(const Result& result) {
   out["schema"] = "ganymede.result/1";
   out["run"] = run_json(result);
   out["launch"] = launch_json(result.launch);
+  if (result.quality) out["quality"] = quality_json(*result.quality);
   out["time"] = time_json(result);
   out["utilization"] = utilization_json(result);
   out["gpu_seconds"] = gpu_seconds_json(result.gpu_seconds);

@@ -109,6 +109,7 @@ std::vector<PoolUse> pool_uses(const Scenario& scenario, const std::vector<PoolA
 Result result_of(const Scenario& scenario, const RunRecord& record) {
   Result result;
   describe(result, scenario);
+  result.quality = scenario.quality;
   result.inputs = step_inputs(record);
   result.step_source = step_source(record);
   result.risk = interruption_risk(scenario, record);

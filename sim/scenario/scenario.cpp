@@ -12,6 +12,41 @@
 namespace ganymede::sim {
 namespace {
 
+/// A training knows only by an evaluation that it has got to its FID: until the next one it trains half an interval
+/// more on average.
+void train_on_to_evaluation(Scenario& scenario) {
+  const std::int64_t batch = scenario.images_a_step(scenario.workers());
+  const Evaluation& evaluation = *scenario.evaluation;
+  double images = 0;  // from one evaluation to the next
+  switch (evaluation.every) {
+    case Evaluation::Every::steps:
+      images = evaluation.count * static_cast<double>(batch);
+      break;
+    case Evaluation::Every::images:
+      images = evaluation.count;
+      break;
+    case Evaluation::Every::epochs:
+      images = evaluation.count * static_cast<double>(scenario.dataset.images);
+      break;
+    case Evaluation::Every::interval:
+      scenario.warnings.push_back(
+          "the training ends when it gets to its FID, not at the next evaluation, because these are a time apart");
+      return;
+  }
+  constexpr double kMostImages = 1e12;  // as for a target
+  if (images > kMostImages)
+    throw ConfigError(
+        fmt::format("{}: /evaluation/every: {:.3g} images from one evaluation to the next, expected {:g} "
+                    "at most",
+                    scenario.file, images, kMostImages));
+  scenario.images += std::llround(images / 2);
+  scenario.steps = (scenario.images + batch - 1) / batch;
+  scenario.warnings.push_back(fmt::format(
+      "with {:.3g} images from one evaluation to the next, {:.3g} more are trained on average until one says "
+      "that the FID is reached",
+      images, images / 2));
+}
+
 void read_fidelity(const JsonNode& node, Scenario& scenario) {
   JsonObject in(node);
   if (auto mode = in.optional("mode"))
@@ -127,6 +162,7 @@ Scenario read_scenario(const JsonNode& node, ScenarioInputCache& cache) {
   add_policy_pools(scenario);
   if (auto evaluation = in.optional("evaluation"))
     scenario.evaluation = read_evaluation(*evaluation, scenario.dataset.images > 0);
+  if (scenario.quality && scenario.evaluation) train_on_to_evaluation(scenario);
   if (auto faults = in.optional("faults")) read_faults(*faults, scenario);
   if (auto billing = in.optional("billing")) read_charges(*billing, scenario);
   if (auto cap = in.optional("power_cap")) read_power_cap(*cap, scenario);

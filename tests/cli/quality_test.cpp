@@ -114,7 +114,8 @@ TEST_F(Quality, APlanMayTrainToAnFid) {
   ASSERT_EQ(run.code, 0) << run.err;
   EXPECT_NEAR(Json::parse(run.out)["time"]["images"].get<double>(), images["median"].get<double>(), 1.5);
   EXPECT_THAT(Json::parse(run.out)["provenance"]["warnings"].dump(), HasSubstr("an FID of 60 takes"));
-  EXPECT_EQ(run_program("report " + plan + " -o " + file("plan.html")).code, 0);
+  ASSERT_EQ(run_program("report " + plan + " -o " + file("plan.html")).code, 0);
+  EXPECT_THAT(read_file(file("plan.html")), AllOf(HasSubstr("FID against dollars"), HasSubstr("polygon")));
 }
 
 TEST_F(Quality, APlanOfImagesIsThatOfTheSameMedianTraining) {
@@ -132,6 +133,108 @@ TEST_F(Quality, APlanOfImagesIsThatOfTheSameMedianTraining) {
   EXPECT_LT(same["time_s"]["interval"][1], chosen["time_s"]["interval"][1]);
 }
 
+TEST_F(Quality, APlanChoosesHowOftenItIsEvaluated) {
+  const std::string plan = file("plan.json"), with = "--fid 60 --certainty 0.3 --quality-parallel 5min ";
+  const Outcome planned = run_program(kPlan + with + "--quality-every best --save " + plan);
+  ASSERT_EQ(planned.code, 0) << planned.err;
+  EXPECT_THAT(planned.out, HasSubstr("It is evaluated every"));
+  const Json chosen = Json::parse(read_file(plan))["chosen"];
+  const Json& checks = chosen["quality"]["checks"];
+  EXPECT_EQ(checks["pause_s"], 300);
+  const double every = checks["every_images"];
+  const auto usd_with = [&](double images) {
+    const Outcome other = run_program(kPlan + with + "--format json --quality-every '" +
+                                      std::to_string(std::llround(images)) + " images'");
+    EXPECT_EQ(other.code, 0) << other.err;
+    return Json::parse(other.out)["chosen"]["usd"]["median"].get<double>();
+  };
+  // Rarer evaluations train far beyond the FID, more frequent ones pause for longer: both cost more.
+  EXPECT_GT(usd_with(4 * every), chosen["usd"]["median"].get<double>());
+  EXPECT_GT(usd_with(every / 4), chosen["usd"]["median"].get<double>());
+  const Outcome images = run_program(
+      "plan --model dcgan-64 --images 1000000 --quality-every best --quality-fixed 30s --catalog gcp --gpu L4 --quiet");
+  EXPECT_EQ(images.code, 2);
+  EXPECT_THAT(images.err, HasSubstr("needs an FID"));
+  const Outcome no_time = run_program(kPlan + "--fid 60 --quality-every best");
+  EXPECT_EQ(no_time.code, 2);
+  EXPECT_THAT(no_time.err, AllOf(HasSubstr("--quality-every"), HasSubstr("/evaluation/fixed")));
+}
+
+TEST_F(Quality, AWatchedRunIsForecastByItsFid) {
+  const std::string plan = file("plan.json");
+  ASSERT_EQ(run_program(kPlan + "--fid 60 --certainty 0.3 --save " + plan).code, 0);
+  std::string lines = R"({"schema":"ganymede.run-log/1","model":"dcgan-64","gpus":1,"batch":64,"steps":100000,)"
+                      R"("unix_s":1763900000})"
+                      "\n";
+  const auto watched = [&](const std::string& more) {
+    lines += more;
+    const Outcome out =
+        run_program("watch --plan " + plan + " --log " + file("run.jsonl", lines) + " --format json --quiet");
+    EXPECT_EQ(out.code, 0) << out.err;
+    return Json::parse(out.out)["quality"];
+  };
+  const auto at = [](int step, double fid, const char* reference) {
+    return R"({"quality":{"fid":)" + std::to_string(fid) + R"(,"reference":")" + reference + R"("},"step":)" +
+           std::to_string(step) + R"(,"unix_s":)" + std::to_string(1763900000 + step / 10) + "}\n";
+  };
+  const auto width = [](const Json& of) {
+    return of["images"]["interval"][1].get<double>() / of["images"]["interval"][0].get<double>();
+  };
+  const Json first = watched("");
+  EXPECT_EQ(first["points"], 0);
+  const Json some = watched(at(4000, 150, "test 10000") + at(8000, 105, "test 10000") + at(12000, 84, "test 10000") +
+                            at(16000, 74, "test 10000"));
+  EXPECT_EQ(some["points"], 4);
+  EXPECT_EQ(some["best_seen"], 74);
+  EXPECT_LT(width(some), width(first));
+  EXPECT_GT(some["usd"]["median"], 0);
+  const Json there = watched(at(40000, 58, "test 10000"));
+  EXPECT_TRUE(there["reached"].get<bool>());
+  const Outcome text = run_program("watch --plan " + plan + " --log " + file("run.jsonl"));
+  EXPECT_THAT(text.out, HasSubstr("FID 60 is reached"));
+  const std::string other = R"({"schema":"ganymede.run-log/1","gpus":1,"batch":64,"steps":100000,"unix_s":1763900000})";
+  const Outcome mixed = run_program("watch --plan " + plan + " --log " +
+                                    file("other.jsonl", other + "\n" + at(4000, 140, "train 50000")));
+  EXPECT_EQ(mixed.code, 2);
+  EXPECT_THAT(mixed.err, AllOf(HasSubstr("other.jsonl"), HasSubstr("cannot be compared")));
+}
+
+TEST_F(Quality, PoliciesHaveTheirBillAndAForecastItsPicture) {
+  const Outcome out = run_program(
+      "quality policies --fid 60 --model dcgan-64 --dataset CIFAR10 --reference "
+      "'test 10000' --batch 64 --usd-per-million 2 --seeds 3 --format json");
+  ASSERT_EQ(out.code, 0) << out.err;
+  const Json all = Json::parse(out.out);
+  ASSERT_EQ(all["policies"].size(), 4);
+  for (const Json& one : all["policies"])
+    EXPECT_NEAR(one["usd"].get<double>(), 2e-6 * one["mean_images"].get<double>(), 1e-6);
+  EXPECT_THAT(run_program("quality policies --fid 60 --model dcgan-64").out, HasSubstr("restart-if-diverged"));
+  EXPECT_EQ(run_program("quality policies --fid 0.001 --model dcgan-64").code, 3);
+  EXPECT_EQ(run_program("quality policies --fid 60 --seeds 0").code, 2);
+  const std::string svg = file("band.svg");
+  ASSERT_EQ(run_program("quality forecast --fid 20 --plot " + svg + kKnown).code, 0);
+  EXPECT_THAT(read_file(svg), AllOf(HasSubstr("<svg"), HasSubstr("polygon"), HasSubstr("real images")));
+}
+
+TEST_F(Quality, ASweepShowsTheImagesToTheFidByTheBatch) {
+  const std::string study = file("study.json", R"({"schema": "ganymede.study/1", "name": "to-60",
+      "workload": {"trace": "recorded:dcgan-64-cpu", "batch_per_gpu": 64,
+                   "quality": {"fid": 60, "dataset": "CIFAR10", "reference": "test 10000"}},
+      "platforms": [{"catalog": "gcp", "region": "us-central1", "gpu": "V100"}],
+      "gpus": [1, 4], "schemes": ["ring"], "seeds": {"first": 1, "count": 2}})");
+  const Outcome table = run_program("sweep " + study + " --quiet");
+  ASSERT_EQ(table.code, 0) << table.err;
+  EXPECT_THAT(table.out, AllOf(HasSubstr("FID 60"), HasSubstr("images to it"), HasSubstr("never")));
+  const Json sweep = Json::parse(run_program("sweep " + study + " --quiet --format json").out);
+  ASSERT_EQ(sweep["groups"].size(), 2);
+  const Json &one = sweep["groups"][0]["quality"], &four = sweep["groups"][1]["quality"];
+  EXPECT_GT(four["images"]["median"], one["images"]["median"]);
+  EXPECT_LT(four["never"], one["never"]);
+  EXPECT_EQ(sweep["runs"][0]["quality"], one);
+  const std::string csv = run_program("sweep " + study + " --quiet --format csv").out;
+  EXPECT_THAT(csv, AllOf(HasSubstr(",fid,fid_images,fid_never"), HasSubstr(",60.0," + one["images"]["median"].dump())));
+}
+
 TEST_F(Quality, AnFidThatIsHardlyEverReachedHasNoPlan) {
   const Outcome unlikely = run_program(kPlan + "--fid 40 --certainty 0.95");
   EXPECT_EQ(unlikely.code, 3) << unlikely.out;
@@ -142,6 +245,26 @@ TEST_F(Quality, AnFidThatIsHardlyEverReachedHasNoPlan) {
   EXPECT_EQ(run_program(kPlan + "--fid 62.5 --certainty 0.3").code, 0);
   EXPECT_EQ(run_program(kPlan + "--fid 60 --images 100").code, 2);
   EXPECT_EQ(run_program(kPlan + "--fid 60 --curve " + file("absent.json")).code, 2);
+}
+
+TEST_F(Quality, WhatSaysLittleHasAWideAnswerThatSaysWhy) {
+  const auto answer = [&](const std::string& text, const char* why) {
+    const Outcome out = run_program("quality forecast " + file("points.csv", "images,fid\n" + text) +
+                                    " --fid 20,2 --format json" + kKnown);
+    EXPECT_EQ(out.code, 0) << out.err;
+    const Json json = Json::parse(out.out);
+    EXPECT_THAT(json["notes"].dump(), HasSubstr(why));
+    EXPECT_THAT(json["notes"].dump(), HasSubstr("below the best of all recorded trainings"));
+    EXPECT_LT(json["targets"][1]["probability"], 0.1);
+    const Json& images = json["targets"][0]["images"]["interval"];
+    return images[1].get<double>() / images[0].get<double>();
+  };
+  const double known = answer("200000,120\n400000,95\n800000,64\n1600000,38\n2000000,32\n", "below");
+  EXPECT_GT(answer("200000,120\n", "one point alone"), known);
+  EXPECT_GT(answer("200000,100\n400000,110\n600000,120\n", "has risen"), known);
+  EXPECT_GT(answer("2000,200\n4000,190\n6000,180\n", "wrong if these are steps"), known);
+  const std::string back = file("back.csv", "images,fid\n200000,50\n400000,40\n600000,35\n500000,41\n700000,30\n");
+  EXPECT_THAT(run_program("quality forecast " + back + " --fid 20").err, HasSubstr("set back to 5e+05 images"));
 }
 
 TEST_F(Quality, BadInputIsRefusedWithItsPlace) {
@@ -167,6 +290,10 @@ TEST_F(Quality, BadInputIsRefusedWithItsPlace) {
                                 R"({"quality":{"fid":8,"reference":"b"},"step":20,"unix_s":2})" + "\n") +
             " --fid 20",
         "cannot be compared");
+  fails("forecast " + file("mixed.csv", "images,fid,reference\n200000,80,test\n400000,70,train\n") + " --fid 20",
+        "line 3: reference");
+  fails("forecast " + file("steps.csv", "step,images,fid\n2000,2000,80\n4000,4000,70\n") + " --fid 20 --batch 64",
+        "line 3: images: found as many images as steps");
   fails("fit " + file("one.csv", "images,fid\n1000,80\n2000,60\n"), "at least two");
 }
 

@@ -180,8 +180,8 @@ TEST(PlanReport, NamesTheBatchWhereSeveralWereSearched) {
   EXPECT_THAT(report_page(plan), AllOf(HasSubstr("gcp us-central1, " + named), HasSubstr("<td>" + named),
                                        HasSubstr("1 x quick, batch 32 a GPU")));
   const std::string csv = plan_csv(plan);
-  EXPECT_THAT(csv.substr(0, csv.find('\r')), testing::EndsWith("chosen,batch_per_gpu"));
-  EXPECT_THAT(csv, AllOf(HasSubstr("meets,true,64\r\n"), HasSubstr("meets,false,32\r\n")));
+  EXPECT_THAT(csv.substr(0, csv.find('\r')), testing::EndsWith("chosen,batch_per_gpu,fid_images,fid_never"));
+  EXPECT_THAT(csv, AllOf(HasSubstr("meets,true,64,,\r\n"), HasSubstr("meets,false,32,,\r\n")));
   plan["request"][kBatches] = {64};
   EXPECT_THAT(plan_text(plan), Not(HasSubstr("batch 64 a GPU")));
   EXPECT_THAT(report_page(plan), Not(HasSubstr("batch 64 a GPU")));

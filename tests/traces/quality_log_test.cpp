@@ -87,6 +87,9 @@ TEST_F(QualityLogs, BadPointsAreRefusedWithTheirLine) {
   EXPECT_THAT(error("images,fid\n1000,\n"), HasSubstr("no point"));
   EXPECT_THAT(error("run,images,fid,fid_reference\na,1000,80,test\na,2000,70,train\n"),
               AllOf(HasSubstr("line 3"), HasSubstr("cannot be compared")));
+  EXPECT_THAT(error("images,fid,reference\n1000,80,test 10000\n2000,70,train 50000\n"),
+              AllOf(HasSubstr("line 3: reference"), HasSubstr("cannot be compared")));
+  EXPECT_THAT(error("images,fid\n1000,1e16\n"), HasSubstr("up to 1e15"));
   EXPECT_THAT(error("fid\n80\n"), HasSubstr("expected a column \"images\""));
   EXPECT_THAT(error("a poem\nof two lines\n"), HasSubstr("line 1"));
 }
@@ -96,6 +99,9 @@ TEST_F(QualityLogs, StepsAreNotTakenForImages) {
   options_.images_per_step = 64;
   EXPECT_EQ(read("step,fid\n1000,80\n")[0].points[0].images, 64000);
   EXPECT_THAT(error("step,images,fid\n1000,1000,80\n"), HasSubstr("counts steps"));
+  options_.images_per_step = 0;
+  EXPECT_THAT(read("step,images,fid\n1000,1000,80\n")[0].images_are_steps, HasSubstr("line 2: images"));
+  EXPECT_EQ(read("step,images,fid\n1000,64000,80\n")[0].images_are_steps, "");
 }
 
 TEST_F(QualityLogs, ASetBackLosesWhatCameAfterAndARepetitionReplaces) {
@@ -103,7 +109,9 @@ TEST_F(QualityLogs, ASetBackLosesWhatCameAfterAndARepetitionReplaces) {
   ASSERT_EQ(log.points.size(), 4U);
   EXPECT_EQ(log.points[2].images, 2500);
   EXPECT_THAT(log.notes, testing::ElementsAre(HasSubstr("set back")));
-  EXPECT_EQ(read("images,fid\n1000,80\n2000,70\n1000,79\n")[0].points[0].fid, 79);
+  const QualityLog again = read("images,fid\n1000,80\n2000,70\n1000,79\n")[0];
+  EXPECT_EQ(again.points[0].fid, 79);
+  EXPECT_THAT(again.notes, testing::ElementsAre(HasSubstr("evaluated again after 1000 images")));
 }
 
 TEST_F(QualityLogs, StyleGansMetricsCountImagesBySnapshot) {

@@ -114,6 +114,29 @@ TEST(QualityForecast, WhatIsNotKnownWidensTheAnswerAndIsNamed) {
   EXPECT_THAT(rising.notes, Contains(HasSubstr("has risen")));
 }
 
+TEST(QualityForecast, ACurveNarrowsAsPointsArrive) {
+  RandomStream random(15, "test");
+  const std::vector<RecordedRun> runs = drawn_runs(random, {}, 5);
+  double before = 1e9;
+  for (const std::size_t points : {0, 8, 12}) {
+    double width = 0;  // of all together: a single curve may go where the points before did not lead
+    for (const RecordedRun& run : runs) {
+      const QualityOutlook out = forecast_quality(fitted(), question_of(run, points, 14));
+      for (std::size_t i = 1; i < out.curve.size(); ++i) {
+        EXPECT_GT(out.curve[i].images, out.curve[i - 1].images);
+        EXPECT_LE(out.curve[i].best.median, out.curve[i - 1].best.median);
+      }
+      EXPECT_EQ(out.curve.back().best.median, out.best.median);
+      if (points > 0) {
+        EXPECT_LE(out.curve.front().best.high, out.best_seen);
+      }
+      width += std::log(out.best.high / out.best.low);
+    }
+    EXPECT_LT(width, before);
+    before = width;
+  }
+}
+
 TEST(QualityForecast, TheSameQuestionGetsTheSameAnswer) {
   const QualityQuestion question{fitted().runs[0].kind, {}, {20}, 0};
   const QualityOutlook a = forecast_quality(fitted(), question), b = forecast_quality(fitted(), question);
