@@ -3,7 +3,8 @@
 
 For each network: the FLOPs of `ganymede.torch.workload` over those of torch.utils.flop_counter, where the weight gradients
 of grouped convolutions are divided by their groups (PyTorch 2.15 counts them as if there were one group), its bytes over the most
-that a step on this CPU allocates (by the events of PyTorch's profiler), its launches, and the seconds that counting took.
+that a step on this CPU allocates (by the events of PyTorch's profiler), without and with the buffers that the CPU's
+convolutions take and give back themselves, its launches, and the seconds that counting took.
 Networks come from packages of PyPI; a package that is missing leaves its networks out, and so does one that fails.
 
   pip install torch diffusers denoising-diffusion-pytorch lightweight-gan stylegan2-pytorch pytorch-pretrained-biggan \\
@@ -12,6 +13,7 @@ Networks come from packages of PyPI; a package that is missing leaves its networ
 """
 import argparse
 import gc
+import itertools
 import sys
 import time
 import traceback
@@ -292,21 +294,46 @@ def pytorchs_flops(step):
     return counter.get_total_flops()
 
 
+CONVOLUTIONS = ("aten::convolution", "aten::convolution_backward")
+
+
+def without_buffers(memory, convolutions):
+    """The events of memory without what a convolution takes and gives back itself: the CPU's oneDNN copies images and
+    slopes into a layout of its own, which no GPU does, up to three tensors of a layer at once."""
+    out, at = [], 0
+    for begin, end in sorted(convolutions):
+        while at < len(memory) and memory[at][0] < begin:
+            out.append(memory[at])
+            at += 1
+        within = []
+        while at < len(memory) and memory[at][0] <= end:
+            size = memory[at][1]
+            taken = next((one for one in reversed(within) if one[1] == -size), None) if size < 0 else None
+            if taken is None:
+                within.append(memory[at])
+            else:
+                within.remove(taken)
+            at += 1
+        out += within
+    return out + memory[at:]
+
+
 def allocated(models, optimizers, step):
-    """The most bytes that live in a step: by the profiler's events, beside what lives before it."""
+    """The most bytes that live in a step, with and without buffers of the CPU's convolutions: by the profiler's events,
+    beside what lives before it."""
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True) as profile:
         for _ in range(2):  # the profiler does not see that the first step frees what was there before
             step()
-    events = [(one.start_ns(), one.nbytes()) for one in profile.profiler.kineto_results.events()
-              if one.name() == "[memory]"]
-    now = most = 0
-    for _, size in sorted(events, key=lambda event: event[0]):
-        now += size
-        most = max(most, now)
+    found = profile.profiler.kineto_results.events()
+    events = sorted(((one.start_ns(), one.nbytes()) for one in found if one.name() == "[memory]"),
+                    key=lambda event: event[0])
+    convolutions = [(one.start_ns(), one.start_ns() + one.duration_ns()) for one in found if one.name() in CONVOLUTIONS]
+    most = [max(itertools.accumulate(size for _, size in of)) for of in (events, without_buffers(events, convolutions))]
     kept = [one for model in models.values() for one in [*model.parameters(), *model.buffers()]]
     kept += [value for optimizer in optimizers for state in optimizer.state.values() for value in state.values()
              if isinstance(value, torch.Tensor)]
-    return most + sum(one.numel() * one.element_size() for one in kept)
+    always = sum(one.numel() * one.element_size() for one in kept)
+    return [one + always for one in most]
 
 
 def row_of(make, memory):
@@ -318,9 +345,10 @@ def row_of(make, memory):
     took = time.perf_counter() - begin
     step()
     flops = counted.flops / pytorchs_flops(step)
-    bytes_ = sum(counted.memory_bytes.values()) / allocated(models, optimizers, step) if memory else float("nan")
+    of_all, bytes_ = ([sum(counted.memory_bytes.values()) / one for one in allocated(models, optimizers, step)] if memory
+                      else [float("nan")] * 2)
     parameters = sum(one["parameters"] for one in counted.trace["networks"].values())
-    return (f"{make.__name__:24} {parameters / 1e6:8.2f} {counted.flops / 1e9:9.2f} {flops:9.4f} {bytes_:9.3f} "
+    return (f"{make.__name__:24} {parameters / 1e6:8.2f} {counted.flops / 1e9:9.2f} {flops:9.4f} {bytes_:9.3f} {of_all:9.3f} "
             f"{counted.launches:9.0f} {took:7.1f}", abs(flops - 1) <= 0.01, not memory or abs(bytes_ - 1) <= 0.1)
 
 
@@ -331,7 +359,7 @@ def main():
     parser.add_argument("--threads", type=int, default=1)
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
-    print(f"{'network':24} {'M param':>8} {'GFLOP':>9} {'to torch':>9} {'to CPU':>9} {'launches':>9} {'seconds':>7}")
+    print(f"{'network':24} {'M param':>8} {'GFLOP':>9} {'to torch':>9} {'to CPU':>9} {'buffers':>9} {'launches':>9} {'seconds':>7}")
     good = [0, 0, 0]
     for make in NETWORKS:
         if options.only and make.__name__ != options.only:

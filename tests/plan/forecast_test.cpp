@@ -294,7 +294,7 @@ TEST_F(Watched, AGrowingModelBeginsFasterThanItEnds) {
   log.model.clear();
   log.batch = 16;
   log.pauses.clear();
-  // Of the small images that it began with; the large ones take many times as long.
+  // The log has steps of small images; those of large images take many times as long.
   EXPECT_GT(watched(log)["time_s"]["median"].get<double>(), 3 * 0.5 * 10000);
 }
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import statistics
 import time
 from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 
@@ -18,6 +19,8 @@ COUNTED_STEPS = 2  # first steps, whose work is counted: the second has all memo
 DDP_STEPS = 4  # within which DistributedDataParallel divides gradients anew, in the order in which they are ready
 FOLLOWED_STEPS = 8  # in which every gradient is followed, then only the last of each bucket
 MAX_WARMUP = 10
+PLAIN_STEPS = 100  # timed after the recording, to see what it has cost
+OVERHEAD = 0.02  # of a step's time, from which on it is said
 STARVED_S = 50e-6  # a GPU that is less behind its host than that at a part's end has waited for launches
 
 
@@ -115,6 +118,9 @@ class Recorder:
         self._done: List[Step] = []
         self._counted = self._ended = 0
         self._paused = False  # within this step
+        self._ended_s: Optional[float] = None  # when the last step had ended; None: it was paused since
+        self._recorded_s: List[float] = []  # from a step's end to the next one's, by the host's clock
+        self._plain_s: List[float] = []  # the same without hooks
         self._log_file, self._total, self._first = log, total_steps, first_step
         self.log: Optional[RunLog] = None
         self._peak = 0.0
@@ -145,9 +151,13 @@ class Recorder:
         """Ends a step. Call it once at the end of what is repeated, after the last update. The losses, numbers or tensors
         of one number, are for the log; those of a GPU are only read after the recording, because that waits for it."""
         self._check_inside("step")
+        since = time.perf_counter() - self._ended_s if self._ended_s is not None else None
         self._ended += 1
         if not self._recording:
+            if since is not None and len(self._plain_s) < PLAIN_STEPS:
+                self._plain_s.append(since)
             self._log_step(losses)
+            self._ended_s = time.perf_counter()
             return
         step, end, counted = self._marks.finish()
         self._log_step({name: loss for name, loss in losses.items() if not getattr(loss, "is_cuda", False)})
@@ -162,6 +172,8 @@ class Recorder:
             self._clock.free(step.starts + [end])
         else:
             self._steps.append((step, [], end))
+            if since is not None:
+                self._recorded_s.append(since)
         if self._ended == COUNTED_STEPS - 1:
             self._marks.memory.restart()
             if self._kind == "cuda":
@@ -177,9 +189,11 @@ class Recorder:
                                         for one in buckets.follow_last()})
         if len(self._steps) + len(self._done) >= self._limit + min(MAX_WARMUP, self._limit // 10) or self._marks.stopped:
             self._stop()
+            self._ended_s = time.perf_counter()
             return
         self._marks.count_always = self._marks.count_always or self._ended < COUNTED_STEPS
         self._marks.start()
+        self._ended_s = time.perf_counter()
 
     def _log_step(self, losses: Dict[str, Any]) -> None:
         if self.log is not None:
@@ -190,6 +204,7 @@ class Recorder:
         """A time without training, best right after r.step(): `with r.pause("evaluation"): ...`. The log has it, the trace
         has not; a step that had begun already is left out."""
         self._check_inside("pause")
+        self._ended_s = None
         with self.log.pause(what) if self.log is not None else contextlib.nullcontext():
             interrupted = self._marks.interrupt()
             try:
@@ -270,6 +285,7 @@ class Recorder:
         if not self._done:
             raise RecordError(f"{self._ended} steps ended, whose work was counted and whose times therefore say nothing: "
                               f"record at least {COUNTED_STEPS + 1}, better 100")
+        self._note_overhead()
         warm = 0 if len(self._done) < 3 else min(MAX_WARMUP, max(1, len(self._done) // 10))
         if len(self._done) - warm < 30:
             self._progress.note(f"only {len(self._done) - warm} steps are in the trace: means of fewer than 30 are vague")
@@ -293,6 +309,15 @@ class Recorder:
         self._check_updates()
         if self._output is not None:
             _trace.write(self._trace, self._output)
+
+    def _note_overhead(self) -> None:
+        """Says by how much recording has made steps longer, if the loop went on without it for long enough."""
+        if min(len(self._plain_s), len(self._recorded_s)) < PLAIN_STEPS // 2:
+            return
+        recorded, plain = statistics.median(self._recorded_s), statistics.median(self._plain_s)
+        if recorded > (1 + OVERHEAD) * plain:
+            self._progress.note(f"a step took {1e3 * recorded:.2f} ms while it was recorded and {1e3 * plain:.2f} ms "
+                                "afterwards (medians): the trace's times are the longer ones")
 
     def _check_updates(self) -> None:
         entry = self.trace["batches"][0]
