@@ -15,9 +15,9 @@ namespace {
 using testing::HasSubstr;
 using Json = nlohmann::json;
 
-constexpr int kSteps = 30;
+constexpr int kSteps = 12;
 constexpr const char* kOptions =
-    "train --model dcgan-28 --batch 16 --sync-batch-norm --threads 1 --lr 1e-5 --epsilon 1e-4 --format json --steps 30";
+    "train --model dcgan-28 --batch 16 --sync-batch-norm --threads 1 --lr 1e-5 --epsilon 1e-4 --format json --steps 12";
 constexpr const char* kLauncher = " --launcher 'mpirun --oversubscribe --allow-run-as-root -n {}'";
 
 class TrainElastic : public testing::Test {
@@ -79,7 +79,7 @@ class TrainElastic : public testing::Test {
   /// The last losses are those of one process that trained without a break, apart from rounding.
   static void expect_same_losses(const Json& report) {
     const Outcome whole = run_program(
-        "train --quiet --model dcgan-28 --batch 16 --threads 1 --lr 1e-5 --epsilon 1e-4 --format json --steps 30");
+        "train --quiet --model dcgan-28 --batch 16 --threads 1 --lr 1e-5 --epsilon 1e-4 --format json --steps 12");
     ASSERT_EQ(whole.code, 0) << whole.err;
     const Json expected = Json::parse(whole.out)["history"].back(), found = report["history"].back();
     EXPECT_EQ(found["step"], kSteps);
@@ -96,8 +96,8 @@ class TrainElastic : public testing::Test {
 TEST_F(TrainElastic, GoesOnWithAsManyProcessesAsThePolicyWants) {
   const std::string program = R"SH(while read -r line; do
   steps=$(echo "$line" | sed 's/.*"done":\([0-9]*\).*/\1/'); nodes=2
-  [ "$steps" -ge 10 ] && nodes=1
-  [ "$steps" -ge 20 ] && nodes=2
+  [ "$steps" -ge 4 ] && nodes=1
+  [ "$steps" -ge 8 ] && nodes=2
   echo "{\"nodes\": {\"host room on-demand\": $nodes}}"
 done)SH";
   const std::string file = plan(
