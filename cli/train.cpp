@@ -286,8 +286,15 @@ void train(Arguments& arguments, Shared& shared) {
   train_replica(arguments, shared, communicator.get());
 }
 
+void train_as_asked(const CLI::App& command, Arguments& arguments, const ElasticOptions& elastic, Shared& shared) {
+  if (elastic.policy.empty() && elastic.plan.empty()) return train(arguments, shared);
+  check_arguments(arguments, shared);
+  train_elastically(command, arguments, elastic, shared);
+}
+
 void declare_train(CLI::App& command, Shared& shared) {
   auto arguments = std::make_shared<Arguments>();
+  auto elastic = std::make_shared<ElasticOptions>();
   auto& options = arguments->options;
   command.add_option("--model", options.model, "which GAN: see ganymede list models")
       ->check(suggest("@models"))
@@ -336,16 +343,11 @@ void declare_train(CLI::App& command, Shared& shared) {
                    "batch norm takes its statistics over the images of all replicas");
   add_seed(command, options.seed, "seed of weights, batches, latents and dropout");
   add_output_options(command, *arguments);
-  auto elastic = std::make_shared<ElasticOptions>();
   add_elastic_options(command, *elastic);
   command.add_flag("--describe", arguments->describe, "print layers, parameters, work and memory; train nothing");
   add_format(command, shared, {"table", "json"});
   add_output(command, shared);
-  command.callback([arguments, elastic, &command, &shared] {
-    if (elastic->policy.empty() && elastic->plan.empty()) return train(*arguments, shared);
-    check_arguments(*arguments, shared);
-    train_elastically(command, *arguments, *elastic, shared);
-  });
+  command.callback([arguments, elastic, &command, &shared] { train_as_asked(command, *arguments, *elastic, shared); });
 }
 
 }  // namespace

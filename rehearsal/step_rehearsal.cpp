@@ -74,6 +74,12 @@ Json network_json(const Ping& ping) {
   return {{"rate_bytes_per_s", ping.rate.si}, {"latency_s", ping.latency.si}, {"adding_bytes_per_s", ping.adding.si}};
 }
 
+void prepare_to_compute(Group& group, std::optional<BusyWork>& work) {
+  check_processors(group.is_crowded() ? group.ranks() : 1);
+  group.barrier();  // all measure at the same time how fast they are
+  work.emplace();
+}
+
 }  // namespace
 
 void check_processors(int ranks) {
@@ -91,11 +97,7 @@ Json rehearse_steps(const RehearsalRequest& request, Group& group) {
   const auto rows = plan.rows(kMaxSteps + 2 * kChecked);
   const auto row = [&](std::size_t step) { return rows[step][static_cast<std::size_t>(group.rank())]; };
   std::optional<BusyWork> work;
-  if (request.compute) {
-    check_processors(group.is_crowded() ? group.ranks() : 1);
-    group.barrier();  // all measure at the same time how fast they are
-    work.emplace();
-  }
+  if (request.compute) prepare_to_compute(group, work);
   StepPlayer player(plan, group, agreed_begin(group));
   if (work) player.compute_with(*work);
   std::string fault;

@@ -25,26 +25,34 @@ constexpr std::array kMarkColors = {"#009e73", "#d55e00", "#222222", "#0072b2", 
 /// Events that are marked; those of requests and boots are seen in what is held.
 bool is_marked(const std::string& event) { return event != "requested" && event != "provisioned"; }
 
-/// Both lives on one axis: the nodes of each pool as areas, held ones dark and requested ones light, and above them a
-/// mark for each event.
-std::string timelines_svg(const Json& document) {
+/// What both lives have: their longer time, the most nodes, and places for pools and for kinds of events.
+struct LifeAxes {
+  explicit LifeAxes(const Json& document) {
+    for (const char* which : {"predicted", "measured"}) {
+      const Json& run = document.at(which);
+      total = std::max(total, run.at("time").at("total_s").get<double>());
+      for (const Holding& holding : holdings_of(run)) {
+        pools.try_emplace(holding.pool, pools.size());
+        most = std::max(most, holding.held + holding.asked);
+      }
+      for (const Json& event : run.at("events"))
+        if (const auto name = event.at("event").get<std::string>(); is_marked(name))
+          kinds.try_emplace(name, kinds.size());
+    }
+  }
+  double x(double seconds) const { return kLifeLeft + (kLifeWidth - kLifeLeft) * seconds / total; }
+  const char* color(const std::string& kind) const { return kMarkColors[kinds.at(kind) % kMarkColors.size()]; }
+
   double total = 1e-9;
   int most = 1;
   std::map<std::string, std::size_t> pools, kinds;
-  for (const char* which : {"predicted", "measured"}) {
-    const Json& run = document.at(which);
-    total = std::max(total, run.at("time").at("total_s").get<double>());
-    for (const Holding& holding : holdings_of(run)) {
-      pools.try_emplace(holding.pool, pools.size());
-      most = std::max(most, holding.held + holding.asked);
-    }
-    for (const Json& event : run.at("events"))
-      if (const auto name = event.at("event").get<std::string>(); is_marked(name))
-        kinds.try_emplace(name, kinds.size());
-  }
-  const auto x = [&](double seconds) { return kLifeLeft + (kLifeWidth - kLifeLeft) * seconds / total; };
-  const auto color = [&](const std::string& kind) { return kMarkColors[kinds.at(kind) % kMarkColors.size()]; };
-  const double lanes = kLaneHeight * static_cast<double>(std::max<std::size_t>(1, pools.size()));
+};
+
+/// Both lives on one axis: the nodes of each pool as areas, held ones dark and requested ones light, and above them a
+/// mark for each event.
+std::string timelines_svg(const Json& document) {
+  const LifeAxes axes(document);
+  const double lanes = kLaneHeight * static_cast<double>(std::max<std::size_t>(1, axes.pools.size()));
   std::string out;
   const auto text = [&](double at, double y, const std::string& words) {
     out += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" font-size=\"12\" fill=\"currentColor\">{}</text>\n", at, y,
@@ -54,16 +62,16 @@ std::string timelines_svg(const Json& document) {
   for (const char* which : {"predicted", "measured"}) {
     const Json& run = document.at(which);
     text(0, top + kMarkHeight - 8, which);
-    for (const auto& [pool, lane] : pools)
+    for (const auto& [pool, lane] : axes.pools)
       text(0, top + kMarkHeight + kLaneHeight * (static_cast<double>(lane) + 0.5), pool.substr(pool.rfind(' ') + 1));
     for (const Holding& holding : holdings_of(run)) {
-      const double base = top + kMarkHeight + kLaneHeight * static_cast<double>(pools.at(holding.pool) + 1);
+      const double base = top + kMarkHeight + kLaneHeight * static_cast<double>(axes.pools.at(holding.pool) + 1);
       const auto area = [&](int nodes, const char* opacity) {
-        const double height = (kLaneHeight - 6) * nodes / most;
+        const double height = (kLaneHeight - 6) * nodes / axes.most;
         out += fmt::format(
             "<rect x=\"{:.2f}\" y=\"{:.1f}\" width=\"{:.2f}\" height=\"{:.1f}\" fill=\"#0072b2\" opacity=\"{}\"><title>"
             "{}: {} held, {} asked for, {} to {}</title></rect>\n",
-            x(holding.from_s), base - height, x(holding.to_s) - x(holding.from_s), height, opacity,
+            axes.x(holding.from_s), base - height, axes.x(holding.to_s) - axes.x(holding.from_s), height, opacity,
             escaped(holding.pool), holding.held, holding.asked, clock(holding.from_s), clock(holding.to_s));
       };
       area(holding.held + holding.asked, "0.25");
@@ -75,16 +83,16 @@ std::string timelines_svg(const Json& document) {
       const double at = event.at("at_s").get<double>();
       out += fmt::format(
           "<rect x=\"{:.2f}\" y=\"{:.1f}\" width=\"2\" height=\"{:.1f}\" fill=\"{}\"><title>{} at {}</title></rect>\n",
-          x(at), top + 4, kMarkHeight + lanes - 4, color(kind), escaped(kind), clock(at));
+          axes.x(at), top + 4, kMarkHeight + lanes - 4, axes.color(kind), escaped(kind), clock(at));
     }
     top += kMarkHeight + lanes + kGap;
   }
   text(kLifeLeft, top + 6, "0");
-  text(kLifeWidth - 70, top + 6, clock(total));
+  text(kLifeWidth - 70, top + 6, clock(axes.total));
   double at = kLifeLeft;
-  for (const auto& [kind, index] : kinds) {
+  for (const auto& [kind, index] : axes.kinds) {
     out += fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"4\" height=\"12\" fill=\"{}\"/>\n", at, top + 18,
-                       color(kind));
+                       axes.color(kind));
     text(at + 8, top + 28, kind);
     at += 20 + 7 * static_cast<double>(kind.size());
   }

@@ -15,9 +15,9 @@ namespace {
 using testing::HasSubstr;
 using Json = nlohmann::json;
 
-constexpr int kSteps = 60;
+constexpr int kSteps = 12;
 constexpr const char* kOptions =
-    "train --model dcgan-28 --batch 16 --sync-batch-norm --threads 1 --lr 1e-5 --epsilon 1e-4 --format json --steps 60";
+    "train --model dcgan-28 --batch 16 --sync-batch-norm --threads 1 --lr 1e-5 --epsilon 1e-4 --format json --steps 12";
 constexpr const char* kLauncher = " --launcher 'mpirun --oversubscribe --allow-run-as-root -n {}'";
 
 class TrainElastic : public testing::Test {
@@ -67,7 +67,7 @@ class TrainElastic : public testing::Test {
          {{"catalog", "lab.json"}, {"region", "room"}, {"instance", "host"}, {"nodes", 2}, {"market", "on-demand"}}},
         {"synchronization", {{"scheme", "ring"}}},
         {"storage", {{"checkpoint", "disk"}}},
-        {"checkpoint", {{"every", "500ms"}, {"bytes", "4MB"}}},
+        {"checkpoint", {{"every", "20ms"}, {"bytes", "4MB"}}},
         {"seed", 1}};
     document.merge_patch(changes);
     return scratch.write("scenario.json", document.dump());
@@ -79,7 +79,7 @@ class TrainElastic : public testing::Test {
   /// The last losses are those of one process that trained without a break, apart from rounding.
   static void expect_same_losses(const Json& report) {
     const Outcome whole = run_program(
-        "train --quiet --model dcgan-28 --batch 16 --threads 1 --lr 1e-5 --epsilon 1e-4 --format json --steps 60");
+        "train --quiet --model dcgan-28 --batch 16 --threads 1 --lr 1e-5 --epsilon 1e-4 --format json --steps 12");
     ASSERT_EQ(whole.code, 0) << whole.err;
     const Json expected = Json::parse(whole.out)["history"].back(), found = report["history"].back();
     EXPECT_EQ(found["step"], kSteps);
@@ -96,13 +96,13 @@ class TrainElastic : public testing::Test {
 TEST_F(TrainElastic, GoesOnWithAsManyProcessesAsThePolicyWants) {
   const std::string program = R"SH(while read -r line; do
   steps=$(echo "$line" | sed 's/.*"done":\([0-9]*\).*/\1/'); nodes=2
-  [ "$steps" -ge 20 ] && nodes=1
-  [ "$steps" -ge 40 ] && nodes=2
+  [ "$steps" -ge 4 ] && nodes=1
+  [ "$steps" -ge 8 ] && nodes=2
   echo "{\"nodes\": {\"host room on-demand\": $nodes}}"
 done)SH";
   const std::string file = plan(
-      {{"policy", {{"name", "external"}, {"command", {"bash", "-c", program}}, {"every", "200ms"}, {"limit", "60s"}}}});
-  const Outcome outcome = run_program(elastic("external", file), "timeout 300");
+      {{"policy", {{"name", "external"}, {"command", {"bash", "-c", program}}, {"every", "50ms"}, {"limit", "60s"}}}});
+  const Outcome outcome = run_program(elastic("external", file), "timeout 600");
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   const Json result = Json::parse(outcome.out), &starts = result["starts"];
   ASSERT_GE(starts.size(), 2U);
@@ -134,7 +134,7 @@ done
 wait $command
 )SH");
   const Outcome outcome = run_program(
-      elastic("fixed", file), "MARK=" + (scratch / "").parent_path().string() + " timeout 300 bash " + launcher);
+      elastic("fixed", file), "MARK=" + (scratch / "").parent_path().string() + " timeout 600 bash " + launcher);
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   const Json result = Json::parse(outcome.out), &starts = result["starts"];
   ASSERT_EQ(starts.size(), 2U) << starts;
