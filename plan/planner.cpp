@@ -58,6 +58,7 @@ class Search {
     apply_bounds();
     const std::vector<WorkUnit> order = units_by_bound();
     units_ = order.size();
+    forecast_goal();
     for (std::size_t first = 0; first < order.size(); first += kUnitsPerRound)
       simulate_round({order.begin() + static_cast<std::ptrdiff_t>(first),
                       order.begin() + static_cast<std::ptrdiff_t>(std::min(order.size(), first + kUnitsPerRound))},
@@ -70,6 +71,16 @@ class Search {
 
  private:
   const PlanCandidate& candidate(std::size_t i) const { return plan_.candidates.all[i]; }
+
+  /// Forecasts the images to the FID at all batches, for the children to take over: it takes about as long as to
+  /// simulate a candidate.
+  void forecast_goal() {
+    if (!request_.quality || plan_.candidates.all.empty()) return;
+    const JsonNode scenario = JsonNode::wrap(scenario_of(request_, candidate(0)), request_.file, "");
+    const calibration::QualityGoal& goal =
+        caches_.inputs.quality(scenario.child("workload").child("quality"), request_.trace.model).goal;
+    for (const PlanCandidate& of : plan_.candidates.all) (void)goal.images(batch_of(request_, of));
+  }
 
   /// Rules out the candidates whose bounds alone miss a goal: the runs of all seeds miss it in the median, so that at
   /// least half of what the stated errors allow misses it too. Cost has two independent errors, time and price; each is
