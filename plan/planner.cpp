@@ -72,6 +72,7 @@ class PlanSearch {
   void prepare() {
     apply_bounds();
     order_ = units_by_bound();
+    forecast_goal();
   }
   const std::vector<WorkUnit>& units() const { return order_; }
   std::string unit_label(std::size_t unit) const {
@@ -101,6 +102,16 @@ class PlanSearch {
 
  private:
   const PlanCandidate& candidate(std::size_t i) const { return plan_.candidates.all[i]; }
+
+  /// Forecasts the images to the FID at all batches, for the children to take over: it takes about as long as to
+  /// simulate a candidate.
+  void forecast_goal() {
+    if (!request_.quality || plan_.candidates.all.empty()) return;
+    const JsonNode scenario = JsonNode::wrap(scenario_of(request_, candidate(0)), request_.file, "");
+    const calibration::QualityGoal& goal =
+        caches_.inputs.quality(scenario.child("workload").child("quality"), request_.trace.model).goal;
+    for (const PlanCandidate& of : plan_.candidates.all) (void)goal.images(batch_of(request_, of));
+  }
 
   /// Rules out the candidates whose bounds alone miss a goal: the runs of all seeds miss it in the median, so that at
   /// least half of what the stated errors allow misses it too. Cost has two independent errors, time and price; each is
