@@ -24,7 +24,7 @@ using Json = nlohmann::json;
 struct PlanFlags {
   RequestFlags request;
   std::string plan_file;
-  bool exhaustive = false;
+  bool exhaustive = false, verbose = false;
 };
 
 void run_plan(const PlanFlags& flags, Shared& shared) {
@@ -62,9 +62,12 @@ void run_plan(const PlanFlags& flags, Shared& shared) {
     const auto parent = std::filesystem::path(flags.plan_file).parent_path();
     emit(file, plan::plan_json(request, plan, parent.empty() ? "." : parent));
   }
-  emit(shared, shared.format == "json"  ? json
-               : shared.format == "csv" ? report::plan_csv(content)
-                                        : highlighted(shared, report::plan_text(content, result_width(shared))));
+  emit(shared, shared.format == "json" ? json
+               : shared.format == "csv"
+                   ? report::plan_csv(content)
+                   : highlighted(shared, report::plan_text(
+                                             content, result_width(shared),
+                                             flags.verbose ? report::PlanDetail::all : report::PlanDetail::answer)));
   if (plan.best) return;
   say(fmt::format("ganymede: nothing meets the goals; {}\n", nearest));
   shared.exit_code = ExitCode::infeasible;
@@ -77,6 +80,8 @@ void declare_plan(CLI::App& command, Shared& shared) {
   flags->request.members.list(command, "--instance", "/search/instances", "only these instance types")
       ->check(suggest("@instances"));
   command.add_option("--save", flags->plan_file, "also write the plan as JSON, for simulate and why");
+  command.add_flag("--verbose", flags->verbose,
+                   "also print the Pareto set, near misses, steps, all warnings, and every column");
   command.add_flag("--exhaustive", flags->exhaustive,
                    "also simulate candidates that bounds show to be beaten: slower, the same answer");
   refuse_shard(
