@@ -181,7 +181,8 @@ TEST_F(SearchedPlans, TheBatchIsSearched) {
   EXPECT_EQ(plan["chosen"]["batch_per_gpu"], 128);
   EXPECT_NEAR(plan["chosen"]["time_s"]["median"].get<double>(), 0.75 * 3600 + 90, 1e-6);
   EXPECT_EQ(plan["chosen"]["scenario"]["workload"]["batch_per_gpu"], 128);
-  EXPECT_THAT(report::plan_text(plan), AllOf(HasSubstr("CHOSEN: lab room-1, 1 x one ("), HasSubstr(", batch 128), none")));
+  EXPECT_THAT(report::plan_text(plan),
+              AllOf(HasSubstr("CHOSEN: lab room-1, 1 x one ("), HasSubstr(", batch 128), none")));
   content["workload"]["batch_per_gpu"] = 64;
   EXPECT_NEAR(planned()["chosen"]["time_s"]["median"].get<double>(), 3690, 1e-6);
   content["workload"]["batch_per_gpu"] = {64, 100};
