@@ -29,7 +29,7 @@ struct PlanFlags {
   RequestFlags request;
   std::string plan_file;
   std::string shard;
-  bool exhaustive = false;
+  bool exhaustive = false, verbose = false;
 };
 
 plan::Request request_of_plan(const PlanFlags& flags) {
@@ -75,9 +75,12 @@ void run_plan(const PlanFlags& flags, Shared& shared) {
     const auto parent = std::filesystem::path(flags.plan_file).parent_path();
     emit(file, plan::plan_json(request, plan, parent.empty() ? "." : parent));
   }
-  emit(shared, shared.format == "json"  ? json
-               : shared.format == "csv" ? report::plan_csv(content)
-                                        : highlighted(shared, report::plan_text(content, result_width(shared))));
+  emit(shared, shared.format == "json" ? json
+               : shared.format == "csv"
+                   ? report::plan_csv(content)
+                   : highlighted(shared, report::plan_text(
+                                             content, result_width(shared),
+                                             flags.verbose ? report::PlanDetail::all : report::PlanDetail::answer)));
   report_goals(request, plan, shared);
 }
 
@@ -88,6 +91,8 @@ void declare_plan(CLI::App& command, Shared& shared) {
   flags->request.members.list(command, "--instance", "/search/instances", "only these instance types")
       ->check(suggest("@instances"));
   command.add_option("--save", flags->plan_file, "also write the plan as JSON, for simulate and why");
+  command.add_flag("--verbose", flags->verbose,
+                   "also print the Pareto set, near misses, steps, all warnings, and every column");
   command.add_flag("--exhaustive", flags->exhaustive,
                    "also simulate candidates that bounds show to be beaten: slower, the same answer");
   add_shard(command, flags->shard);

@@ -7,14 +7,24 @@
 
 #include "cli/command.hpp"
 #include "cli/export_document.hpp"
+#include "policies/policy.hpp"
 #include "report/page.hpp"
+#include "sim/collectives/allreduce.hpp"
 
 namespace ganymede::cli {
 namespace {
 
+/// What schemes and policies are, by their names.
+std::map<std::string, std::string> words() {
+  std::map<std::string, std::string> out;
+  for (const auto& scheme : sim::allreduce_schemes()) out.emplace(scheme.name, scheme.summary);
+  for (const auto& policy : policies::policies()) out.emplace(policy.name, policy.summary);
+  return out;
+}
+
 void run_report(const std::string& file, const Shared& shared) {
   const std::size_t bytes = export_document(
-      file, shared, [](const report::Document& document) { return report::report_page(document.json()); },
+      file, shared, [](const report::Document& document) { return report::report_page(document.json(), words()); },
       {report::DocumentKind::result, report::DocumentKind::sweep, report::DocumentKind::plan,
        report::DocumentKind::validation, report::DocumentKind::cluster, report::DocumentKind::rehearsal});
   if (!shared.output.empty())

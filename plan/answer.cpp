@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <tuple>
+#include <utility>
+#include <vector>
 
-#include "common/random.hpp"
+#include "common/knee.hpp"
 
 namespace ganymede::plan {
 namespace {
@@ -12,34 +14,17 @@ namespace {
 constexpr double kMoreMoney = 1.05;
 constexpr double kLessTime = 0.9;
 constexpr double kMoreSure = 0.01;
-/// Rounding may lift a point that lies on the line by so much.
-constexpr double kOnTheLine = 1e-9;
 
-std::optional<std::size_t> knee_of(const Plan& plan) {
-  if (plan.pareto.empty()) return {};
-  const PlannedRun& fastest = plan.runs[plan.pareto.front()];
-  const PlannedRun& cheapest = plan.runs[plan.pareto.back()];
-  std::size_t knee = plan.pareto.back();
-  if (fastest.time_s.median <= 0 || cheapest.usd_at_worst <= 0) return knee;
-  const double slower = portable_log(cheapest.time_s.median / fastest.time_s.median);
-  const double dearer = portable_log(fastest.usd_at_worst / cheapest.usd_at_worst);
-  double least = 1 - kOnTheLine;
-  for (const std::size_t i : plan.pareto) {
-    if (slower <= 0 || dearer <= 0) break;
-    const PlannedRun& run = plan.runs[i];
-    const double sum = portable_log(run.time_s.median / fastest.time_s.median) / slower +
-                       portable_log(run.usd_at_worst / cheapest.usd_at_worst) / dearer;
-    if (sum >= least) continue;
-    least = sum;
-    knee = i;
-  }
-  return knee;
+std::size_t knee_of(const Plan& plan) {
+  std::vector<std::pair<double, double>> front;
+  for (const std::size_t i : plan.pareto) front.emplace_back(plan.runs[i].time_s.median, plan.runs[i].usd_at_worst);
+  return plan.pareto[ganymede::knee_of(front)];
 }
 
 }  // namespace
 
 int per_mille(double probability) {
-  return static_cast<int>(probability > 0.999 ? 1000 : std::lround(1000 * probability));
+  return static_cast<int>(probability > 0.99 ? 1000 : std::lround(1000 * probability));
 }
 
 Cards cards_of(const Plan& plan) {

@@ -12,8 +12,9 @@ namespace ganymede::plan {
 ///   (Das, "On characterizing the knee of the Pareto curve based on Normal-Boundary Intersection", Structural
 ///   Optimization 18, 1999). Time and cost are taken as logarithms, because a factor of two counts the same everywhere,
 ///   and each is scaled to go from 0 to 1 over the set. If no point lies below the line, it is the cheapest.
-/// - safest: the highest probability to meet the goals, in steps of 0.1 %. Among equals, the one whose cost has the
-///   lowest upper end, then the first. It is the safest of what was simulated.
+/// - safest: the highest probability to meet the goals, in steps of 0.1 %, more than 99 % all alike. Among equals,
+///   one whose risk is known, of these the one whose cost has the lowest upper end, then the first. It is the safest of
+///   what was simulated.
 Cards cards_of(const Plan& plan);
 
 /// Candidates that meet the goals and cost at most 5 % more than the best one, both in the median and with doubtful
@@ -22,7 +23,7 @@ Cards cards_of(const Plan& plan);
 /// improved so.
 std::vector<std::size_t> more_money_of(const Plan& plan);
 
-/// A probability in steps of 0.1 %, so that a difference nobody could notice decides nothing.
+/// A probability in steps of 0.1 %, more than 99 % as 1, so that a difference nobody could notice decides nothing.
 int per_mille(double probability);
 
 }  // namespace ganymede::plan

@@ -16,6 +16,8 @@
 
 #include "common/statistics.hpp"
 #include "report/groups.hpp"
+#include "report/numbers.hpp"
+#include "report/plan_answer.hpp"
 #include "report/plans.hpp"
 
 namespace ganymede::report {
@@ -192,8 +194,9 @@ ReportCandidate of_plan(const Json& row, const Json& request) {
   out.market = word(row, "market");
   out.provider = word(row, "provider");
   out.region = word(row, "region");
-  out.infrastructure = with_market(out.provider + " " + out.region, out.market);
-  out.rented = plan_rented(row, request);
+  out.infrastructure = plan_place(row);
+  out.rented = plan_nodes(row);
+  if (const std::string batch = plan_batch(row, request); !batch.empty()) out.rented += ", " + batch;
   out.gpu = word(row, "gpu");
   out.gpus = out.fewest_gpus = row.at("gpus").get<int>();
   out.scheme = word(row, "scheme");
@@ -229,6 +232,7 @@ ReportCandidate of_plan(const Json& row, const Json& request) {
   out.kg_co2e = row.at("kg_co2e").is_null() ? kUnknown : amount(row.at("kg_co2e").at("median"));
   out.losses = row.at("losses_mean").get<double>();
   out.met_share = row.value("probability", row.at("met_share").get<double>());
+  out.met = plan_probability(row);
   out.chosen = row.at("chosen").get<bool>();
   return out;
 }
@@ -272,6 +276,7 @@ std::vector<ReportCandidate> candidates_of(const Json& document) {
   const auto schema = document.at("schema").get<std::string>();
   if (schema == "ganymede.result/1") {
     out.push_back(of_runs({&document}));
+    out.front().met = percent(out.front().met_share);
     if (!document.contains("seeds")) return out;
     const Json& seeds = document.at("seeds");
     out.front().time_s = estimate(seeds.at("time_s"));
@@ -279,6 +284,7 @@ std::vector<ReportCandidate> candidates_of(const Json& document) {
     out.front().ranked_usd = out.front().usd.middle;
     out.front().losses = amount(seeds.at("losses_mean"));
     out.front().met_share = amount(seeds.at("met")) / amount(seeds.at("count"));
+    out.front().met = fmt::format("{} of {}", seeds.at("met").dump(), seeds.at("count").dump());
     return out;
   }
   if (schema == "ganymede.plan/1") {
@@ -292,7 +298,10 @@ std::vector<ReportCandidate> candidates_of(const Json& document) {
     if (is_new) groups.emplace_back();
     groups[place->second].push_back(&run);
   }
-  for (const Runs& runs : groups) out.push_back(of_runs(runs));
+  for (const Runs& runs : groups) {
+    out.push_back(of_runs(runs));
+    out.back().met = percent(out.back().met_share);
+  }
   name_parts(out);
   return out;
 }

@@ -43,6 +43,7 @@ struct ReportCandidate {
   double losses = 0;    ///< nodes lost, mean over the runs
   /// Share of the runs that meet the goals; for a plan's candidate its probability to meet them, with all stated error.
   double met_share = 1;
+  std::string met;                                    ///< the same as text
   bool chosen = false;                                ///< the plan chose it
   bool risk_assumed = false, price_doubtful = false;  ///< the plan's marks (plans.hpp)
   bool scales = true;       ///< its number of GPUs never changes, so that it is a point of a scaling curve

@@ -19,6 +19,21 @@ std::string clock_like(double seconds, double longest) {
 std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
 std::string usd(double amount) { return amount < 1 ? fmt::format("{:.4f}", amount) : fmt::format("{:.2f}", amount); }
 
+std::string spoken_time(double seconds) {
+  // Hours from two on, minutes from two on.
+  const bool hours = seconds >= 7200, minutes = !hours && seconds >= 120;
+  const double value = hours ? seconds / 3600 : minutes ? seconds / 60 : seconds;
+  return fmt::format(fmt::runtime(value < 9.95 ? "{:.2g} {}" : "{:.0f} {}"), value,
+                     hours     ? "h"
+                     : minutes ? "min"
+                               : "s");
+}
+
+std::string spoken_usd(double amount) {
+  if (amount >= 99.995) return with_thousands(std::llround(amount));
+  return amount >= 0.0995 || amount == 0 ? fmt::format("{:.2f}", amount) : fmt::format("{:.2g}", amount);
+}
+
 std::string with_thousands(std::int64_t number) {
   std::string out = std::to_string(number);
   const std::size_t first = number < 0 ? 1 : 0;

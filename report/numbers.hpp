@@ -15,8 +15,23 @@ std::string percent(double share);
 /// Dollars without a sign, with two decimals, or with four below one dollar.
 std::string usd(double amount);
 
+/// A duration for a sentence, with as many digits as a prediction can have: "9.3 s", "16 min", "5.9 h", "83 h".
+std::string spoken_time(double seconds);
+/// Dollars for a sentence: cents below 100 USD, whole dollars above, two digits of what is less than ten cents.
+std::string spoken_usd(double amount);
+
 /// A whole number with its thousands apart, for example "20,000,000".
 std::string with_thousands(std::int64_t number);
+
+/// " (LOW .. HIGH)" for a sentence, the ends written by `shown`, a unit that both have once; nothing if both read the
+/// same.
+std::string spoken_range(double low, double high, auto&& shown) {
+  std::string from = shown(low), to = shown(high);
+  if (from == to) return "";
+  const std::size_t space = from.find(' ');
+  if (space != std::string::npos && to.ends_with(from.substr(space))) from.resize(space);
+  return " (" + from + " .. " + to + ")";
+}
 
 /// "LOW .. HIGH", with both ends written by `shown`.
 std::string range(double low, double high, auto&& shown) { return shown(low) + " .. " + shown(high); }

@@ -126,8 +126,8 @@ std::string html_of(const Table& table, const std::string& caption, const std::s
       escaped(caption), id.empty() ? "" : " id=\"" + id + "\"", table.html_rows(), table.size() > kLong ? " long" : "");
 }
 
-std::string report_page(const Json& document) {
-  PageInput page{document, document_kind(document), {}, {}, {}};
+std::string report_page(const Json& document, const std::map<std::string, std::string>& words) {
+  PageInput page{document, document_kind(document), {}, {}, {}, words};
   if (page.kind != "validation" && page.kind != "cluster" && page.kind != "rehearsal") {
     page.candidates = candidates_of(document);
     page.pareto = pareto_of(page.candidates);
@@ -163,7 +163,8 @@ std::string report_page(const Json& document) {
       page.kind == "sweep" && document.contains("about")
           ? "<p class=about>" + escaped(document.at("about").get<std::string>()) + "</p>\n"
           : "",
-      answer_html(page), links, body, escaped(tool_of(document, page.kind)), embedded_json(page_data(page)), code);
+      answer_html(page) + words_html(page), links, body, escaped(tool_of(document, page.kind)),
+      embedded_json(page_data(page)), code);
 }
 
 }  // namespace ganymede::report

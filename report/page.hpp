@@ -1,6 +1,7 @@
 #pragma once
 // The report: one HTML page that holds everything it shows, opens without a network, and reads without a script.
 
+#include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
@@ -11,6 +12,7 @@ namespace ganymede::report {
 /// Its content security policy allows only the page's own scripts, by their SHA-256, and no request to any server; text
 /// of the document is always shown as text. At most kMaxCandidates are shown, and the page says if there are more.
 /// Throws nlohmann::json::exception if `document` lacks members that its schema demands.
-std::string report_page(const nlohmann::json& document);
+/// `words` says in a few words what schemes and policies are, by their names; those that the page has are explained.
+std::string report_page(const nlohmann::json& document, const std::map<std::string, std::string>& words = {});
 
 }  // namespace ganymede::report

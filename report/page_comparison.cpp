@@ -11,6 +11,7 @@
 #include "report/groups.hpp"
 #include "report/numbers.hpp"
 #include "report/page_sections.hpp"
+#include "report/plan_answer.hpp"
 #include "report/plans.hpp"
 
 namespace ganymede::report {
@@ -47,10 +48,14 @@ std::string standing_of(const PageInput& page, std::size_t i) {
   return std::find(page.pareto.begin(), page.pareto.end(), i) != page.pareto.end() ? "Pareto" : "";
 }
 
+std::string outcome_of(const PageInput& page) {
+  return page.kind == "plan" ? plan_outcome(page.document.at("request")) : "goals met";
+}
+
 /// The table for readers without a script, who cannot filter; the script puts one of all candidates in its place.
 std::string candidates_table(const PageInput& page) {
   Table table({"rented", ">GPUs", "where", "scheme", "policy", ">runs", ">time", "interval", ">USD", "interval",
-               ">USD a million images", ">USD a GPU-hour", ">GPU busy", ">kg CO2e", ">goals met", ""});
+               ">USD a million images", ">USD a GPU-hour", ">GPU busy", ">kg CO2e", ">" + outcome_of(page), ""});
   const std::vector<std::size_t> rows = listed(page);
   for (const std::size_t i : rows) {
     const ReportCandidate& row = page.candidates[i];
@@ -58,7 +63,7 @@ std::string candidates_table(const PageInput& page) {
                clock(row.time_s.middle), between(row.time_s, clock), cost_of(row.usd.middle) + price_mark(row),
                between(row.usd, usd), shown_digits(1e6 * row.usd.middle / row.images),
                shown_digits(row.usd_per_gpu_hour), percent(row.gpu_busy), shown_digits(row.kg_co2e),
-               percent(row.met_share) + risk_mark(row), standing_of(page, i)});
+               row.met + risk_mark(row), standing_of(page, i)});
   }
   const std::string caption =
       rows.size() == page.candidates.size()
@@ -71,11 +76,11 @@ std::string candidates_table(const PageInput& page) {
 /// The candidates of the plan's own Pareto table, in its order.
 std::string plan_pareto(const PageInput& page) {
   if (page.kind != "plan" || page.pareto.size() < 2) return "";
-  Table table({"where", "rented", "GPUs", "scheme", "policy", ">time", ">USD", ">goals met"});
+  Table table({"where", "rented", "GPUs", "scheme", "policy", ">time", ">USD", ">" + outcome_of(page)});
   for (const std::size_t i : page.pareto) {
     const ReportCandidate& row = page.candidates[i];
     table.add({row.infrastructure, row.rented, gpus_of(row), row.scheme, row.policy, clock(row.time_s.middle),
-               cost_of(row.usd.middle) + price_mark(row), percent(row.met_share) + risk_mark(row)});
+               cost_of(row.usd.middle) + price_mark(row), row.met + risk_mark(row)});
   }
   return html_of(table, std::string(kPlanPareto), "pareto-table");
 }
@@ -135,8 +140,8 @@ Section comparison_of(const PageInput& page) {
   out.about =
       page.kind == "plan"
           ? "A point is an instance and a count: the cheapest that meets the goals of all regions, schemes, batches "
-            "and "
-            "checkpoints that were simulated, pale where none does. The line joins those that none beats in both time "
+            "and checkpoints that were simulated, pale where none does. The line joins those that none beats in both "
+            "time "
             "and cost by the plan's own rule: only what meets the goals is compared, doubtful prices taken at the high "
             "end of what they may be."
           : "Each point is a candidate; the line joins those that none beats in both time and cost.";

@@ -12,6 +12,7 @@
 #include "report/holdings.hpp"
 #include "report/numbers.hpp"
 #include "report/page_sections.hpp"
+#include "report/plan_answer.hpp"
 
 namespace ganymede::report {
 namespace {
@@ -111,6 +112,8 @@ Out columns_of(const PageInput& page) {
   out["kg"] = numbers_of(page, [](const ReportCandidate& of) { return with_three_digits(of.kg_co2e); });
   out["kwh"] = numbers_of(page, [](const ReportCandidate& of) { return of.kwh; });
   out["met"] = numbers_of(page, [](const ReportCandidate& of) { return of.met_share; });
+  out["met_text"] = words_of(page, &ReportCandidate::met);
+  out["losses"] = numbers_of(page, [](const ReportCandidate& of) { return with_three_digits(of.losses); });
   out["chosen"] = flags_of(page, &ReportCandidate::chosen);
   out["scales"] = flags_of(page, &ReportCandidate::scales);
   out["ledger"] = ledgers_of(page);
@@ -179,7 +182,7 @@ Out cells_of(const Json& document) {
   for (const Json& study : document.at("studies"))
     for (const Json& cell : study.at("cells")) {
       if (!cell.contains("predicted") || !cell.at("predicted").is_number() || !cell.contains("measured")) continue;
-      Out row = {study.at("name"), cell.value("series", "") + ", " + cell.value("what", ""),
+      Out row = {study.at("title"), cell.value("series", "") + ", " + cell.value("what", ""),
                  rounded(amount(cell.at("measured"))), rounded(amount(cell.at("predicted")))};
       for (const std::size_t end : {0U, 1U})
         row.push_back(cell.contains("interval_90") ? rounded(amount(cell.at("interval_90").at(end))) : Out(nullptr));
@@ -252,6 +255,7 @@ nlohmann::ordered_json page_data(const PageInput& page) {
     return out;
   }
   out["uses"] = kGpuUseNames;
+  out["outcome"] = page.kind == "plan" ? plan_outcome(page.document.at("request")) : "goals met";
   out["count"] = page.candidates.size();
   out["columns"] = columns_of(page);
   const auto [deadline_s, budget_usd] = goals_of(page);

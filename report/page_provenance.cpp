@@ -6,10 +6,27 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <vector>
 
 #include "report/page_sections.hpp"
 
 namespace ganymede::report {
+namespace {
+
+/// The text with each number as one sign.
+std::string without_numbers(const std::string& text) {
+  std::string out;
+  for (const char c : text) {
+    const bool after_number = out.ends_with('#');
+    if ((c >= '0' && c <= '9') || (c == '.' && after_number))
+      out += after_number ? "" : "#";
+    else
+      out += c;
+  }
+  return out;
+}
+
+}  // namespace
 
 void add_provenance(const PageInput& page, std::vector<Section>& sections) {
   using Json = nlohmann::json;
@@ -54,7 +71,13 @@ void add_provenance(const PageInput& page, std::vector<Section>& sections) {
   out.tables = html_of(table, "Provenance");
   if (!warnings.empty()) {
     out.tables += "<h3>What to beware of</h3>\n<ul class=warnings>\n";
-    for (const std::string& warning : warnings) out.tables += "<li>" + escaped(warning) + "</li>\n";
+    // The first of the warnings that differ in their numbers alone stands for all.
+    std::map<std::string, std::vector<const std::string*>> alike;
+    for (const std::string& warning : warnings) alike[without_numbers(warning)].push_back(&warning);
+    for (const auto& [text, all] : alike)
+      out.tables += "<li>" + escaped(*all.front()) +
+                    (all.size() > 1 ? fmt::format(" <small>(and {} with other numbers)</small>", all.size() - 1) : "") +
+                    "</li>\n";
     out.tables += "</ul>\n";
   }
   sections.push_back(std::move(out));

@@ -25,7 +25,6 @@ using Json = nlohmann::json;
 std::string known(double value, auto&& shown, const char* unknown = "not known") {
   return std::isfinite(value) ? shown(value) : unknown;
 }
-std::string money(double value) { return known(value, usd, "no price"); }
 std::string ends(const Estimate& estimate, auto&& shown) {
   if (!std::isfinite(estimate.low) || !std::isfinite(estimate.high)) return "";
   return range(estimate.low, estimate.high, shown);
@@ -94,7 +93,7 @@ Section summary_of_run(const PageInput& page) {
 std::string best_of_each(const Json& plan) {
   if (!plan.contains("best_of_each") || plan.at("best_of_each").empty()) return "";
   const Json& request = plan.at("request");
-  Table table({"where", "rented", "", ">USD", "range", ">time", "range", ">" + plan_outcome(request), "GPUs", "how"});
+  Table table({"where", "rented", ">USD", ">time", ">" + plan_outcome(request), ">USD/h", ">interruptions", "how"});
   for (const Json& row : plan.at("best_of_each")) {
     const auto read = [&](const char* what) {
       return Estimate{amount(row.at(what).at("median")), amount(row.at(what).at("interval").at(0)),
@@ -104,13 +103,18 @@ std::string best_of_each(const Json& plan) {
     std::string how = row.at("scheme") == "none" ? "" : row.at("scheme").get<std::string>() + ", ";
     how += row.at("policy").get<std::string>();
     if (row.at("checkpoint").is_string()) how += ", checkpoints " + row.at("checkpoint").get<std::string>();
-    table.add({plan_place(row), plan_rented(row, request), row.at("chosen").get<bool>() ? "chosen" : "",
-               money(read("usd").middle) + (marks.price_doubtful ? " (?)" : ""), ends(read("usd"), usd),
-               clock(read("time_s").middle), ends(read("time_s"), clock),
+    const std::string batch = plan_batch(row, request);
+    table.add({plan_place(row) + (row.at("chosen").get<bool>() ? "\nchosen" : ""),
+               fmt::format("{}\n{} x {}{}{}", plan_nodes(row), row.at("gpus").dump(), row.at("gpu").get<std::string>(),
+                           batch.empty() ? "" : ", ", batch),
+               known(read("usd").middle, spoken_usd, "no price") + (marks.price_doubtful ? " (?)" : "") + "\n" +
+                   ends(read("usd"), spoken_usd),
+               clock(read("time_s").middle) + "\n" + ends(read("time_s"), clock),
                plan_probability(row) + (marks.risk_assumed ? " (!)" : ""),
-               fmt::format("{} x {}", row.at("gpus").dump(), row.at("gpu").get<std::string>()), how});
+               row.value("usd_per_hour", "") + "\n" + row.value("prices_as_of", ""), plan_interruptions(row), how});
   }
-  return html_of(table, "The best of each provider and market among what was simulated", "best-of-each");
+  return html_of(table, "The best of each provider and market among what was simulated; ranges in small type",
+                 "best-of-each");
 }
 
 Section summary_of_plan(const PageInput& page) {

@@ -1,6 +1,7 @@
 #pragma once
 // The sections of the report's page and the data that its script draws. page.cpp puts them together.
 
+#include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <utility>
@@ -25,6 +26,7 @@ struct PageInput {
   std::vector<std::size_t> pareto;
   /// The candidates whose bill and events are shown. The first one is shown when the page opens.
   std::vector<std::size_t> detailed;
+  std::map<std::string, std::string> words;  ///< what schemes and policies are, by their names
 };
 
 /// A section of the page. Each chart is a place that the script draws into, with a label for readers who cannot see it.
@@ -39,6 +41,21 @@ struct Section {
 /// What stands above all sections: the answer in a sentence that can be forwarded, badges that say how sure it is, and
 /// the cards of a plan. HTML.
 std::string answer_html(const PageInput& page);
+
+/// The answer of a sweep: what was compared, which to take, and what won against the next. HTML.
+std::string answer_of_sweep(const PageInput& page);
+/// A value with its range, for a sentence: "1.64 USD (1.29 .. 2.31)".
+std::string with_range(const Estimate& of, std::string (*shown)(double), const char* unit = "");
+/// Short remarks beside an answer that hold for a run: the age of its price, its steps, its interruptions. HTML.
+std::string badges_of_run(const nlohmann::json& provenance);
+/// "dcgan-64 (fp32), 10,000,000 images, batch 64 a GPU. " of a run, or nothing for a result without it. HTML.
+std::string trained_in(const nlohmann::json& run);
+/// A badge with the share of runs or seeds that meet the goals, coloured by it. HTML.
+std::string share_badge(double share, const std::string& text);
+/// What the words of the page mean, to be opened: those of schemes, policies and predictions that it has. HTML.
+std::string words_html(const PageInput& page);
+/// What share of the outcomes the ranges of runs hold, from their provenance.
+std::string range_level(const nlohmann::json& provenance);
 
 /// The sections of every report, from summary to energy, in the order of the page.
 std::vector<Section> sections_of(const PageInput& page);

@@ -47,17 +47,27 @@ bool doubtful_price(const Json& row) { return row.contains("price") && !row.at("
 std::string plan_place(const Json& row) {
   const auto market = row.at("market").get<std::string>();
   return row.at("provider").get<std::string>() + " " + row.at("region").get<std::string>() +
-         (market == "on-demand" ? "" : " " + market);
+         (market == "on-demand" ? "" : " " + market) + (is_mixed(row) ? " and on demand" : "");
+}
+
+std::string plan_nodes(const Json& row) {
+  std::string out = fmt::format("{} x {}", row.at("nodes").dump(), row.at("instance").get<std::string>());
+  if (is_mixed(row)) out += fmt::format(", {} on demand", row.at("on_demand_nodes").dump());
+  if (member(row, "part_of_instance", false)) out += fmt::format(", {} GPUs of each", row.at("gpus_per_node").dump());
+  return out;
+}
+
+std::string plan_batch(const Json& row, const Json& request) {
+  return has_several_batches(request) && row.contains("batch_per_gpu")
+             ? fmt::format("batch {}", row.at("batch_per_gpu").dump())
+             : "";
 }
 
 std::string plan_rented(const Json& row, const Json& request) {
-  std::string out = fmt::format("{} x {}", row.at("nodes").dump(), row.at("instance").get<std::string>());
-  if (is_mixed(row)) out += fmt::format(", {} of them on demand", row.at("on_demand_nodes").dump());
-  if (member(row, "part_of_instance", false))
-    out += fmt::format(", part of the instance: {} GPUs of each", row.at("gpus_per_node").dump());
-  if (has_several_batches(request) && row.contains("batch_per_gpu"))
-    out += fmt::format(", batch {} a GPU", row.at("batch_per_gpu").dump());
-  return out;
+  const auto gpu = row.at("gpu").get<std::string>();
+  const std::string gpus = row.at("gpus") == row.at("nodes") ? gpu : fmt::format("{} x {}", row.at("gpus").dump(), gpu);
+  const std::string batch = plan_batch(row, request);
+  return fmt::format("{} ({}{}{})", plan_nodes(row), gpus, batch.empty() ? "" : ", ", batch);
 }
 
 PlanMarks plan_marks(const Json& row) {
@@ -65,13 +75,6 @@ PlanMarks plan_marks(const Json& row) {
 }
 
 namespace {
-
-/// The date of a price, "2026-07-20", with a mark if the price is doubtful.
-std::string price_date(const Json& row) {
-  std::string out = row.at("prices_as_of").get<std::string>();
-  if (plan_marks(row).price_doubtful) out += " (?)";
-  return out;
-}
 
 bool is_guess(const Json& row) { return plan_marks(row).risk_assumed; }
 
@@ -84,39 +87,42 @@ std::string owned_note(const Json& row) {
   return row.contains("owned") ? "owned: " + row.at("owned").get<std::string>() : "";
 }
 
-/// What is rented, in few words: "2 x g5.12xlarge, 1 on demand (8 x A10G)".
-std::string short_rented(const Json& row, const Json& request) {
-  std::string out = fmt::format("{} x {}", row.at("nodes").dump(), row.at("instance").get<std::string>());
-  if (is_mixed(row)) out += fmt::format(", {} on demand", row.at("on_demand_nodes").dump());
-  if (member(row, "part_of_instance", false)) out += fmt::format(", {} GPUs of each", row.at("gpus_per_node").dump());
-  if (has_several_batches(request) && row.contains("batch_per_gpu"))
-    out += fmt::format(", batch {}", row.at("batch_per_gpu").dump());
-  const auto gpu = row.at("gpu").get<std::string>();
-  return out +
-         (row.at("gpus") == row.at("nodes") ? " (" + gpu + ")" : fmt::format(" ({} x {})", row.at("gpus").dump(), gpu));
-}
+/// How much of the candidates a table shows.
+enum class Columns { few, all };
 
 /// Candidates with their money and time first, so that they are on the first line of a row that a narrow terminal
 /// folds.
-std::string table_of(const Json& rows, const Json& request, std::size_t width) {
+std::string table_of(const Json& rows, const Json& request, std::size_t width, Columns columns) {
   double longest = 0;
   for (const Json& row : rows) longest = std::max(longest, row.at("time_s").at("interval").at(1).get<double>());
   const auto time = [&](double seconds) { return clock_like(seconds, longest); };
-  Table table({"", ">USD", ">time", "where", "rented", ">" + plan_outcome(request), "USD from .. to", "time from .. to",
-               ">USD/h", "price of", "scheme", "policy", "checkpoint", ">kg CO2e", "note"});
-  for (const Json& row : rows)
-    table.add({row.at("chosen").get<bool>() ? "->" : "", usd(median(row, "usd")), time(median(row, "time_s")),
-               plan_place(row), short_rented(row, request), plan_probability(row) + (is_guess(row) ? " (!)" : ""),
-               interval(row, "usd", usd), interval(row, "time_s", time), row.at("usd_per_hour"), price_date(row),
-               row.at("scheme"), row.at("policy"), checkpoint(row),
-               row.at("kg_co2e").is_null() ? "-" : fmt::format("{:.3g}", median(row, "kg_co2e")), owned_note(row)});
+  std::vector<std::string> names = {"", ">USD", ">time", ">" + plan_outcome(request), "where", "rented"};
+  if (columns == Columns::all)
+    names.insert(names.end(), {"USD from .. to", "time from .. to", ">USD/h", "price of", "interruptions", "scheme",
+                               "policy", "checkpoint", ">kg CO2e", "note"});
+  Table table(names);
+  for (const Json& row : rows) {
+    std::vector<std::string> cells = {row.at("chosen").get<bool>() ? "->" : "",
+                                      spoken_usd(median(row, "usd")) + (plan_marks(row).price_doubtful ? " (?)" : ""),
+                                      time(median(row, "time_s")),
+                                      plan_probability(row) + (is_guess(row) ? " (!)" : ""),
+                                      plan_place(row),
+                                      plan_rented(row, request)};
+    if (columns == Columns::all)
+      cells.insert(
+          cells.end(),
+          {interval(row, "usd", spoken_usd), interval(row, "time_s", time), row.at("usd_per_hour"),
+           row.at("prices_as_of"), plan_interruptions(row), row.at("scheme"), row.at("policy"), checkpoint(row),
+           row.at("kg_co2e").is_null() ? "-" : fmt::format("{:.3g}", median(row, "kg_co2e")), owned_note(row)});
+    table.add(cells);
+  }
   return table.text_below_constants(width);
 }
 
 std::string misses_of(const Json& rows, const Json& request, std::size_t width) {
   Table table({"where", "rented", "why it fails", "scheme", "policy"});
   for (const Json& row : rows)
-    table.add({plan_place(row), short_rented(row, request),
+    table.add({plan_place(row), plan_rented(row, request),
                row.contains("reason") ? row.at("reason").get<std::string>() : "", row.at("scheme"), row.at("policy")});
   return table.text_below_constants(width);
 }
@@ -167,7 +173,7 @@ std::string choice(const Json& plan) {
 std::string goals(const Json& request) {
   std::string out;
   if (!request.at("deadline").is_null()) {
-    out += " within " + clock(request.at("deadline_s").get<double>());
+    out += " within " + to_string(Seconds{request.at("deadline_s").get<double>()});
     if (!request.at("start").is_null())
       out += fmt::format(" (from {} to {})", request.at("start").get<std::string>(),
                          request.at("deadline").get<std::string>());
@@ -206,41 +212,28 @@ std::string steps_of(const Json& plan, std::size_t width) {
          "\n";
 }
 
-}  // namespace
-
-std::string plan_text(const Json& plan, std::size_t width) {
+/// How many candidates were searched, and what became of them.
+std::string search_of(const Json& plan) {
   const Json& request = plan.at("request");
   const Json& searched = plan.at("searched");
-  std::string out =
-      fmt::format("{}: {} in batches of {} a GPU{}; minimizing {}\n", request.at("model").get<std::string>(),
-                  plan_target(request), batches(request), goals(request), request.at("objective").get<std::string>());
-  out += "steps from " + request.at("trace").get<std::string>() + "\n";
-  out += fmt::format(
+  std::string catalogs;
+  for (const Json& name : request.at("catalogs")) catalogs += (catalogs.empty() ? "" : ", ") + name.get<std::string>();
+  return fmt::format(
       "{} candidates in {}: {} proved too slow, {} too dear, {} beaten; {} simulated with {} seeds each{}, {} of them "
-      "{} with a probability of at least {}{}\n\n",
-      searched.at("candidates").dump(),
-      [&] {
-        std::string names;
-        for (const Json& name : request.at("catalogs")) names += (names.empty() ? "" : ", ") + name.get<std::string>();
-        return names;
-      }(),
-      searched.at("too_slow").dump(), searched.at("too_dear").dump(), searched.at("beaten").dump(),
-      searched.at("simulated").dump(), request.at("seeds").dump(),
+      "{} with a probability of at least {}{}\n",
+      searched.at("candidates").dump(), catalogs, searched.at("too_slow").dump(), searched.at("too_dear").dump(),
+      searched.at("beaten").dump(), searched.at("simulated").dump(), request.at("seeds").dump(),
       request.contains("seeds_without_risk") && request.at("seeds_without_risk") != request.at("seeds")
           ? fmt::format(" ({} where no node may be lost)", request.at("seeds_without_risk").dump())
           : "",
       searched.at("meeting").dump(), plan_outcome(request) == "finishes" ? "finish" : "meet the goals",
       percent(request.at("certainty").get<double>()),
       searched.at("impossible") == 0 ? "" : fmt::format("; {} cannot run", searched.at("impossible").dump()));
-  out += choice(plan);
-  if (!plan.at("best_of_each").empty())
-    out += "The best of each provider and market among what was simulated (-> is the choice):\n\n" +
-           table_of(plan.at("best_of_each"), request, width) + "\n";
-  if (plan.at("pareto").size() > 1)
-    out += std::string(kPlanPareto) + ":\n\n" + table_of(plan.at("pareto"), request, width) + "\n";
-  if (!plan.at("near_misses").empty())
-    out += "Near misses:\n\n" + misses_of(plan.at("near_misses"), request, width) + "\n";
-  out += steps_of(plan, width);
+}
+
+/// What was left out, what cannot run, and the warnings in full.
+std::string remarks_of(const Json& plan) {
+  std::string out;
   for (const Json& why : plan.at("left_out")) out += "left out: " + why.get<std::string>() + "\n";
   constexpr std::size_t kReasons = 5;
   for (std::size_t i = 0; i < std::min(kReasons, plan.at("cannot_run").size()); ++i)
@@ -248,20 +241,65 @@ std::string plan_text(const Json& plan, std::size_t width) {
                        plan.at("cannot_run")[i].at("reason").get<std::string>());
   if (!plan.at("chosen").is_null())
     for (const Json& warning : plan.at("chosen").at("warnings")) out += "warning: " + warning.get<std::string>() + "\n";
+  return out;
+}
+
+/// The warnings up to their first colon, those of unconfirmed facts as a number.
+std::string short_warnings(const Json& plan) {
+  std::string out;
+  int unconfirmed = 0;
+  if (!plan.at("chosen").is_null())
+    for (const Json& each : plan.at("chosen").at("warnings")) {
+      const auto warning = each.get<std::string>();
+      if (warning.starts_with("unconfirmed: "))
+        ++unconfirmed;
+      else
+        out += "warning: " + warning.substr(0, warning.find(": ")) + "\n";
+    }
+  if (unconfirmed > 0) out += fmt::format("warning: facts of the catalog without a good source: {}\n", unconfirmed);
+  return out;
+}
+
+/// What ranges and marks mean, and what is not promised.
+std::string notes_of(const Json& plan) {
+  const Json& request = plan.at("request");
+  std::string out = plan_range_level(plan) + "\n";
   const auto any_of = [&](auto&& holds) {
-    return std::any_of(plan.at("best_of_each").begin(), plan.at("best_of_each").end(), holds) ||
-           std::any_of(plan.at("pareto").begin(), plan.at("pareto").end(), holds);
+    const auto in = [&](const Json& rows) { return std::any_of(rows.begin(), rows.end(), holds); };
+    return in(plan.at("best_of_each")) || in(plan.at("pareto"));
   };
-  if (any_of(is_guess)) out += "(!) " + std::string(kAssumedRisk) + "; the best without that risk stands on top.\n";
-  if (any_of([](const Json& row) { return price_date(row).ends_with("(?)"); }))
-    out += "(?) " + std::string(kDoubtfulPrice) + ".\n";
+  if (any_of(is_guess)) out += "(!) " + std::string(kAssumedRisk) + ".\n";
+  if (any_of(doubtful_price)) out += "(?) " + std::string(kDoubtfulPrice) + ".\n";
+  if (const std::string cheaper = plan_cheaper_if(plan); !cheaper.empty()) out += cheaper + "\n";
   if (has_several_batches(request) && request.at("images").is_number())
-    out +=
-        "Several batch sizes were tried: all train the same number of images; what a batch size does to quality is not "
-        "known here.\n";
-  out += "time and USD: median over the seeds; intervals hold the seeds' spread and all stated error.\n";
-  out += "Quota and availability are not known here and not promised: ask the provider before you rely on a plan.\n";
-  return wrap_prose(out, width) + plan_answer_text(plan, width);
+    out += "What a batch size does to quality is not known here: all train the same number of images.\n";
+  return out + "Quota and availability are not known here: ask the provider before you rely on a plan.\n";
+}
+
+}  // namespace
+
+std::string plan_text(const Json& plan, std::size_t width, PlanDetail detail) {
+  const Json& request = plan.at("request");
+  const bool all = detail == PlanDetail::all;
+  std::string out =
+      fmt::format("{}: {} in batches of {} a GPU{}; minimizing {}\n", request.at("model").get<std::string>(),
+                  plan_target(request), batches(request), goals(request), request.at("objective").get<std::string>());
+  if (all) out += "steps from " + request.at("trace").get<std::string>() + "\n" + search_of(plan);
+  if (const std::string cards = plan_cards_text(plan, width); !cards.empty()) out += "\n" + cards;
+  out += "\n";
+  if (all) out += choice(plan);
+  if (!plan.at("best_of_each").empty())
+    out += "The best of each provider and market (-> is the choice):\n\n" +
+           table_of(plan.at("best_of_each"), request, width, all ? Columns::all : Columns::few) + "\n";
+  if (all && plan.at("pareto").size() > 1)
+    out += std::string(kPlanPareto) + ":\n\n" + table_of(plan.at("pareto"), request, width, Columns::all) + "\n";
+  if ((all || plan.at("chosen").is_null()) && !plan.at("near_misses").empty())
+    out += "Near misses:\n\n" + misses_of(plan.at("near_misses"), request, width) + "\n";
+  if (all) out += steps_of(plan, width);
+  out += all ? remarks_of(plan) : short_warnings(plan);
+  out += notes_of(plan);
+  if (!all) out += std::string(kPlanMore) + "\n";
+  return wrap_prose(out + "\n" + plan_answer(plan) + "\n", width);
 }
 
 std::string plan_csv(const Json& plan) {

@@ -15,15 +15,23 @@ inline constexpr std::string_view kPlanPareto =
     "of "
     "what they may be";
 /// What the marks (!) and (?) beside a candidate mean.
-inline constexpr std::string_view kAssumedRisk = "when nodes are taken back there is drawn for each seed, not measured";
+inline constexpr std::string_view kAssumedRisk =
+    "how often these nodes are taken back is assumed: each run draws it from recordings of other GPUs";
 inline constexpr std::string_view kDoubtfulPrice =
-    "a price that is undated, old or implausibly low; intervals hold what it may be, and candidates are ranked by its "
-    "high end";
+    "a price that is undated, old or implausibly low: ranges hold what it may be, and prices are compared at the high "
+    "end";
+/// Where the rest of a plan is, below its short form.
+inline constexpr std::string_view kPlanMore =
+    "More: --verbose (Pareto set, near misses, steps, all warnings); --save FILE, then why FILE and report FILE.";
 
 /// Where a row of a plan is: provider and region, and the market if it is not on demand.
 std::string plan_place(const nlohmann::json& row);
-/// What a row of a plan rents, for example "2 x p3.2xlarge". The text includes the number of nodes on demand if only
-/// some are, the GPUs of each node if not all are used, and the batch size if the request searched several.
+/// The nodes of a row of a plan, for example "2 x p3.2xlarge", with the number of those on demand if only some are and
+/// the GPUs of each if not all are used.
+std::string plan_nodes(const nlohmann::json& row);
+/// The batch size of a row if the request searched several, "batch 128"; else nothing.
+std::string plan_batch(const nlohmann::json& row, const nlohmann::json& request);
+/// Nodes, GPUs and batch size: "2 x p3.8xlarge (8 x V100, batch 64)".
 std::string plan_rented(const nlohmann::json& row, const nlohmann::json& request);
 
 struct PlanMarks {
@@ -32,9 +40,12 @@ struct PlanMarks {
 };
 PlanMarks plan_marks(const nlohmann::json& row);
 
-/// Returns a `ganymede.plan/1` as text: what was searched, the candidates with the chosen one marked, the Pareto set,
-/// the near misses and why they failed. It is fitted to `width` columns (table.hpp).
-std::string plan_text(const nlohmann::json& plan, std::size_t width = kAnyWidth);
+enum class PlanDetail { answer, all };
+
+/// Returns a `ganymede.plan/1` as text, fitted to `width` columns (table.hpp): cards, the best of each provider and
+/// market, what to beware of, and a sentence that can be forwarded. In full also what was searched, the Pareto set, the
+/// near misses and why they failed, the steps, and all warnings.
+std::string plan_text(const nlohmann::json& plan, std::size_t width = kAnyWidth, PlanDetail detail = PlanDetail::all);
 /// Returns CSV with one row for each simulated candidate.
 std::string plan_csv(const nlohmann::json& plan);
 

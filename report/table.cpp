@@ -36,6 +36,13 @@ bool shrink(std::vector<std::size_t>& widths, const std::vector<std::size_t>& le
   return true;
 }
 
+/// A cell as HTML: its first line, and the others in small type.
+std::string with_small_lines(const std::string& cell) {
+  const std::size_t end = std::min(cell.find('\n'), cell.size());
+  return escaped(cell.substr(0, end)) +
+         (end + 1 < cell.size() ? "<small>" + escaped(cell.substr(end + 1)) + "</small>" : "");
+}
+
 std::string quoted(const std::string& cell) {
   if (cell.find_first_of(",\"\r\n") == std::string::npos) return cell;
   std::string text = "\"";
@@ -212,7 +219,8 @@ std::string Table::html_rows() const {
   const auto row = [&](const std::vector<std::string>& cells, const char* element, const std::string& attributes) {
     std::string out = "<tr" + attributes + ">";
     for (std::size_t i = 0; i < cells.size(); ++i)
-      out += std::string("<") + element + (right_[i] ? " class=n>" : ">") + escaped(cells[i]) + "</" + element + ">";
+      out += std::string("<") + element + (right_[i] ? " class=n>" : ">") + with_small_lines(cells[i]) + "</" +
+             element + ">";
     return out + "</tr>\n";
   };
   std::string out = "<thead>" + row(names_, "th", "") + "</thead><tbody>\n";

@@ -36,8 +36,8 @@ class Table {
   std::size_t size() const { return rows_.size(); }
   /// Returns CSV (RFC 4180).
   std::string csv() const;
-  /// Returns a <thead> and a <tbody> with all text escaped. Each row has its number as an attribute; rules do not
-  /// count.
+  /// Returns a <thead> and a <tbody> with all text escaped; what stands below the first line of a cell is in small
+  /// type. Each row has its number as an attribute; rules do not count.
   std::string html_rows() const;
 
  private:

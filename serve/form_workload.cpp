@@ -9,6 +9,7 @@
 #include "common/dates.hpp"
 #include "common/written.hpp"
 #include "platforms/catalog.hpp"
+#include "report/numbers.hpp"
 #include "traces/recorded.hpp"
 
 namespace ganymede::serve {
@@ -60,7 +61,7 @@ std::string read_target(JsonObject& in, bool steps_allowed, OrderedJson& to) {
       amount->fail("a plan compares allocations of different sizes; expected \"images\" or \"epochs\"");
     target = unit;
     to[unit] = amount->as_integer(1, kMaxFormImages);
-    words = fmt::format("{} {}", amount->as_integer(1, kMaxFormImages), unit);
+    words = report::with_thousands(amount->as_integer(1, kMaxFormImages)) + " " + unit;
   }
   if (target == nullptr) in.node().expected("a target: \"epochs\", \"images\" or \"steps\"");
   return words;

@@ -26,7 +26,8 @@ const kColumns = [
   { name: "USD a GPU-hour", of: perHour, text: (row) => digits(perHour(row)), numeric: true, always: true },
   { name: "GPU busy", of: (row) => row.busy, text: (row) => (row.busy === null ? "" : percent(row.busy)), numeric: true },
   { name: "kg CO2e", of: (row) => row.kg, text: (row) => digits(row.kg), numeric: true },
-  { name: "goals met", of: (row) => row.met, text: (row) => percent(row.met) + (row.assumed ? " (!)" : ""), numeric: true },
+  { name: "interruptions a run", of: (row) => row.losses, text: (row) => digits(row.losses, 2), numeric: true },
+  { name: data.outcome, of: (row) => row.met, text: (row) => row.metText + (row.assumed ? " (!)" : ""), numeric: true },
 ];
 // What is the same in all rows stands once, in the caption.
 const differs = (column) => rows.some((row) => column.of(row) !== column.of(rows[0]));

@@ -5,7 +5,7 @@ const cheapest = () => visible().slice().sort((a, b) => (priced(a) ?? Infinity) 
 const tip = (row) => [nameOf(row), `${row.fewest < row.gpus ? `${row.fewest} to ` : ""}${row.gpus} x ${row.gpu}`,
   `time ${clock(row.time[0])}  [${clock(row.time[1])} .. ${clock(row.time[2])}]`,
   `USD ${dollars(priced(row))}  [${dollars(priced(row, 1))} .. ${dollars(priced(row, 2))}]`,
-  row.kg === null ? "" : `${row.kg.toPrecision(3)} kg CO2e`, row.met < 1 ? (data.kind === "plan" ? `meets the goals with a probability of ${percent(row.met)}` : `meets the goals in ${percent(row.met)} of runs`) : ""]
+  row.kg === null ? "" : `${row.kg.toPrecision(3)} kg CO2e`, row.met < 1 ? `${data.outcome}: ${row.metText}${data.kind === "plan" ? "" : " of runs"}` : ""]
   .filter((line) => line).join("\n");
 
 // Horizontal and vertical bars from low to high, drawn under the points.

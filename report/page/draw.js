@@ -69,7 +69,7 @@ const drawAll = () => {
   charts.forEach((_, name) => draw(name, true));
 };
 
-// Draws the first chart at once and the others one after the other, so that a reader who chooses on is not kept waiting.
+// Draws one chart after the other, once the table and the sentence are on the screen: a reader who chooses on is not kept waiting.
 let waiting = [], timer = 0;
 function drawSoon(names) {
   waiting = names.filter((name) => charts.has(name));
@@ -79,7 +79,8 @@ function drawSoon(names) {
     if (waiting.length > 0) timer = setTimeout(next, 30);
   };
   clearTimeout(timer);
-  next();
+  document.documentElement.classList.add("drawing");
+  timer = setTimeout(next, 0);
 }
 
 const axis = (colours, more) => ({

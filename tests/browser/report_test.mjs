@@ -350,6 +350,57 @@ await test("a provider keeps its colour, a market its shape; one point an instan
   await done();
 });
 
+await test("the first screen of a plan explains itself, and no column of its offers is cut off", async () => {
+  for (const colorScheme of ["light", "dark"]) {
+    const { page, done } = await open("plan.html", { colorScheme });
+    assert.ok(await page.locator("#best-of-each").evaluate((table) => table.scrollWidth <= table.parentElement.clientWidth), "the offers are wider than their box");
+    const headings = await page.locator("#best-of-each thead th").allTextContents();
+    for (const wanted of ["USD/h", "interruptions", "goals met"]) assert.ok(headings.includes(wanted), wanted);
+    const places = await page.locator("#best-of-each tbody td:first-child").evaluateAll((all) => all.map((cell) => cell.firstChild.textContent));
+    const markets = places.map((place) => `${place.split(" ")[0]} ${place.split(" ").slice(2).join(" ")}`);
+    assert.equal(new Set(markets).size, markets.length, `a market is listed twice: ${markets}`);
+    assert.match(await page.textContent("header"), /Ranges hold about 90 %/);
+    const claims = [await page.textContent("header .answer"), await page.textContent("#best-of-each"), ...(await cells(page, "goals met")).map(([, text]) => text)].join();
+    assert.ok(/all of 20/.test(claims) && !/99\.\d %|100\.0 %/.test(claims), "more is claimed than 20 runs can say");
+    await page.getByText("What the words mean").click();
+    assert.ok(await page.locator(".words dt", { hasText: "kernel model" }).isVisible());
+    assert.ok(await page.locator(".words dt", { hasText: "spot-first" }).isVisible());
+    for (const card of await page.locator("header .card").all()) assert.match(await card.textContent(), /USD\/h/);
+    await done();
+  }
+});
+
+await test("without goals nothing is said to meet them", async () => {
+  const plan = read("plan.json");
+  write("aimless.json", { ...plan, request: { ...plan.request, deadline: null, deadline_s: null, budget_usd: null } });
+  const { page, done } = await open(report("aimless"));
+  const headings = await page.locator("#candidates thead th").allTextContents();
+  assert.ok(headings.includes("finishes") && !headings.includes("goals met"), headings.join());
+  await done();
+});
+
+await test("studies have their titles in the legend of predictions", async () => {
+  const { page, done } = await open("validation.html");
+  const { studies } = read("validation.json"), names = new Set((await series(page, "validation")).map(({ name }) => name));
+  for (const { title, cells } of studies) if (cells.some((cell) => cell.predicted > 0 && cell.measured > 0)) assert.ok(names.has(title), title);
+  await done();
+});
+
+await test("a filter answers in words and in the table before it draws", async () => {
+  const { page, done } = await open("plan.html");
+  const [value] = await values(page, "market");
+  const [said, drawing] = await page.evaluate((wanted) => {
+    const select = document.getElementById("filter-market");
+    select.value = wanted;
+    select.dispatchEvent(new Event("change", { bubbles: true }));
+    return [document.getElementById("filter-said").textContent, document.documentElement.classList.contains("drawing")];
+  }, value);
+  assert.ok(!said.startsWith(`${read("plan.json").simulated.length} of`), said);
+  assert.ok(drawing);
+  await drawn(page);
+  await done();
+});
+
 await test("the bill is a tree with bars, the same with and without a script", async () => {
   const { page, done } = await open("sweep.html");
   const tree = () => page.evaluate(() => [...document.querySelectorAll("#bill-table tbody tr")].map((line) => [line.className, ...[...line.cells].map((cell) => cell.textContent), Number(line.querySelector("rect").getAttribute("width"))]));

@@ -3,9 +3,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "run_program.hpp"
 
@@ -102,6 +105,44 @@ TEST_F(ExternalPolicyTest, NothingIsLeftOfItWhenTheSimulationIsKilled) {
   ASSERT_TRUE(std::filesystem::exists(ready));
   for (int i = 0; i < 300 && runs("sleep " + seconds); ++i) ::usleep(100'000);
   EXPECT_FALSE(runs("sleep " + seconds));
+}
+
+// Ctrl-C reaches the whole group of processes, `kill` the simulation alone. Either way it ends by the signal, as the
+// shell expects, nothing that the policy has started goes on, and there is no file, not even a temporary one.
+TEST_F(ExternalPolicyTest, CtrlCLeavesNothing) {
+  for (const auto& [signal, to_all] : {std::pair{SIGINT, true}, std::pair{SIGINT, false}, std::pair{SIGTERM, false}}) {
+    const std::string seconds = "479" + std::to_string(::getpid());
+    const Scratch scratch;
+    const std::string ready = (scratch / "ready").string(), output = (scratch / "result.json").string();
+    const Json command = {"sh", "-c", "sleep " + seconds + " & touch " + ready + "; wait"};
+    const Json scenario = {{"schema", "ganymede.scenario/1"},
+                           {"workload", {{"trace", "recorded:mlp-gan-cpu"}, {"batch_per_gpu", 64}, {"steps", 3000000}}},
+                           {"platform", pool()},
+                           {"synchronization", {{"scheme", "ring"}}},
+                           {"policy", {{"name", "external"}, {"command", command}, {"limit", "60s"}}},
+                           {"seed", 1}};
+    const std::string file = scratch.write("scenario.json", scenario.dump());
+    const pid_t child = ::fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+      ::setpgid(0, 0);
+      ::execl(GANYMEDE_BINARY, GANYMEDE_BINARY, "simulate", file.c_str(), "--format", "json", "-o", output.c_str(),
+              nullptr);
+      ::_exit(99);
+    }
+    for (int i = 0; i < 300 && !std::filesystem::exists(ready); ++i) ::usleep(100'000);
+    ASSERT_TRUE(std::filesystem::exists(ready));
+    ASSERT_EQ(::kill(to_all ? -child : child, signal), 0);
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFSIGNALED(status) ? WTERMSIG(status) == signal : WEXITSTATUS(status) == 128 + signal) << status;
+    for (int i = 0; i < 300 && runs("sleep " + seconds); ++i) ::usleep(100'000);
+    EXPECT_FALSE(runs("sleep " + seconds)) << signal;
+    std::set<std::string> left;
+    for (const auto& entry : std::filesystem::directory_iterator(std::filesystem::path(file).parent_path()))
+      left.insert(entry.path().filename().string());
+    EXPECT_EQ(left, (std::set<std::string>{"ready", "scenario.json"})) << signal;
+  }
 }
 
 }  // namespace

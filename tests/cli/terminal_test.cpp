@@ -98,7 +98,7 @@ TEST(Terminal, TablesFitAndLoseNothing) {
 TEST(Terminal, APlanHasItsMoneyFirst) {
   const std::string command =
       "plan --model dcgan-64 --images 500000 --batch 128 --catalog gcp,aws --gpu T4 --market on-demand --max-gpus 2 "
-      "--region us-central1,us-east-1 --no-color";
+      "--region us-central1,us-east-1 --no-color --verbose";
   for (const int columns : {80, 140}) {
     const auto lines = lines_of(on_terminal(command, columns));
     EXPECT_THAT(lines, Each(ResultOf(width_of, testing::Le(static_cast<std::size_t>(columns)))));

@@ -54,10 +54,10 @@ TEST(Cards, WithoutAKneeTheCheapestIsBalanced) {
 
 TEST(Cards, TheSafestHasTheHighestProbabilityThenTheLowestUpperEnd) {
   Plan plan = plan_of({meeting(8, 10, 0.92, 30), meeting(4, 15, 0.9996, 40), meeting(5, 16, 0.9999, 20)}, {1, 0}, 0);
-  EXPECT_EQ(cards_of(plan).safest, 2U);  // both are 100.0 %
+  EXPECT_EQ(cards_of(plan).safest, 2U);  // both are above 99 %
   plan.runs[1].probability = 0.9985;
   EXPECT_EQ(cards_of(plan).safest, 2U);
-  plan.runs[1].probability = 0.9991;  // both are shown as "> 99.9 %"
+  plan.runs[1].probability = 0.9911;  // both are shown as "> 99 %"
   plan.runs[2].risk = "assumed";
   EXPECT_EQ(cards_of(plan).safest, 1U);
   plan.runs[2].probability = 0.99;

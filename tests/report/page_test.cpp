@@ -221,13 +221,71 @@ TEST(Page, ASweepSaysWhatWonAgainstTheNext) {
                         {"batch_per_gpu", 64},
                         {"pools", {{{"provider", "aws"}, {"region", "r"}, {"nodes", 1}, {"gpus_per_node", 1}}}}};
   const std::string page = report_page(sweep({cheap, fast, neither}));
-  EXPECT_THAT(page, HasSubstr("dcgan-64 (fp32), 6,400 images, batch 64 a GPU. Compared: 3 shapes."));
-  EXPECT_THAT(page, HasSubstr("Cheapest: <strong>1 x a</strong>, 3.00 USD; 25.0 % less than the next, 2 x a, and their "
-                              "ranges are apart."));
-  EXPECT_THAT(page, HasSubstr("Fastest: <strong>2 x a</strong>, 1:00:00 (0:30:00 .. 2:00:00); 50.0 % less than the "
-                              "next, 3 x a, but their ranges overlap."));
-  EXPECT_LT(page.find("Cheapest: <strong>"), page.find("<nav"));
+  EXPECT_THAT(page, HasSubstr("dcgan-64 (fp32), 6,400 images, batch 64 a GPU. Compared: 3 configurations of 3 sets of "
+                              "nodes."));
+  // A GPU-hour is 1 USD there and 2 USD here.
+  EXPECT_THAT(page, HasSubstr("Take <strong>1 x a</strong>: 3.00 USD in 3 h (90 min .. 6 h), the cheapest.<br>It costs "
+                              "25 % less than the next, 2 x a: a GPU-hour costs 1.00 USD there instead of 2.00. "
+                              "Their ranges are apart."));
+  EXPECT_THAT(page,
+              HasSubstr("Fastest: <strong>2 x a</strong>, 60 min (30 min .. 2 h); 50 % less than the next, 3 x a. "
+                        "Their ranges overlap: the order is not sure."));
+  EXPECT_THAT(page, HasSubstr("Ranges hold about 95 % of what may happen"));
+  EXPECT_LT(page.find("Fastest: <strong>"), page.find("<nav"));
   EXPECT_THAT(page, AllOf(HasSubstr("price of 2026-01-01"), HasSubstr("badge good\">step time measured")));
+}
+
+// Between 8 h for 1 USD and 1 h for 16 USD, 2 h for 2 USD is a third of the way in time and a quarter of it in cost:
+// the knee. With goals the cheapest that keeps to them is taken.
+TEST(Page, ASweepSaysWhichToTake) {
+  std::vector<Json> runs = {run("1 x a", 1, 8, "1.00"), run("4 x a", 4, 2, "2.00"), run("8 x a", 8, 1, "16.00")};
+  EXPECT_THAT(
+      report_page(sweep(runs)),
+      HasSubstr(
+          "Take <strong>4 x a</strong>: 2.00 USD in 2 h (60 min .. 4 h), the best trade between time and money."));
+  for (Json& one : runs) one["goals"] = {{"deadline_s", 5400.0}, {"budget_usd", nullptr}, {"met", false}};
+  EXPECT_THAT(report_page(sweep(runs)), HasSubstr("Take none: nothing meets the goals in 90 % of its runs."));
+  runs[2]["goals"]["met"] = true;
+  EXPECT_THAT(
+      report_page(sweep(runs)),
+      AllOf(HasSubstr("Take <strong>8 x a</strong>: 16.00 USD in 60 min (30 min .. 2 h), the cheapest that keeps "
+                      "to the goals."),
+            HasSubstr("goals met in 100.0 % of its runs")));
+}
+
+// 2 places and 2 sets of nodes would be four configurations.
+TEST(Page, ASweepSaysIfItsPartsDoNotAllGoTogether) {
+  Json other = run("2 x a", 2, 1, "9.00");
+  other["run"]["platform"] = "gcp us-west1";
+  EXPECT_THAT(report_page(sweep({run("1 x a", 1, 3, "3.00"), other})),
+              HasSubstr("Compared: 2 configurations of 2 places, 2 sets of nodes, not all of which go together."));
+}
+
+// More GPU-hours at the same price, most of them lost.
+TEST(Page, ASweepSaysWhyTheCheapestIsCheaper) {
+  Json lossy = run("1 x b", 1, 4, "4.00");
+  lossy["gpu_seconds"]["compute"] = 3600.0;
+  lossy["gpu_seconds"]["lost"] = 3 * 3600.0;
+  EXPECT_THAT(report_page(sweep({run("1 x a", 1, 2, "2.00"), lossy})),
+              HasSubstr("It costs 50 % less than the next, 1 x b: it takes 2 GPU-hours instead of 4, most of the "
+                        "difference being lost work."));
+}
+
+// The program explains schemes and policies, the report the rest. Words that the page lacks are left out.
+TEST(Page, ExplainsItsWords) {
+  const std::string page = report_page(sweep({run("1 x a", 1, 3, "3.00"), run("2 x a", 2, 1, "9.00")}),
+                                       {{"ring", "round <about>"}, {"nccl", "another"}});
+  EXPECT_THAT(page, AllOf(HasSubstr("<dt>ring</dt><dd>round &lt;about&gt;</dd>"), HasSubstr("<dt>spot</dt>"),
+                          Not(HasSubstr("<dt>nccl</dt>")), Not(HasSubstr("<dt>kernel model</dt>"))));
+}
+
+TEST(Page, WarningsThatDifferInNumbersAreListedOnce) {
+  Json one = run("1 x a", 1, 3, "3.00"), other = run("2 x a", 2, 1, "9.00");
+  one["provenance"]["warnings"] = {"0.25 node-hours are free", "12 node-hours are free", "else"};
+  other["provenance"]["warnings"] = {"3.5 node-hours are free"};
+  EXPECT_THAT(report_page(sweep({one, other})),
+              AllOf(HasSubstr("<li>0.25 node-hours are free <small>(and 2 with other numbers)</small></li>"),
+                    HasSubstr("<li>else</li>"), Not(HasSubstr("12 node-hours"))));
 }
 
 // Two pools of one provider and one of another, whose item has no price.
@@ -269,7 +327,7 @@ TEST(Page, ARunWithFaultsShowsItsDistributionOverSeeds) {
   one["seeds"] = {{"count", 4}, {"finished", 3}, {"met", 2}, {"losses_mean", 1.5}, {"time_s", spread}, {"usd", spread}};
   const std::string page = report_page(one);
   EXPECT_THAT(page, AllOf(HasSubstr("2 of 4 seeds meet the goals; 1.5 nodes"), HasSubstr("id=\"chart-policies\""),
-                          HasSubstr("These are medians of 3 seeds"), HasSubstr("2.00 USD (0.5000 .. 5.00) in"),
+                          HasSubstr("These are medians of 3 seeds"), HasSubstr("2.00 USD (0.50 .. 5.00) in"),
                           HasSubstr("goals met by 50.0 % of the seeds")));
   EXPECT_EQ(data_of(page)["seeds"][0]["spread"]["usd"], Json({0.5, 1, 2, 4, 5}));
 }
