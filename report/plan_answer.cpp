@@ -49,9 +49,11 @@ std::string goals_in_words(const Json& request) {
   return out;
 }
 
-/// How many seeds a row's probability is the mean of, if chance decides there; otherwise 0.
+/// How many seeds a row's probability is the mean of, if chance decides there; otherwise 0. That of an FID is the
+/// forecast's, too, and is no count of runs.
 int drawn_runs(const Json& row) {
-  return row.value("risk", "none") == "none" || !row.contains("probability") ? 0 : row.value("seeds", 0);
+  if (row.value("risk", "none") == "none" || !row.contains("probability") || row.contains("quality")) return 0;
+  return row.value("seeds", 0);
 }
 
 /// Whether all of the runs kept the goals, as far as so many can tell.
@@ -79,10 +81,9 @@ double least_probability(int successes, int runs) {
 /// what so few can show is said.
 std::string goals_sentence(const Json& row, const std::string& goals) {
   const int runs = drawn_runs(row);
-  const bool trains_to = row.contains("quality");  // then the probability is the forecast's, too
-  if (runs == 0 || trains_to)
-    return fmt::format(" The probability to {}keep to {} is {}.", trains_to ? "get there and to " : "", goals,
-                       plan_probability(row));
+  if (runs == 0)
+    return fmt::format(" The probability to {}keep to {} is {}.", row.contains("quality") ? "get there and to " : "",
+                       goals, plan_probability(row));
   const double probability = row.at("probability").get<double>();
   const bool all = is_all_of(probability, runs);
   const int kept = all ? runs : static_cast<int>(std::floor(runs * probability + 1e-9));
