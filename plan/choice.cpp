@@ -1,5 +1,7 @@
 #include "plan/choice.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <tuple>
@@ -38,7 +40,7 @@ void choose_near_misses(const Request& request, Plan& plan) {
       misses.emplace_back(request.sure ? excess_of(request, run.time_s.high, run.usd.high)
                                        : excess_of(request, run.time_s.median, run.usd.median),
                           i);
-    if (run.verdict == Verdict::too_slow || run.verdict == Verdict::too_dear)
+    if (run.verdict == Verdict::too_slow || run.verdict == Verdict::too_dear || run.verdict == Verdict::too_rare)
       misses.emplace_back(excess_of(request, bounds.time_s, bounds.usd), i);
   }
   std::sort(misses.begin(), misses.end());
@@ -55,6 +57,24 @@ void choose_near_misses(const Request& request, Plan& plan) {
 }
 
 }  // namespace
+
+std::string describe_miss(const Request& request, const PlannedRun& run) {
+  std::string why;
+  const double time_s = request.sure ? run.time_s.high : run.time_s.median;
+  const double usd = request.sure ? run.usd.high : run.usd.median;
+  const char* up_to = request.sure ? " up to" : "";
+  if (request.deadline && time_s > request.deadline->si)
+    why = fmt::format("takes{} {} (deadline {})", up_to, to_string(Seconds{time_s}), to_string(*request.deadline));
+  if (request.budget && usd > usd_of(*request.budget))
+    why += fmt::format("{}costs{} {:.2f} USD (budget {})", why.empty() ? "" : " and ", up_to, usd,
+                       to_string(*request.budget));
+  if (!why.empty()) return why;
+  const bool has_goals = request.deadline || request.budget || request.quality;
+  // Rounded down, so that 89.9 % is not called the 90 % that were asked for.
+  return fmt::format("{} in {:.0f} %, asked are {:g} %", has_goals ? "goals met" : "finishes",
+                     std::floor(100 * std::min(run.probability, request.sure ? run.met_share : 1)),
+                     100 * request.certainty);
+}
 
 void choose_answer(const Request& request, Plan& plan) {
   std::vector<std::size_t> meeting;

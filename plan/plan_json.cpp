@@ -35,6 +35,8 @@ const char* name_of(Verdict verdict) {
       return "too slow";
     case Verdict::too_dear:
       return "too dear";
+    case Verdict::too_rare:
+      return "too rare";
     case Verdict::beaten:
       return "beaten";
     case Verdict::impossible:
@@ -260,9 +262,13 @@ std::string plan_json(const Request& request, const Plan& plan, const std::files
   OrderedJson out;
   out["schema"] = "ganymede.plan/1";
   out["request"] = request_json(request);
-  out["searched"] = {{"candidates", plan.candidates.all.size()},      {"too_slow", plan.count(Verdict::too_slow)},
-                     {"too_dear", plan.count(Verdict::too_dear)},     {"beaten", plan.count(Verdict::beaten)},
-                     {"impossible", plan.count(Verdict::impossible)}, {"simulated", plan.simulated},
+  out["searched"] = {{"candidates", plan.candidates.all.size()},
+                     {"too_slow", plan.count(Verdict::too_slow)},
+                     {"too_dear", plan.count(Verdict::too_dear)},
+                     {"too_rare", plan.count(Verdict::too_rare)},
+                     {"beaten", plan.count(Verdict::beaten)},
+                     {"impossible", plan.count(Verdict::impossible)},
+                     {"simulated", plan.simulated},
                      {"meeting", plan.count(Verdict::meets)}};
   out["steps"] = steps_json(request, plan);
   out["chosen"] = nullptr;

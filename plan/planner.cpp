@@ -70,9 +70,9 @@ class PlanSearch {
   // For PlanUnits, in place of run():
 
   void prepare() {
+    forecast_goal();
     apply_bounds();
     order_ = units_by_bound();
-    forecast_goal();
   }
   const std::vector<WorkUnit>& units() const { return order_; }
   std::string unit_label(std::size_t unit) const {
@@ -110,7 +110,24 @@ class PlanSearch {
     const JsonNode scenario = JsonNode::wrap(scenario_of(request_, candidate(0)), request_.file, "");
     const calibration::QualityGoal& goal =
         caches_.inputs.quality(scenario.child("workload").child("quality"), request_.trace.model).goal;
-    for (const PlanCandidate& of : plan_.candidates.all) (void)goal.images(batch_of(request_, of));
+    for (std::size_t i = 0; i < plan_.runs.size(); ++i) {
+      const double batch = batch_of(request_, candidate(i));
+      (void)goal.images(batch);
+      if (is_open(i)) rule_out_if_rare(goal, batch, plan_.runs[i]);
+    }
+  }
+
+  /// Rules out a run of which fewer get to the FID than must meet the goals: it is the share that its seeds have at
+  /// best.
+  void rule_out_if_rare(const calibration::QualityGoal& goal, double batch, PlannedRun& run) const {
+    try {
+      const double share = goal.at(batch).probability;
+      if (share >= request_.certainty - 1e-6) return;
+      run.verdict = Verdict::too_rare;
+      run.reason = fmt::format("{:.0f} % of trainings with a batch of {:g} get to an FID of {:g}, asked are {:g} %",
+                               std::floor(100 * share), batch, goal.fid(), 100 * request_.certainty);
+    } catch (const Infeasible&) {  // hardly any gets there, which its simulation says
+    }
   }
 
   /// Rules out the candidates whose bounds alone miss a goal: the runs of all seeds miss it in the median, so that at
@@ -274,7 +291,7 @@ class PlanSearch {
     if (meets)
       take_in(i);
     else
-      run.reason = describe_miss(run);
+      run.reason = describe_miss(request_, run);
   }
 
   /// Lets candidate `i`, which meets the goals, beat others.
@@ -295,25 +312,6 @@ class PlanSearch {
     if (std::any_of(front_.begin(), front_.end(), [&](std::size_t other) { return beats(other, i); })) return;
     std::erase_if(front_, [&](std::size_t other) { return beats(i, other); });
     front_.push_back(i);
-  }
-
-  /// Why a simulated candidate does not meet the goals.
-  std::string describe_miss(const PlannedRun& run) const {
-    std::string why;
-    const double time_s = request_.sure ? run.time_s.high : run.time_s.median;
-    const double usd = request_.sure ? run.usd.high : run.usd.median;
-    const char* up_to = request_.sure ? " up to" : "";
-    if (request_.deadline && time_s > request_.deadline->si)
-      why = fmt::format("takes{} {} (deadline {})", up_to, to_string(Seconds{time_s}), to_string(*request_.deadline));
-    if (request_.budget && usd > usd_of(*request_.budget))
-      why += fmt::format("{}costs{} {:.2f} USD (budget {})", why.empty() ? "" : " and ", up_to, usd,
-                         to_string(*request_.budget));
-    if (!why.empty()) return why;
-    const bool has_goals = request_.deadline || request_.budget || request_.quality;
-    // Rounded down, so that 89.9 % is not called the 90 % that were asked for.
-    return fmt::format("{} in {:.0f} %, asked are {:g} %", has_goals ? "goals met" : "finishes",
-                       std::floor(100 * std::min(run.probability, request_.sure ? run.met_share : 1)),
-                       100 * request_.certainty);
   }
 
   const Request& request_;

@@ -21,6 +21,7 @@ enum class Verdict {
   misses,     ///< simulated: does not meet them
   too_slow,   ///< not simulated: its least time is beyond the deadline
   too_dear,   ///< not simulated: its least cost is beyond the budget
+  too_rare,   ///< not simulated: fewer trainings of its batch get to the FID than must meet the goals
   beaten,     ///< not simulated: another candidate that meets the goals is faster and cheaper than its bounds
   impossible  ///< has no result; PlannedRun::reason says why
 };

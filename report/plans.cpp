@@ -212,6 +212,12 @@ std::string steps_of(const Json& plan, std::size_t width) {
          "\n";
 }
 
+/// ", 12 to get to the FID too rarely"; empty if there are none, or in a document that does not count them.
+std::string too_rare_of(const Json& searched) {
+  const auto count = searched.value("too_rare", 0);
+  return count == 0 ? "" : fmt::format(", {} to get to the FID too rarely", count);
+}
+
 /// How many candidates were searched, and what became of them.
 std::string search_of(const Json& plan) {
   const Json& request = plan.at("request");
@@ -219,10 +225,11 @@ std::string search_of(const Json& plan) {
   std::string catalogs;
   for (const Json& name : request.at("catalogs")) catalogs += (catalogs.empty() ? "" : ", ") + name.get<std::string>();
   return fmt::format(
-      "{} candidates in {}: {} proved too slow, {} too dear, {} beaten; {} simulated with {} seeds each{}, {} of them "
+      "{} candidates in {}: {} proved too slow, {} too dear{}, {} beaten; {} simulated with {} seeds each{}, {} of "
+      "them "
       "{} with a probability of at least {}{}\n",
       searched.at("candidates").dump(), catalogs, searched.at("too_slow").dump(), searched.at("too_dear").dump(),
-      searched.at("beaten").dump(), searched.at("simulated").dump(), request.at("seeds").dump(),
+      too_rare_of(searched), searched.at("beaten").dump(), searched.at("simulated").dump(), request.at("seeds").dump(),
       request.contains("seeds_without_risk") && request.at("seeds_without_risk") != request.at("seeds")
           ? fmt::format(" ({} where no node may be lost)", request.at("seeds_without_risk").dump())
           : "",

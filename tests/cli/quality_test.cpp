@@ -14,6 +14,7 @@ namespace ganymede::cli {
 namespace {
 
 using testing::AllOf;
+using testing::ContainsRegex;
 using testing::HasSubstr;
 using Json = nlohmann::json;
 
@@ -245,6 +246,20 @@ TEST_F(Quality, AnFidThatIsHardlyEverReachedHasNoPlan) {
   EXPECT_EQ(run_program(kPlan + "--fid 62.5 --certainty 0.3").code, 0);
   EXPECT_EQ(run_program(kPlan + "--fid 60 --images 100").code, 2);
   EXPECT_EQ(run_program(kPlan + "--fid 60 --curve " + file("absent.json")).code, 2);
+}
+
+TEST_F(Quality, APlanThatAsksForMoreThanTrainingsReachSimulatesNothing) {
+  const Outcome plan = run_program(
+      "plan --model dcgan-64 --fid 60 --dataset CIFAR10 --reference 'test 10000' --certainty 0.9 --catalog gcp --gpu "
+      "L4 "
+      "--max-gpus 2 --format json");
+  EXPECT_EQ(plan.code, 3);
+  EXPECT_THAT(plan.err,
+              ContainsRegex("the nearest is .*: [0-9]+ % of trainings with a batch of [0-9]+ get to an FID of "
+                            "60, asked are 90 %"));
+  const Json searched = Json::parse(plan.out)["searched"];
+  EXPECT_EQ(searched["simulated"], 0);
+  EXPECT_GT(searched["too_rare"], 0);
 }
 
 TEST_F(Quality, WhatSaysLittleHasAWideAnswerThatSaysWhy) {
