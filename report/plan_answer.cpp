@@ -246,8 +246,8 @@ std::string plan_cheaper_if(const Json& plan) {
   if (least == nullptr || median_of(*least, "usd") > 0.995 * median_of(card, "usd")) return "";
   const auto highest = [](const Json& row) { return row.at("usd").value("at_worst_prices", median_of(row, "usd")); };
   return fmt::format(
-      "{} at {} is cheaper only if its doubtful price holds: {} USD, but up to {} USD if the price has risen; the "
-      "cheapest here, at most {} USD, is the cheapest even then.",
+      "{} at {} is cheaper only if its doubtful price holds: {} USD, but {} USD at the high end of what that price may "
+      "be, where the cheapest here costs {} USD.",
       plan_rented(*least, plan.at("request")), plan_place(*least), spoken_usd(median_of(*least, "usd")),
       spoken_usd(highest(*least)), spoken_usd(highest(card)));
 }

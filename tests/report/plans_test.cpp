@@ -175,9 +175,8 @@ TEST(PlanReport, SaysWhyTheCheapestIsNotTheLeastMedian) {
   EXPECT_EQ(plan_cheaper_if(plan), "");
   plan["simulated"][2]["usd"]["median"] = 4.0;
   const std::string why =
-      "1 x doubtful (4 x V100, batch 32) at gcp us-central1 is cheaper only if its doubtful price "
-      "holds: 4.00 USD, but up to 12.00 USD if the price has risen; the cheapest here, at most 5.00 "
-      "USD, is the cheapest even then.";
+      "1 x doubtful (4 x V100, batch 32) at gcp us-central1 is cheaper only if its doubtful price holds: 4.00 USD, but "
+      "12.00 USD at the high end of what that price may be, where the cheapest here costs 5.00 USD.";
   EXPECT_EQ(plan_cheaper_if(plan), why);
   EXPECT_THAT(plan_text(plan, kAnyWidth, PlanDetail::answer), HasSubstr(why));
   EXPECT_THAT(report_page(plan), HasSubstr(why));
