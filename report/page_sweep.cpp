@@ -129,11 +129,20 @@ std::string winner(const PageInput& page, const ReportCandidate* pick, Estimate 
   const ReportCandidate& second = *order[1];
   const Estimate& next = second.*member;
   if (next.middle > best.middle)
-    out += fmt::format("{:.2g} % less than the next, {}{}", 100 * (1 - best.middle / next.middle),
-                       escaped(difference_name(page, second)), money ? because(first, second) : "");
+    out += fmt::format("{:.2g} % less {}than the next, {}{}", 100 * (1 - best.middle / next.middle),
+                       again ? "" : (money ? "money " : "time "), escaped(difference_name(page, second)),
+                       money ? because(first, second) : "");
   else
     out += fmt::format("as much as {}", escaped(difference_name(page, second)));
   return out + (best.high < next.low ? ". Their ranges are apart." : ". Their ranges overlap: the order is not sure.");
+}
+
+/// What is missing in the ranges of configurations whose interruptions were drawn only once.
+std::string one_draw(const PageInput& page, const Json& provenance) {
+  const bool once = std::all_of(page.candidates.begin(), page.candidates.end(),
+                                [](const ReportCandidate& of) { return of.runs == 1; });
+  if (!once || named_text(provenance, "risk") == "none" || named_text(provenance, "risk").empty()) return "";
+  return " Each configuration is one run: the luck of its interruptions is not in them. More seeds show it.";
 }
 
 /// The share of runs that must meet the goals for a candidate to be taken, as of a plan.
@@ -189,7 +198,8 @@ std::string answer_of_sweep(const PageInput& page) {
   const ReportCandidate& shown = pick == nullptr ? page.candidates.front() : *pick;
   if (goals) out += share_badge(shown.met_share, "goals met in " + shown.met + " of its runs");
   const Json& provenance = shown.run->at("provenance");
-  return out + badges_of_run(provenance) + "</ul>\n<p class=about>" + range_level(provenance) + "</p>\n";
+  return out + badges_of_run(provenance) + "</ul>\n<p class=about>" + range_level(provenance) +
+         one_draw(page, provenance) + "</p>\n";
 }
 
 }  // namespace ganymede::report

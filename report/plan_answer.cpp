@@ -87,9 +87,9 @@ std::string goals_sentence(const Json& row, const std::string& goals) {
   const double probability = row.at("probability").get<double>();
   const bool all = is_all_of(probability, runs);
   const int kept = all ? runs : static_cast<int>(std::floor(runs * probability + 1e-9));
-  return fmt::format(" {} {} simulated runs keep to {}, which shows a probability of at least {:.0f} %.",
-                     all ? "All of" : plan_probability(row) + " of", runs, goals,
-                     std::floor(100 * least_probability(kept, runs)));
+  return fmt::format(
+      " {} {} simulated runs keep to {}, which shows a probability of at least {:.0f} % (confidence 95 %).",
+      all ? "All of" : plan_probability(row) + " of", runs, goals, std::floor(100 * least_probability(kept, runs)));
 }
 
 /// The price of all nodes an hour, with its date: "0.3106 USD/h of 2026-07-30"; empty in a document without it.
@@ -254,8 +254,11 @@ std::string plan_cheaper_if(const Json& plan) {
 
 std::string plan_range_level(const Json& plan) {
   const bool measured = plan.at("chosen").is_object() && plan.at("chosen").value("inputs", "") == "measured";
-  return fmt::format("Ranges hold about {} % of what may happen: the spread of the runs and all stated error.",
-                     measured ? 95 : 90);
+  const Json& rows = plan.at("simulated");
+  const bool waits = std::any_of(rows.begin(), rows.end(), [](const Json& row) { return drawn_runs(row) > 0; });
+  return fmt::format("Ranges hold about {} % of what may happen: the spread of the runs and all stated error.{}",
+                     measured ? 95 : 90,
+                     waits ? " Time holds the hours in which a node is waited for, which are not paid." : "");
 }
 
 std::vector<PlanCard> plan_cards(const Json& plan) {

@@ -121,7 +121,7 @@ on_slurm() {
   # Processes of mpirun inside the jobs of an array: 2 x 2 shards.
   if command -v mpirun >/dev/null; then
     sbatch --wait --array=1-2 --ntasks=2 --wrap \
-      "mpirun --allow-run-as-root '$program' --quiet sweep study.json --shard auto --jobs 1 -o nested" || fail "mpirun in an array failed"
+      "mpirun --allow-run-as-root '$program' --quiet sweep study.json --shard auto --jobs 1 -o nested" || fail "mpirun in an array failed: $(cat slurm-*.out)"
     same_bytes nested
   fi
 }

@@ -117,7 +117,7 @@ class Sweep(unittest.TestCase):
         self.assertIn("<study>: this run never finishes", sweep.failed[0].reason)
 
     def test_first_screen(self):
-        self.assertIn("Cheapest", self.sweep._repr_html_())
+        self.assertIn("class=answer>Take <strong>", self.sweep._repr_html_())
 
 
 class Plan(unittest.TestCase):

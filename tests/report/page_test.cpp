@@ -228,7 +228,7 @@ TEST(Page, ASweepSaysWhatWonAgainstTheNext) {
                               "25 % less than the next, 2 x a: a GPU-hour costs 1.00 USD there instead of 2.00. "
                               "Their ranges are apart."));
   EXPECT_THAT(page,
-              HasSubstr("Fastest: <strong>2 x a</strong>, 60 min (30 min .. 2 h); 50 % less than the next, 3 x a. "
+              HasSubstr("Fastest: <strong>2 x a</strong>, 60 min (30 min .. 2 h); 50 % less time than the next, 3 x a. "
                         "Their ranges overlap: the order is not sure."));
   EXPECT_THAT(page, HasSubstr("Ranges hold about 95 % of what may happen"));
   EXPECT_LT(page.find("Fastest: <strong>"), page.find("<nav"));

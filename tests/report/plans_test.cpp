@@ -151,18 +151,20 @@ TEST(PlanReport, SaysWhatSoFewRunsCanShow) {
   row.update({{"risk", "assumed"}, {"seeds", 20}, {"probability", 0.9999}, {"losses_mean", 0.35}});
   EXPECT_EQ(plan_probability(row), "all of 20");
   EXPECT_EQ(plan_probability_of_runs(row), "all of 20 runs");
-  EXPECT_THAT(plan_answer(plan),
-              AllOf(HasSubstr("All of 20 simulated runs keep to 4 h, which shows a probability of at least 86 %."),
-                    HasSubstr("is assumed, not measured: 0.35 a run.")));
+  EXPECT_THAT(
+      plan_answer(plan),
+      AllOf(HasSubstr(
+                "All of 20 simulated runs keep to 4 h, which shows a probability of at least 86 % (confidence 95 %)."),
+            HasSubstr("is assumed, not measured: 0.35 a run.")));
   row["probability"] = 0.97;  // 19.4 of 20
   EXPECT_EQ(plan_probability_of_runs(row), "97 % of 20 runs");
   EXPECT_THAT(plan_answer(plan),
               HasSubstr("97 % of 20 simulated runs keep to 4 h, which shows a probability of at least "
-                        "78 %."));
+                        "78 % (confidence 95 %)."));
   row.update({{"seeds", 20000}, {"probability", 0.5}});  // by the normal distribution 0.5 - 1.645 x 0.5 / 141
   EXPECT_THAT(plan_answer(plan),
               HasSubstr("50 % of 20000 simulated runs keep to 4 h, which shows a probability of at least "
-                        "49 %."));
+                        "49 % (confidence 95 %)."));
   row.update({{"risk", "none"}, {"probability", 0.9999}});
   EXPECT_EQ(plan_probability(row), "> 99 %");
 }
