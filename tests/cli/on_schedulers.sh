@@ -13,6 +13,9 @@ work=$(mktemp -d)
 chmod 755 "$work"
 cd "$work"
 export CUDA_VISIBLE_DEVICES=
+# Open MPI removes its session folder when it ends, also what another mpirun of the same user has just made in it.
+mkdir sessions
+export OMPI_MCA_orte_tmpdir_base=$work/sessions
 
 skip() { echo "skipped: $*"; exit 77; }
 fail() { echo "FAILED: $*" >&2; exit 1; }
