@@ -32,21 +32,24 @@ bool is_better(const Request& request, const Plan& plan, std::size_t a, const st
 }
 
 void choose_near_misses(const Request& request, Plan& plan) {
-  std::vector<std::pair<double, std::size_t>> misses;  // excess_of() and index of each candidate that misses
+  // How far each candidate that misses is from the goals, its cost and its index.
+  std::vector<std::tuple<double, double, std::size_t>> misses;
   for (std::size_t i = 0; i < plan.runs.size(); ++i) {
     const PlannedRun& run = plan.runs[i];
     const Bounds& bounds = plan.candidates.all[i].bounds;
     if (run.verdict == Verdict::misses)
       misses.emplace_back(request.sure ? excess_of(request, run.time_s.high, run.usd.high)
                                        : excess_of(request, run.time_s.median, run.usd.median),
-                          i);
-    if (run.verdict == Verdict::too_slow || run.verdict == Verdict::too_dear || run.verdict == Verdict::too_rare)
-      misses.emplace_back(excess_of(request, bounds.time_s, bounds.usd), i);
+                          run.usd.median, i);
+    if (run.verdict == Verdict::too_slow || run.verdict == Verdict::too_dear)
+      misses.emplace_back(excess_of(request, bounds.time_s, bounds.usd), bounds.usd, i);
+    if (run.verdict == Verdict::too_rare)
+      misses.emplace_back(request.certainty / std::max(run.probability, 1e-6), bounds.usd, i);
   }
   std::sort(misses.begin(), misses.end());
   // Each set of nodes is listed once: the same nodes with five checkpoint intervals are one near miss.
   std::vector<std::tuple<std::size_t, const platforms::Instance*, int, platforms::Market>> seen;
-  for (const auto& [excess, i] : misses) {
+  for (const auto& [excess, usd, i] : misses) {
     const PlanCandidate& of = plan.candidates.all[i];
     const std::tuple place(of.catalog, of.instance, of.nodes, of.market);
     if (std::find(seen.begin(), seen.end(), place) != seen.end()) continue;

@@ -124,6 +124,7 @@ class PlanSearch {
       const double share = goal.at(batch).probability;
       if (share >= request_.certainty - 1e-6) return;
       run.verdict = Verdict::too_rare;
+      run.probability = share;
       run.reason = fmt::format("{:.0f} % of trainings with a batch of {:g} get to an FID of {:g}, asked are {:g} %",
                                std::floor(100 * share), batch, goal.fid(), 100 * request_.certainty);
     } catch (const Infeasible&) {  // hardly any gets there, which its simulation says

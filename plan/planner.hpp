@@ -38,7 +38,8 @@ struct PlannedRun {
   double gpu_busy = 0;        ///< share of the held GPU time in which GPUs work, mean over the seeds
   double losses = 0;          ///< nodes lost, mean over the seeds
   double met_share = 0;       ///< share of the seeds that meet the goals if no stated error is counted
-  /// Probability to meet the goals: the mean over the seeds, each with all its stated error (chances.hpp).
+  /// Probability to meet the goals: the mean over the seeds, each with all its stated error (chances.hpp). If it is too
+  /// rare, not simulated: the share of trainings that get to the FID.
   double probability = 0;
   /// Mean cost in dollars over the seeds and the stated error of the time, with doubtful prices at their highest
   /// values: of all outcomes, and of the worst tenth of them. Absent if some seed's run never finishes.
