@@ -23,14 +23,21 @@ constexpr const char* kPatience = "timeout 20";
 
 class ExternalPolicyTest : public testing::Test {
  protected:
+  static Json scenario(const Json& command, const Json& platform, const char* limit) {
+    return {{"schema", "ganymede.scenario/1"},
+            {"workload", {{"trace", "recorded:mlp-gan-cpu"}, {"batch_per_gpu", 64}, {"steps", 3000000}}},
+            {"platform", platform},
+            {"synchronization", {{"scheme", "ring"}}},
+            {"policy", {{"name", "external"}, {"command", command}, {"limit", limit}}},
+            {"seed", 1}};
+  }
   Outcome simulate(const Json& command, const Json& platform) const {
-    const Json scenario = {{"schema", "ganymede.scenario/1"},
-                           {"workload", {{"trace", "recorded:mlp-gan-cpu"}, {"batch_per_gpu", 64}, {"steps", 3000000}}},
-                           {"platform", platform},
-                           {"synchronization", {{"scheme", "ring"}}},
-                           {"policy", {{"name", "external"}, {"command", command}, {"limit", "1s"}}},
-                           {"seed", 1}};
-    return run_program("simulate " + scratch_.write("scenario.json", scenario.dump()), kPatience);
+    return run_program("simulate " + scratch_.write("scenario.json", scenario(command, platform, "1s").dump()),
+                       kPatience);
+  }
+  /// A scenario whose policy starts a process that sleeps, makes the file `ready` and never answers.
+  static std::string asleep(const std::string& seconds, const std::string& ready) {
+    return scenario({"sh", "-c", "sleep " + seconds + " & touch " + ready + "; wait"}, pool(), "60s").dump();
   }
   static Json pool() {
     return {{"catalog", "aws"}, {"region", "us-east-1"}, {"instance", "p3.2xlarge"}, {"nodes", 1}, {"max_nodes", 4}};
@@ -91,14 +98,7 @@ TEST_F(ExternalPolicyTest, ItsLimitBindsWhereItDoesNotRead) {
 TEST_F(ExternalPolicyTest, NothingIsLeftOfItWhenTheSimulationIsKilled) {
   const std::string seconds = "478" + std::to_string(::getpid());
   const std::string ready = (scratch_ / "ready").string();
-  const Json command = {"sh", "-c", "sleep " + seconds + " & touch " + ready + "; wait"};
-  const Json scenario = {{"schema", "ganymede.scenario/1"},
-                         {"workload", {{"trace", "recorded:mlp-gan-cpu"}, {"batch_per_gpu", 64}, {"steps", 3000000}}},
-                         {"platform", pool()},
-                         {"synchronization", {{"scheme", "ring"}}},
-                         {"policy", {{"name", "external"}, {"command", command}, {"limit", "60s"}}},
-                         {"seed", 1}};
-  const std::string file = scratch_.write("killed.json", scenario.dump());
+  const std::string file = scratch_.write("killed.json", asleep(seconds, ready));
   std::system(("bash -c '" GANYMEDE_BINARY " simulate " + file + " & child=$!; for i in $(seq 300); do test -e " +
                ready + " && break; sleep 0.1; done; kill -KILL $child; wait $child 2> /dev/null'")
                   .c_str());
@@ -114,14 +114,7 @@ TEST_F(ExternalPolicyTest, CtrlCLeavesNothing) {
     const std::string seconds = "479" + std::to_string(::getpid());
     const Scratch scratch;
     const std::string ready = (scratch / "ready").string(), output = (scratch / "result.json").string();
-    const Json command = {"sh", "-c", "sleep " + seconds + " & touch " + ready + "; wait"};
-    const Json scenario = {{"schema", "ganymede.scenario/1"},
-                           {"workload", {{"trace", "recorded:mlp-gan-cpu"}, {"batch_per_gpu", 64}, {"steps", 3000000}}},
-                           {"platform", pool()},
-                           {"synchronization", {{"scheme", "ring"}}},
-                           {"policy", {{"name", "external"}, {"command", command}, {"limit", "60s"}}},
-                           {"seed", 1}};
-    const std::string file = scratch.write("scenario.json", scenario.dump());
+    const std::string file = scratch.write("scenario.json", asleep(seconds, ready));
     const pid_t child = ::fork();
     ASSERT_GE(child, 0);
     if (child == 0) {

@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "learn_scenario.hpp"
 #include "run_program.hpp"
 
 namespace ganymede::cli {
@@ -23,12 +24,7 @@ class Learn : public testing::Test {
   Json judged() const { return Json::parse(content_of(table_))["judged"]; }
   Scratch scratch_;
   std::string table_ = (scratch_ / "table.json").string();
-  std::string scenario_ = scratch_.write("scenario.json", R"({ "schema": "ganymede.scenario/1",
-      "workload": { "trace": "recorded:dcgan-64-cpu", "batch_per_gpu": 64, "images": 20000000 },
-      "platform": { "catalog": "aws", "region": "us-east-1", "instance": "p3.2xlarge", "nodes": 1, "max_nodes": 4,
-                    "market": "spot" },
-      "synchronization": { "scheme": "ring" }, "checkpoint": { "every": "10min" },
-      "storage": { "checkpoint": "s3" }, "seed": 1 })");
+  std::string scenario_ = scratch_.write("scenario.json", kLearnScenario);
 };
 
 TEST_F(Learn, JudgesItsTableOnTheSeedsThatFollow) {

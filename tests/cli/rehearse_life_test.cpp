@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "run_program.hpp"
+#include "lab.hpp"
 
 namespace ganymede::cli {
 namespace {
@@ -13,53 +13,30 @@ namespace {
 using testing::HasSubstr;
 using Json = nlohmann::json;
 
+/// Begins a script that starts the command of its arguments and waits until three nodes train, which are six processes.
+const std::string kUntilThreeTrain = R"SH("$@" & command=$!
+children() { cat /proc/$command/task/$command/children; }
+for _ in $(seq 600); do
+  kill -0 $command 2>/dev/null || break
+  [ "$(children | wc -w)" -ge 6 ] && break
+  sleep 0.1
+done
+)SH";
+
 class RehearseLife : public testing::Test {
  protected:
-  static Json price(const char* market, const char* amount) {
-    return {
-        {"region", "room"}, {"market", market}, {"per_hour", amount}, {"as_of", "2026-11-01"}, {"source", "a test"}};
-  }
   /// Three hosts at 500 Mbit/s that boot in 30 s; a restart takes 10 s, a checkpoint 2 s, and the steps some 240 s.
   std::string scenario(const Json& changes) {
-    const Json platform = {
-        {"schema", "ganymede.platform/1"},
-        {"provider", "private"},
-        {"name", "lab"},
-        {"gpus",
-         {{"AMD EPYC, 2 threads",
-           {{"kind", "cpu"}, {"memory", "16GiB"}, {"fp32", "100Gflop/s"}, {"memory_bandwidth", "10GB/s"}}}}},
-        {"instances",
-         {{"host",
-           {{"gpu", "AMD EPYC, 2 threads"},
-            {"gpus", 1},
-            {"nic", {{"bandwidth", "500Mbit/s"}, {"latency", "250us"}}},
-            {"prices", Json::array({price("on-demand", "3USD/h"), price("spot", "1USD/h")})}}}}},
-        {"regions", {{"room", Json::object()}}},
-        {"storage",
-         {{"disk", {{"read", "100MB/s"}, {"write", "100MB/s"}, {"per_gb_month", "0USD"}, {"source", "a test"}}}}},
-        {"provisioning",
-         {{"boot", "20s"},
-          {"image_pull", "10s"},
-          {"framework_start", "8s"},
-          {"communicator_start", "2s"},
-          {"source", "a test"}}},
-        {"fabric", {{"kind", "switch"}, {"latency", "0us"}, {"oversubscription", 1}}}};
-    scratch.write("lab.json", platform.dump());
-    Json document = {
-        {"schema", "ganymede.scenario/1"},
-        {"workload",
-         {{"trace", "recorded:dcgan-28-cpu"},
-          {"dataset", {{"name", "mnist"}, {"images", 60000}, {"bytes_per_image", 784}}},
-          {"batch_per_gpu", 64},
-          {"steps", 2500}}},
-        {"platform",
-         {{"catalog", "lab.json"}, {"region", "room"}, {"instance", "host"}, {"nodes", 3}, {"market", "on-demand"}}},
-        {"synchronization", {{"scheme", "ring"}}},
-        {"storage", {{"checkpoint", "disk"}}},
-        {"checkpoint", {{"every", "20s"}, {"bytes", "200MB"}}},
-        {"seed", 1}};
+    Json platform = lab_provisioning("20s", "10s", "8s", "2s");
+    platform["instances"]["host"] = {
+        {"nic", {{"bandwidth", "500Mbit/s"}}},
+        {"prices", Json::array({lab_price("on-demand", "3USD/h"), lab_price("spot", "1USD/h")})}};
+    Json document = {{"workload", {{"steps", 2500}}},
+                     {"platform", {{"nodes", 3}}},
+                     {"storage", {{"checkpoint", "disk"}}},
+                     {"checkpoint", {{"every", "20s"}, {"bytes", "200MB"}}}};
     document.merge_patch(changes);
-    return scratch.write("scenario.json", document.dump());
+    return write_lab(scratch, platform, document);
   }
   Json play(const std::string& file, const std::string& arguments = "") {
     const Outcome outcome =
@@ -144,14 +121,7 @@ TEST_F(RehearseLife, LetsThePolicyAnswerANotice) {
 TEST_F(RehearseLife, TakesAKilledProcessForACrashAndLeavesNoneBehind) {
   const std::string file = scenario(Json::object());
   // Once three nodes train, which are six processes, somebody kills the first one. None of them outlives the command.
-  const std::string launcher = scratch.write("kill_one.sh", R"SH("$@" & command=$!
-children() { cat /proc/$command/task/$command/children; }
-for _ in $(seq 600); do
-  kill -0 $command 2>/dev/null || break
-  [ "$(children | wc -w)" -ge 6 ] && break
-  sleep 0.1
-done
-sleep 0.5
+  const std::string launcher = scratch.write("kill_one.sh", kUntilThreeTrain + R"SH(sleep 0.5
 all=$(children)
 kill -9 ${all%% *}
 wait $command; code=$?
@@ -169,14 +139,7 @@ exit $code
 
 TEST_F(RehearseLife, LeavesNoProcessBehindWhenItIsKilled) {
   const std::string file = scenario(Json::object());
-  const std::string launcher = scratch.write("kill_it.sh", R"SH("$@" & command=$!
-children() { cat /proc/$command/task/$command/children; }
-for _ in $(seq 600); do
-  kill -0 $command 2>/dev/null || break
-  [ "$(children | wc -w)" -ge 6 ] && break
-  sleep 0.1
-done
-all=$(children)
+  const std::string launcher = scratch.write("kill_it.sh", kUntilThreeTrain + R"SH(all=$(children)
 [ "$(echo $all | wc -w)" -ge 6 ] || exit 76
 kill -9 $command
 wait $command

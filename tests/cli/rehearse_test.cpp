@@ -6,7 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "run_program.hpp"
+#include "lab.hpp"
 
 namespace ganymede::cli {
 namespace {
@@ -18,41 +18,8 @@ class Rehearse : public testing::Test {
  protected:
   /// A scenario of `nodes` hosts on a network of 1 Gbit/s, with the recorded steps of a CPU.
   std::string scenario(int nodes) {
-    const Json platform = {
-        {"schema", "ganymede.platform/1"},
-        {"provider", "private"},
-        {"name", "lab"},
-        {"gpus",
-         {{"AMD EPYC, 2 threads",
-           {{"kind", "cpu"}, {"memory", "16GiB"}, {"fp32", "100Gflop/s"}, {"memory_bandwidth", "10GB/s"}}}}},
-        {"instances",
-         {{"host",
-           {{"gpu", "AMD EPYC, 2 threads"},
-            {"gpus", 1},
-            {"nic", {{"bandwidth", "1Gbit/s"}, {"latency", "250us"}}},
-            {"prices", Json::array({{{"region", "room"},
-                                     {"market", "on-demand"},
-                                     {"per_hour", "1USD/h"},
-                                     {"as_of", "2026-11-01"},
-                                     {"source", "a test"}}})}}}}},
-        {"regions", {{"room", Json::object()}}},
-        {"fabric", {{"kind", "switch"}, {"latency", "0us"}, {"oversubscription", 1}}}};
-    scratch.write("lab.json", platform.dump());
-    const Json document = {{"schema", "ganymede.scenario/1"},
-                           {"workload",
-                            {{"trace", "recorded:mlp-gan-cpu"},
-                             {"dataset", {{"name", "mnist"}, {"images", 60000}, {"bytes_per_image", 784}}},
-                             {"batch_per_gpu", 64},
-                             {"steps", 1000}}},
-                           {"platform",
-                            {{"catalog", "lab.json"},
-                             {"region", "room"},
-                             {"instance", "host"},
-                             {"nodes", nodes},
-                             {"market", "on-demand"}}},
-                           {"synchronization", {{"scheme", "ring"}}},
-                           {"seed", 1}};
-    return scratch.write("scenario.json", document.dump());
+    return write_lab(scratch, Json::object(),
+                     {{"workload", {{"trace", "recorded:mlp-gan-cpu"}}}, {"platform", {{"nodes", nodes}}}});
   }
   static void expect_parts_sum(const Json& parts) {
     EXPECT_NEAR(parts["compute_s"].get<double>() + parts["exposed_communication_s"].get<double>() +

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "common/random.hpp"
+#include "learn_scenario.hpp"
 #include "run_program.hpp"
 
 namespace ganymede::cli {
@@ -154,12 +155,7 @@ class LearnShards : public SearchShards {
   std::string learn(const std::string& more) const {
     return "learn " + scenario_ + " --episodes 12 --held-out 2 " + more;
   }
-  std::string scenario_ = scratch_.write("scenario.json", R"({ "schema": "ganymede.scenario/1",
-      "workload": { "trace": "recorded:dcgan-64-cpu", "batch_per_gpu": 64, "images": 20000000 },
-      "platform": { "catalog": "aws", "region": "us-east-1", "instance": "p3.2xlarge", "nodes": 1, "max_nodes": 4,
-                    "market": "spot" },
-      "synchronization": { "scheme": "ring" }, "checkpoint": { "every": "10min" },
-      "storage": { "checkpoint": "s3" }, "seed": 1 })");
+  std::string scenario_ = scratch_.write("scenario.json", kLearnScenario);
 };
 
 TEST_F(LearnShards, MergeToTheBytesOfOneProcess) {

@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
-#include "run_program.hpp"
+#include "lab.hpp"
 
 namespace ganymede::cli {
 namespace {
@@ -28,49 +28,9 @@ class TrainElastic : public testing::Test {
   }
   /// Two hosts that boot in a second.
   std::string plan(const Json& changes) {
-    const Json platform = {
-        {"schema", "ganymede.platform/1"},
-        {"provider", "private"},
-        {"name", "lab"},
-        {"gpus",
-         {{"AMD EPYC, 2 threads",
-           {{"kind", "cpu"}, {"memory", "16GiB"}, {"fp32", "100Gflop/s"}, {"memory_bandwidth", "10GB/s"}}}}},
-        {"instances",
-         {{"host",
-           {{"gpu", "AMD EPYC, 2 threads"},
-            {"gpus", 1},
-            {"nic", {{"bandwidth", "1Gbit/s"}, {"latency", "250us"}}},
-            {"prices", Json::array({{{"region", "room"},
-                                     {"market", "on-demand"},
-                                     {"per_hour", "1USD/h"},
-                                     {"as_of", "2026-11-01"},
-                                     {"source", "a test"}}})}}}}},
-        {"regions", {{"room", Json::object()}}},
-        {"storage",
-         {{"disk", {{"read", "100MB/s"}, {"write", "100MB/s"}, {"per_gb_month", "0USD"}, {"source", "a test"}}}}},
-        {"provisioning",
-         {{"boot", "1s"},
-          {"image_pull", "0s"},
-          {"framework_start", "1s"},
-          {"communicator_start", "1s"},
-          {"source", "a test"}}},
-        {"fabric", {{"kind", "switch"}, {"latency", "0us"}, {"oversubscription", 1}}}};
-    scratch.write("lab.json", platform.dump());
-    Json document = {
-        {"schema", "ganymede.scenario/1"},
-        {"workload",
-         {{"trace", "recorded:dcgan-28-cpu"},
-          {"dataset", {{"name", "mnist"}, {"images", 60000}, {"bytes_per_image", 784}}},
-          {"batch_per_gpu", 64},
-          {"steps", 1000}}},
-        {"platform",
-         {{"catalog", "lab.json"}, {"region", "room"}, {"instance", "host"}, {"nodes", 2}, {"market", "on-demand"}}},
-        {"synchronization", {{"scheme", "ring"}}},
-        {"storage", {{"checkpoint", "disk"}}},
-        {"checkpoint", {{"every", "20ms"}, {"bytes", "4MB"}}},
-        {"seed", 1}};
+    Json document = {{"storage", {{"checkpoint", "disk"}}}, {"checkpoint", {{"every", "20ms"}, {"bytes", "4MB"}}}};
     document.merge_patch(changes);
-    return scratch.write("scenario.json", document.dump());
+    return write_lab(scratch, lab_provisioning("1s", "0s", "1s", "1s"), document);
   }
   std::string elastic(const std::string& policy, const std::string& plan) {
     return std::string(kOptions) + kLauncher + " --policy " + policy + " --plan " + plan + " --checkpoint " +
