@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <system_error>
@@ -96,6 +97,17 @@ CLI::Validator positive_integer() {
     return error == std::errc{} && end == text.data() + text.size() && value > 0
                ? ""
                : fmt::format("found {}, expected a positive integer", text);
+  };
+  return {check, "POSITIVE"};
+}
+
+CLI::Validator positive_number() {
+  const auto check = [](const std::string& text) {
+    double value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    return error == std::errc{} && end == text.data() + text.size() && value > 0 && std::isfinite(value)
+               ? ""
+               : fmt::format("found {}, expected a number above 0", text);
   };
   return {check, "POSITIVE"};
 }

@@ -57,6 +57,8 @@ void add_seed(CLI::App& command, std::uint64_t& seed, const std::string& descrip
 std::string not_empty(const std::string& text);
 /// A validator for an option's check(). It accepts integers from 1 on.
 CLI::Validator positive_integer();
+/// Accepts finite numbers above zero. CLI11's own check names the largest of all numbers, in 309 digits.
+CLI::Validator positive_number();
 /// A validator for an option's transform(): it accepts integers from 1 on, also as 50M, 50k or 5e7.
 CLI::Validator positive_count();
 /// Declares --set /json/pointer=value, which may be given any number of times.

@@ -11,7 +11,7 @@ void add_measured(CLI::App& command, MeasuredOptions& options) {
   command.add_option("--step", options.step,
                      "a step that you measured, such as 0.11s, in place of the trace's; needs --batch and --on");
   command.add_option("--images-per-second", options.images_per_second, "the same as a rate of one GPU")
-      ->check(CLI::PositiveNumber);
+      ->check(positive_number());
   command.add_option("--on", options.gpu, "the GPU on which the step was measured: ganymede list gpus")
       ->check(suggest("@sheets"));
 }

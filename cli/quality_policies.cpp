@@ -93,7 +93,7 @@ void declare_quality_policies(CLI::App& command, Shared& shared) {
       ->capture_default_str()
       ->check(CLI::Range(1, kMostSeeds));
   command.add_option("--usd-per-million", options->usd_per_million, "dollars that a million images cost, for the bill")
-      ->check(CLI::PositiveNumber);
+      ->check(positive_number());
   command.add_option("--curve", options->curve, "a model that `quality fit` wrote; else the one of the program")
       ->check(suggest("@files"));
   command.add_option("--model", options->model, "a model of this program, for its networks and loss")->check(not_empty);

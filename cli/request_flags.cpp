@@ -78,7 +78,7 @@ void declare_training(const MemberFlagOf& one) {
   add_measured(one.command, one.flags.measured);
   one.command.add_option("--batch", one.flags.batches, kBatchHelp)->delimiter(',')->check(positive_integer());
   one.count("--images", "/workload/images", "images to train on, such as 50000000 or 50M");
-  one.text("--fid", kFid, "an FID to train to, instead of --images")->check(CLI::PositiveNumber);
+  one.text("--fid", kFid, "an FID to train to, instead of --images")->check(positive_number());
   one.text("--curve", "/workload/quality/curve",
            "the model of quality that `quality fit` wrote; default: the program's")
       ->check(suggest("@files"));

@@ -241,7 +241,9 @@ TEST_F(Quality, AnFidThatIsHardlyEverReachedHasNoPlan) {
   EXPECT_EQ(unlikely.code, 3) << unlikely.out;
   const Outcome never = run_program(kPlan + "--fid 1");
   EXPECT_EQ(never.code, 3) << never.out;
-  EXPECT_EQ(run_program(kPlan + "--fid 0").code, 2);
+  const Outcome zero = run_program(kPlan + "--fid 0");
+  EXPECT_EQ(zero.code, 2);
+  EXPECT_THAT(zero.err, HasSubstr("--fid: found 0, expected a number above 0"));
   EXPECT_EQ(run_program(kPlan + "--fid few").code, 2);
   EXPECT_EQ(run_program(kPlan + "--fid 62.5 --certainty 0.3").code, 0);
   EXPECT_EQ(run_program(kPlan + "--fid 60 --images 100").code, 2);
