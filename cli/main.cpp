@@ -15,6 +15,8 @@
 #include "cli/command.hpp"
 #include "cli/terminal.hpp"
 #include "common/errors.hpp"
+#include "common/file.hpp"
+#include "common/memory_reserve.hpp"
 #include "common/printable.hpp"
 
 namespace {
@@ -34,6 +36,7 @@ void end_by_interrupt(int signal) {
   constexpr std::string_view kMessage = "\nganymede: interrupted\n";
   if (::getpid() == program_process) {
     [[maybe_unused]] const auto written = ::write(STDERR_FILENO, kMessage.data(), kMessage.size());
+    ganymede::remove_unfinished_files();
   }
   std::signal(signal, SIG_DFL);
   ::raise(signal);  // a shell sees that the signal has ended the program, and stops its loops too
@@ -87,6 +90,7 @@ int run(std::vector<std::string> words) {
 
 int main(int argc, char** argv) {
   watch_interrupts();
+  ganymede::keep_memory_reserve();
   try {
     return run(std::vector<std::string>(argv + std::min(argc, 1), argv + argc));
   } catch (const std::exception& error) {  // no memory for the words or the commands

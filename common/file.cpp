@@ -5,8 +5,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <climits>
 #include <cstring>
 #include <random>
 #include <stdexcept>
@@ -45,12 +48,47 @@ class Descriptor {
   int fd_;
 };
 
+/// The names of temporary files, where remove_unfinished_files finds them.
+class Unfinished {
+ public:
+  /// Remembers the name if one of a few places is free: more files are hardly ever written at once.
+  void note(const std::string& path) {
+    for (Place& place : places_) {
+      if (path.size() >= sizeof place.path || place.taken.test_and_set()) continue;
+      std::copy_n(path.c_str(), path.size() + 1, place.path);
+      place.whole = true;
+      return;
+    }
+  }
+  void forget(const std::string& path) {
+    for (Place& place : places_) {
+      if (!place.whole || path != place.path) continue;
+      place.whole = false;
+      place.taken.clear();
+    }
+  }
+  void remove() {
+    for (Place& place : places_)
+      if (place.whole) ::unlink(place.path);
+  }
+
+ private:
+  struct Place {
+    std::atomic_flag taken;
+    std::atomic<bool> whole = false;
+    char path[PATH_MAX] = {};
+  };
+  Place places_[8];
+};
+constinit Unfinished unfinished;
+
 /// Removes the temporary file unless it was renamed.
 struct Temporary {
   std::string path;
   bool keep = true;
   ~Temporary() {
     if (!keep) ::unlink(path.c_str());
+    unfinished.forget(path);
   }
 };
 
@@ -88,6 +126,7 @@ int open_temporary(const std::filesystem::path& path, Temporary& temporary) {
     temporary.path = path.string() + fmt::format("{}{:08x}{:08x}", kTemporary, random(), random());
     const int file = ::open(temporary.path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
     temporary.keep = file < 0;  // no file was created
+    if (file >= 0) unfinished.note(temporary.path);
     if (file >= 0 || errno != EEXIST) return file;
   }
   return -1;
@@ -191,5 +230,7 @@ void check_writable(const std::filesystem::path& path) {
   if (file.get() < 0) fail(path, "cannot be written");
   remove_abandoned(path);
 }
+
+void remove_unfinished_files() noexcept { unfinished.remove(); }
 
 }  // namespace ganymede

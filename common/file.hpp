@@ -30,4 +30,8 @@ void write_file(const std::filesystem::path& path, const std::function<void(cons
 /// older than a day: of programs that were killed while they wrote.
 void check_writable(const std::filesystem::path& path);
 
+/// Removes the temporary files that write_file is writing at this moment. Only for a program that ends at once without
+/// unwinding, on a signal or for lack of memory: it takes no memory and may be called by a signal's handler.
+void remove_unfinished_files() noexcept;
+
 }  // namespace ganymede

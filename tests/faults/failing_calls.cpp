@@ -2,9 +2,9 @@
 //
 //   GANYMEDE_FAIL=write:17 GANYMEDE_FAIL_COUNTS=FILE LD_PRELOAD=libfailing_calls.so ganymede …
 //
-// The 17th call of the group `write` fails as a full disk would. FILE holds the counts of calls, eight bytes for each
-// group, and is shared by all processes, so that "the 17th" is one call. Counting begins with main. Calls that the C
-// library makes of itself, such as stdio's, are not seen.
+// The 17th call of the group `write` fails as a full disk would; with `write:17+` all that follow fail too. FILE holds
+// the counts of calls, eight bytes for each group, and is shared by all processes, so that "the 17th" is one call.
+// Counting begins with main. Calls that the C library makes of itself, such as stdio's, are not seen.
 
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -31,6 +31,7 @@ constexpr int kErrors[] = {ENOSPC, EIO, EACCES, EMFILE, ENOMEM, EAGAIN, EMFILE, 
 std::atomic<std::uint64_t>* counts = nullptr;  // in the shared file; null: nothing is counted
 int failing = -1;
 std::uint64_t number = 0;
+bool stays = false;  // all calls after that one fail too
 
 void begin() {
   const char* wanted = std::getenv("GANYMEDE_FAIL");
@@ -45,14 +46,18 @@ void begin() {
     const std::size_t length = std::strlen(kNames[group]);
     if (std::strncmp(wanted, kNames[group], length) != 0 || wanted[length] != ':') continue;
     failing = group;
-    number = std::strtoull(wanted + length + 1, nullptr, 10);
+    char* rest = nullptr;
+    number = std::strtoull(wanted + length + 1, &rest, 10);
+    stays = *rest == '+';
   }
   counts = static_cast<std::atomic<std::uint64_t>*>(memory);
 }
 
-/// Counts the call; true if it is the one that fails.
+/// Counts the call; true if it is one that fails.
 bool fails(Group group) {
-  if (counts == nullptr || counts[group].fetch_add(1) + 1 != number || failing != group) return false;
+  if (counts == nullptr) return false;
+  const std::uint64_t count = counts[group].fetch_add(1) + 1;
+  if (failing != group || count < number || (count > number && !stays)) return false;
   errno = kErrors[group];
   return true;
 }

@@ -2,9 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <cstdlib>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "common/random.hpp"
+#include "plan/learn.hpp"
+#include "plan/outcome.hpp"
 #include "plan/planner.hpp"
 #include "plan/request.hpp"
 #include "plan/run_log.hpp"
@@ -49,6 +53,18 @@ void read_rows(std::string_view bytes) {
       [](const std::string&) {});
 }
 
+/// A folder whose `shards.json` holds the bytes.
+void read_work(std::string_view bytes) {
+  static const std::filesystem::path kFolder = [] {
+    std::string name = std::filesystem::temp_directory_path() / "ganymede-fuzz-XXXXXX";
+    expect(::mkdtemp(name.data()) != nullptr, "a temporary folder");
+    return name;
+  }();
+  std::filesystem::remove(kFolder / "shards.json");
+  std::filesystem::create_symlink(file_of(bytes), kFolder / "shards.json");
+  (void)studies::read_work(kFolder);
+}
+
 void read_document(std::string_view bytes) {
   using report::DocumentKind;
   const report::Document document = report::load_document(
@@ -76,6 +92,11 @@ std::vector<Target> plan_targets() {
        10},
       {"journal", "studies/journal.cpp", read_journal},
       {"shard-rows", "common/row_file.cpp studies/shard_folder.cpp", read_rows},
+      {"shards", "studies/shard_folder.cpp", read_work},
+      {"outcome", "plan/outcome.cpp",
+       [](std::string_view bytes) { plan::check_outcome(JsonNode::parse(bytes, "outcome"), 3); }},
+      {"lesson", "plan/learn.cpp",
+       [](std::string_view bytes) { (void)plan::read_lesson(JsonNode::parse(bytes, "lesson")); }},
       {"document", "report/documents.cpp report/page.cpp report/page_sections.cpp report/runs.cpp", read_document},
   };
 }
