@@ -8,12 +8,12 @@
 
 #include "calibration/stated_step.hpp"
 #include "common/dates.hpp"
-#include "common/embedded.hpp"
 #include "common/errors.hpp"
 #include "common/file.hpp"
 #include "common/random.hpp"
 #include "common/written.hpp"
 #include "plan/checks.hpp"
+#include "plan/pick_trace.hpp"
 #include "platforms/catalog.hpp"
 #include "platforms/money.hpp"
 #include "platforms/providers.hpp"
@@ -44,42 +44,6 @@ std::vector<std::string> read_strings(JsonObject& in, const char* key) {
 }
 
 std::string hash_of(std::string_view text) { return fmt::format("{:016x}", fnv1a(text)); }
-
-/// Picks a recorded trace of a model: one of a GPU if there is one, then the first by name; else its list of layers.
-/// A name that begins with "recorded:" or "layers:" is the trace itself. Sets `why` to a sentence for people.
-std::string pick_trace(const JsonNode& model, std::string& why) {
-  if (const std::string name = model.as_string(); traces::comes_with_program(name)) return why = name;
-  std::string best;
-  bool best_is_gpu = false;
-  std::set<std::string> models;
-  for (const std::string& name : traces::recorded_names()) {
-    const std::string at = std::string(traces::kRecorded) + name;
-    const traces::StepTrace trace =
-        traces::read_step_trace(JsonNode::parse(traces::trace_text(JsonNode::wrap(Json(at), at, "")), at));
-    models.insert(trace.model);
-    const bool gpu = trace.device.kind == "gpu";
-    if (trace.model != model.as_string() || (!best.empty() && (best_is_gpu || !gpu))) continue;
-    best = at;
-    best_is_gpu = gpu;
-    why = fmt::format("{}, which comes with the program: recorded on {} with {} {}", at, trace.device.name,
-                      trace.software.name, trace.software.version);
-  }
-  if (best.empty()) {
-    for (const EmbeddedText& list : embedded_layers()) {
-      models.emplace(list.name);
-      if (list.name != traces::list_name(model.as_string())) continue;
-      why = fmt::format("{}{}, a list of layers that comes with the program", traces::kLayers, model.as_string());
-      return std::string(traces::kLayers) + model.as_string();
-    }
-    const std::vector<std::string> names(models.begin(), models.end());
-    const auto close = nearest(model.as_string(), names);
-    model.fail(
-        fmt::format("no trace of \"{}\" comes with the program, it has {}{}; `ganymede calibrate` records one for "
-                    "\"trace\"",
-                    model.as_string(), list_of(names), close ? fmt::format("; did you mean \"{}\"?", *close) : ""));
-  }
-  return best;
-}
 
 void read_stages(JsonObject& in, Request& request, Json& workload) {
   const std::size_t count = request.batches.back().stages.size();

@@ -4,12 +4,13 @@
     tools/faults.py                    all commands and calls: some quarters of an hour
     tools/faults.py --few              a few of each, in seconds: what ./test runs
     tools/faults.py train sweep        only these commands
-    tools/faults.py --kills 30         only kills, so many for each command
+    tools/faults.py --kills 30         only kills and interrupts, so many for each command
 
 A call that fails must end the command with exit code 0, 1 or 2 within a minute. Unless it is 0 there must be a reason on
 standard error. The output is then the old one, and with 0 the right one; no temporary file, no process and no zombie is
 left; and the same command, repeated without a fault, gives the right bytes. After a kill the repeated command must give
-the right bytes too: the losses of a training, the results of a sweep, the jobs of a server. Every defect is printed.
+the right bytes too: the losses of a training, the results of a sweep, the jobs of a server. Ctrl-C ends a command and its
+children within 10 s, and leaves the old output or the right one and no temporary file. Every defect is printed.
 """
 import argparse
 import json
@@ -58,6 +59,18 @@ COMMANDS = {c.name: c for c in [
     Command("export", "export csv result.json -o out.csv", "out.csv"),
     Command("report", "report result.json -o out.html", "out.html"),
 ]}
+
+
+# Commands that are interrupted, beside those above.
+INTERRUPTED = {
+    "learn": "learn scenario.json --episodes 400 -o out.json",
+    "validate": "validate --format json -o out.json",
+    "allreduce": "allreduce --catalog aws --instance p4d.24xlarge --nodes 64 --scheme ring,tree --bytes 64MiB --format json -o out.json",
+    "calibrate": "calibrate --model mlp-gan --batch 8 --steps 20 --threads 1 -o out.json",
+    "kernels": "kernels --gpu A100 --model dcgan-64 --batch 128 --format csv -o out.json",
+    "rehearse": "rehearse scenario.json --hosts 2 --network paced --for 5s -o out.json",
+    "quality": "quality forecast --fid 20 --dataset CIFAR10 --format json -o out.json",
+}
 
 
 class Bench:
@@ -226,6 +239,43 @@ def kills(bench, command, times, draw):
     print(f"{command.name:9} killed {times} times, {unfinished} before its end: repeated, the same bytes", flush=True)
 
 
+def interrupts(bench, name, line, times, draw):
+    folder = bench.folder()
+    began = time.monotonic()
+    code, said = bench.run(folder, line)
+    length = time.monotonic() - began
+    if code not in (0, 1):  # 1: a check of `calibrate` on a busy machine
+        raise SystemExit(f"{name} fails without an interrupt: {said}")
+    early = 0
+    for i in range(times):
+        folder = bench.folder()
+        process = bench.start(folder, line)
+        time.sleep(draw.uniform(0.02, max(0.05, length)))
+        early += process.poll() is None
+        os.killpg(process.pid, signal.SIGINT)
+        where = f"{name}, interrupt {i}"
+        try:
+            _, said = process.communicate(timeout=10)
+        except subprocess.TimeoutExpired:
+            bench.defect(f"{where}: does not end within 10 s")
+            os.killpg(process.pid, signal.SIGKILL)
+            process.communicate()
+            continue
+        by_signal = process.returncode in (-signal.SIGINT, 128 + signal.SIGINT)
+        if process.returncode != 0 and not by_signal and "interrupted" not in said:  # a rehearsal ends its hosts first
+            bench.defect(f"{where}: ends with {process.returncode}: {said.strip()[-300:]}")
+        time.sleep(0.05)
+        if of_session(process.pid):
+            time.sleep(1)
+        if of_session(process.pid):
+            bench.defect(f"{where}: leaves the processes {of_session(process.pid)}")
+            os.killpg(process.pid, signal.SIGKILL)
+        if left_over(folder):
+            bench.defect(f"{where}: leaves {left_over(folder)}")
+        shutil.rmtree(folder)
+    print(f"{name:9} interrupted {times} times, {early} before its end", flush=True)
+
+
 class Served:
     """A server on a free port, and requests to it."""
 
@@ -369,7 +419,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("commands", nargs="*", metavar="COMMAND", help=", ".join([*COMMANDS, "serve"]))
     parser.add_argument("--few", action="store_true", help="two failures of each call, two kills")
-    parser.add_argument("--kills", type=int, help="only kills, so many for each command")
+    parser.add_argument("--kills", type=int, help="only kills and interrupts, so many for each command")
     parser.add_argument("--most", type=int, default=60, help="calls of a group that fail in turn; half as many of a server's")
     parser.add_argument("--no-kills", action="store_true", help="only failing calls")
     parser.add_argument("--seed", type=int, default=1, help="of the moments of the kills")
@@ -378,7 +428,7 @@ def main():
     options = parser.parse_args()
     names = options.commands or [*COMMANDS, "serve"]
     for name in names:
-        if name not in COMMANDS and name != "serve":
+        if name not in COMMANDS and name not in INTERRUPTED and name != "serve":
             parser.error(f"no command {name}")
     with tempfile.TemporaryDirectory(prefix="faults-") as scratch:
         bench = Bench(options.program, options.library, pathlib.Path(scratch), options.most)
@@ -388,7 +438,7 @@ def main():
             raise SystemExit(said)
         shutil.copy(folder / "result.json", scratch)
         if options.kills is None:
-            for name in names:
+            for name in [name for name in names if name not in INTERRUPTED]:
                 serve_faults(bench, options.few) if name == "serve" else faults(bench, COMMANDS[name], options.few)
         draw = random.Random(options.seed)
         times = options.kills if options.kills is not None else 2 if options.few else 30
@@ -397,6 +447,10 @@ def main():
                 serve_kills(bench, times, draw)
             elif name in ("train", "sweep", "plan"):
                 kills(bench, COMMANDS[name], times, draw)
+        for name in [*names, *([] if options.commands else INTERRUPTED)] if not options.no_kills else []:
+            if name != "serve":
+                line = INTERRUPTED[name] if name in INTERRUPTED else COMMANDS[name].kills_line
+                interrupts(bench, name, line, 1 if options.few else times, draw)
         print(f"{len(bench.defects)} defects")
         sys.exit(1 if bench.defects else 0)
 

@@ -80,7 +80,7 @@ void read_document(std::string_view bytes) {
 
 std::vector<Target> plan_targets() {
   return {
-      {"request", "plan/request.cpp",
+      {"request", "plan/request.cpp plan/pick_trace.cpp",
        [](std::string_view bytes) {
          (void)plan::read_request(JsonNode::parse(bytes, "request.json"), "2026-11-25T00:00:00Z");
        },

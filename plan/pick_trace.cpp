@@ -1,0 +1,68 @@
+#include "plan/pick_trace.hpp"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <set>
+#include <vector>
+
+#include "common/embedded.hpp"
+#include "common/text.hpp"
+#include "traces/recorded.hpp"
+#include "traces/step_trace.hpp"
+
+namespace ganymede::plan {
+namespace {
+
+/// What comes with the program as a recording.
+struct Recording {
+  std::string at, model;
+  bool gpu = false;
+  std::string why;  ///< it is taken, a sentence for people
+};
+
+const std::vector<Recording>& recordings() {
+  static const std::vector<Recording> all = [] {
+    std::vector<Recording> rows;
+    for (const std::string& name : traces::recorded_names()) {
+      const std::string at = std::string(traces::kRecorded) + name;
+      const traces::StepTrace trace =
+          traces::read_step_trace(JsonNode::parse(traces::trace_text(JsonNode::wrap(nlohmann::json(at), at, "")), at));
+      rows.push_back({at, trace.model, trace.device.kind == "gpu",
+                      fmt::format("{}, which comes with the program: recorded on {} with {} {}", at, trace.device.name,
+                                  trace.software.name, trace.software.version)});
+    }
+    return rows;
+  }();
+  return all;
+}
+
+}  // namespace
+
+std::string pick_trace(const JsonNode& model, std::string& why) {
+  if (const std::string name = model.as_string(); traces::comes_with_program(name)) return why = name;
+  const Recording* best = nullptr;
+  std::set<std::string> models;
+  for (const Recording& row : recordings()) {
+    models.insert(row.model);
+    if (row.model == model.as_string() && (best == nullptr || (row.gpu && !best->gpu))) best = &row;
+  }
+  if (best == nullptr) {
+    for (const EmbeddedText& list : embedded_layers()) {
+      models.emplace(list.name);
+      if (list.name != traces::list_name(model.as_string())) continue;
+      why = fmt::format("{}{}, a list of layers that comes with the program", traces::kLayers, model.as_string());
+      return std::string(traces::kLayers) + model.as_string();
+    }
+    const std::vector<std::string> names(models.begin(), models.end());
+    const auto close = nearest(model.as_string(), names);
+    model.fail(
+        fmt::format("no trace of \"{}\" comes with the program, it has {}{}; `ganymede calibrate` records one for "
+                    "\"trace\"",
+                    model.as_string(), list_of(names), close ? fmt::format("; did you mean \"{}\"?", *close) : ""));
+  }
+  why = best->why;
+  return best->at;
+}
+
+}  // namespace ganymede::plan
