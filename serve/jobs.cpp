@@ -131,20 +131,22 @@ void Jobs::enqueue(Job& job) {
 int Jobs::submit(const Form& form) {
   const std::lock_guard lock(mutex_);
   refuse_if_full();
-  const int id = store_.make();
+  JobRecord record;
+  const int id = record.id = store_.make();
+  record.kind = form.kind;
+  record.title = form.title;
+  record.created = format_time(now());
   try {
     for (const JobInput& file : form.files) write_file(store_.folder(id) / file.name, file.text);
     write_file(store_.folder(id) / kInputFile, form.input);
-  } catch (...) {  // for example, the disk is full
+    store_.save(record);  // a server that is started later would not know the job without it
+  } catch (...) {         // for example, the disk is full
     std::error_code ignored;
     std::filesystem::remove_all(store_.folder(id), ignored);
     throw;
   }
   Job& job = jobs_[id];
-  job.record.id = id;
-  job.record.kind = form.kind;
-  job.record.title = form.title;
-  job.record.created = format_time(now());
+  job.record = std::move(record);
   enqueue(job);
   return id;
 }

@@ -190,19 +190,13 @@ def check_fault(bench, command, fail, right):
     return code
 
 
-def groups(few):
-    """The groups of calls to fail. Which allocations two of them are changes with the code, and some of them end a program by
-    a signal (docs/reliability.md), so a few of them would be a test of luck."""
-    return [group for group in GROUPS if not (few and group == "malloc")]
-
-
 def faults(bench, command, few):
     folder = bench.folder()
     code, said = bench.run(folder, command.line, "", folder / "counts")
     if code != 0:
         raise SystemExit(f"{command.name} fails without a fault: {said}")
     right, counts = (folder / command.output).read_bytes(), counts_of(folder / "counts")
-    for group in groups(few):
+    for group in GROUPS:
         for name, chosen in failures(group, counts[group], 2 if few else bench.most):
             codes = [check_fault(bench, command, fail, right) for fail in chosen]
             if codes:
@@ -380,8 +374,8 @@ def serve_faults(bench, few):
         raise SystemExit(f"serve fails without a fault: {served.said}")
     served.end()
     counts = counts_of(folder / "counts")
-    for group in groups(few):
-        for name, chosen in failures(group, counts[group], 1 if few else bench.most // 2):
+    for group in GROUPS:
+        for name, chosen in failures(group, counts[group], (3 if group == "write" else 1) if few else bench.most // 2):
             codes = [check_serve_fault(bench, fail) for fail in chosen]
             if codes:
                 tally = ", ".join(f"{code}: {codes.count(code)}" for code in sorted(set(codes), key=str))

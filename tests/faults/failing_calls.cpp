@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -112,9 +113,16 @@ int posix_memalign(void** out, std::size_t alignment, std::size_t size) {
   return *out == nullptr ? ENOMEM : 0;
 }
 
-// A failed write to standard error would only hide the reason.
+/// A failed write to standard error would only hide the reason, a disk that stays full fails no pipe, and nothing fails
+/// an eventfd, which has no type of file.
+bool may_fail(int file) {
+  struct stat info {};
+  if (file == STDERR_FILENO || ::fstat(file, &info) != 0) return false;
+  return stays ? S_ISREG(info.st_mode) : (info.st_mode & S_IFMT) != 0;
+}
+
 ssize_t write(int file, const void* data, std::size_t size) {
-  if (file != STDERR_FILENO && fails(kWrite)) return -1;
+  if (may_fail(file) && fails(kWrite)) return -1;
   static const auto real = next<ssize_t (*)(int, const void*, std::size_t)>("write");
   return real(file, data, size);
 }
