@@ -24,6 +24,9 @@ class Rehearse : public testing::Test {
   static bool has_mpi() {
     return std::filesystem::exists(GANYMEDE_MPI_MODULE) && std::system("command -v mpirun >/dev/null") == 0;
   }
+  static bool has_name_spaces() {
+    return ::geteuid() == 0 && std::system("ip netns add ganymede-test && ip netns del ganymede-test") == 0;
+  }
   static void expect_parts_sum(const Json& parts) {
     EXPECT_NEAR(parts["compute_s"].get<double>() + parts["exposed_communication_s"].get<double>() +
                     parts["straggler_s"].get<double>() + parts["input_stall_s"].get<double>(),
@@ -178,8 +181,7 @@ exit $code
 }
 
 TEST_F(Rehearse, InNameSpacesByMpirunLeavesNothingBehind) {
-  if (::geteuid() != 0 || !has_mpi() || std::system("ip netns add ganymede-test && ip netns del ganymede-test") != 0)
-    GTEST_SKIP() << "no MPI or no name spaces here";
+  if (!has_mpi() || !has_name_spaces()) GTEST_SKIP() << "no MPI or no name spaces here";
   const Outcome outcome =
       run_program("rehearse " + scenario(2) + " --hosts 2 --network mpirun --for 1s --format json", "timeout 120");
   ASSERT_EQ(outcome.code, 0) << outcome.err;
@@ -195,6 +197,31 @@ TEST_F(Rehearse, InNameSpacesByMpirunLeavesNothingBehind) {
     EXPECT_THAT(loss.err, HasSubstr("--loss: this kernel has no netem"));
   }
   EXPECT_NE(std::system("ip netns list | grep -q ganymede-rehearsal-"), 0);
+}
+
+TEST_F(Rehearse, WhatMpirunHasStartedInNameSpacesDiesWithTheCommand) {
+  if (!has_mpi() || !has_name_spaces()) GTEST_SKIP() << "no MPI or no name spaces here";
+  const std::string file = scenario(2);
+  // Ranks are the processes that name the scenario, beside the command and what runs this script.
+  const std::string launcher = scratch.write("kill_command.sh", R"SH("$@" & command=$!
+ranks() {
+  for process in /proc/[0-9]*; do
+    cat $process/cmdline 2>/dev/null | tr '\0' '\n' | grep -qx -e --played || continue
+    cat $process/cmdline 2>/dev/null | tr '\0' '\n' | grep -qx "$SCENARIO" && echo ${process#/proc/}
+  done
+}
+for _ in $(seq 300); do [ "$(ranks | wc -l)" -ge 2 ] && break; sleep 0.1; done
+[ "$(ranks | wc -l)" -ge 2 ] || exit 75
+sleep 1
+kill -9 $command; wait $command
+for _ in $(seq 100); do [ "$(ranks | wc -l)" -eq 0 ] && exit 0; sleep 0.1; done
+exit 77
+)SH");
+  const Outcome outcome = run_program("rehearse " + file + " --hosts 2 --network mpirun --for 60s",
+                                      "SCENARIO=" + file + " timeout 120 bash " + launcher);
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(run_program("rehearse " + file + " --hosts 2 --for 1s").err,
+              HasSubstr("network namespaces that a run before had left"));
 }
 
 TEST_F(Rehearse, FindsTheNameSpacesOfAKilledRun) {
