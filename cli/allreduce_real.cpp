@@ -13,6 +13,7 @@
 #include "rehearsal/prediction.hpp"
 #include "rehearsal/rank_plan.hpp"
 #include "rehearsal/timed_call.hpp"
+#include "report/numbers.hpp"
 #include "report/table.hpp"
 
 namespace ganymede::cli {
@@ -64,6 +65,12 @@ OrderedJson row_json(const sim::Scheme& scheme, std::int64_t bytes, const sim::S
           {"processor_s", call.processor_s}};
 }
 
+double from_ping(const rehearsal::Group& group, const rehearsal::Ping& ping, const sim::Schedule& schedule) {
+  const rehearsal::PlainFabric fabric(group.ranks(),
+                                      rehearsal::crowded(ping, schedule, rehearsal::shared_processors(group)));
+  return rehearsal::predicted_time(fabric.graph(), schedule).si;
+}
+
 /// All schemes and sizes on all ranks; at rank 0 what is printed. `fabric` predicts, unless it is null.
 std::string execute(const RealAllReduce& request, const sim::FabricGraph* fabric, kernel::Messenger& messenger,
                     const Shared& shared) {
@@ -71,6 +78,7 @@ std::string execute(const RealAllReduce& request, const sim::FabricGraph* fabric
   const sim::Topology topology = request.fabric != nullptr
                                      ? request.fabric->topology()
                                      : sim::clustered(group.ranks(), std::max(1, request.gpus_per_node));
+  group.enter("the ping");
   const rehearsal::Ping ping = rehearsal::measure_ping(group);
   std::function<void(std::size_t)> progress;
   if (group.is_first()) progress = progress_bar(shared, request.schemes.size() * request.sizes.size(), "collectives");
@@ -85,11 +93,9 @@ std::string execute(const RealAllReduce& request, const sim::FabricGraph* fabric
     }
   if (!group.is_first()) return "";
   // Predicted when nobody waits for rank 0 any more.
-  const rehearsal::PlainFabric pinged(group.ranks(), ping);
   for (std::size_t i = 0; i < rows.size(); ++i) {
     if (fabric != nullptr) rows[i]["predicted_s"] = rehearsal::predicted_time(*fabric, schedules[i]).si;
-    if (topology.nodes() == group.ranks())
-      rows[i]["predicted_from_ping_s"] = rehearsal::predicted_time(pinged.graph(), schedules[i]).si;
+    if (topology.nodes() == group.ranks()) rows[i]["predicted_from_ping_s"] = from_ping(group, ping, schedules[i]);
   }
   const std::string clocks = group.clock().same_machine
                                  ? "one machine and one clock"
@@ -114,7 +120,7 @@ report::Table table_of(const OrderedJson& rows) {
       return value.is_null() ? "" : to_string(Seconds{value.get<double>()});
     };
     const auto off = [&](const OrderedJson& value) {
-      return value.is_null() ? "" : fmt::format("{:+.1f} %", 100 * (value.get<double>() / measured - 1));
+      return value.is_null() ? "" : report::signed_percent(value.get<double>() / measured - 1);
     };
     if (i > 0 && row["bytes"] != rows[i - 1]["bytes"]) table.rule();
     table.add({to_string(Bytes{row["bytes"].get<double>()}), row["scheme"].get<std::string>(), time(row["time_s"]),

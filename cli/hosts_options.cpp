@@ -29,18 +29,33 @@ void add_hosts(CLI::App& command, HostsChoice& choice) {
       ->check(CLI::Range(1e-6, 1e6))
       ->needs(hosts);
   command
-      .add_option("--network", choice.network,
-                  "with --hosts: namespaces (root: veth pairs and token buckets) or paced (sockets that pace "
-                  "themselves); default: namespaces where they can be made")
-      ->check(CLI::IsMember({"namespaces", "paced"}))
+      .add_option(
+          "--network", choice.network,
+          "with --hosts: namespaces (root: veth pairs and token buckets), paced (sockets that pace themselves) "
+          "or mpirun (name spaces, in which mpirun starts the processes); default: namespaces where they can be "
+          "made")
+      ->check(CLI::IsMember({"namespaces", "paced", "mpirun"}))
       ->needs(hosts);
+  command
+      .add_option(
+          "--loss", choice.loss,
+          "with --hosts: the share of packets that are lost and sent again, for example 0.001; predictions know "
+          "nothing of it")
+      ->check(CLI::Range(0.0, 0.5))
+      ->needs(hosts);
+}
+
+void refuse_mpirun(const HostsChoice& choice) {
+  if (choice.network == "mpirun")
+    throw ConfigError("--network: found mpirun, expected namespaces or paced except for the steps of `rehearse`");
 }
 
 bool choose_name_spaces(const HostsChoice& choice, const Shared& shared) {
   if (choice.network == "paced") return false;
   const std::string why_not = rehearsal::why_no_name_spaces();
   if (!why_not.empty()) {
-    if (choice.network == "namespaces") throw ConfigError("--network namespaces: " + why_not + "; expected paced here");
+    if (!choice.network.empty())
+      throw ConfigError(fmt::format("--network {}: {}; expected paced here", choice.network, why_not));
     remark(shared, "note: " + why_not + ": sockets are paced in place of network namespaces\n");
     return false;
   }
@@ -53,6 +68,10 @@ double slowest_scale(BytesPerSecond rate, int hosts) {
   return std::max(1.0, std::ceil(rate.si * hosts / kMostTogether));
 }
 
+rehearsal::Ping scaled(const rehearsal::Ping& ping, double scale) {
+  return {.rate = ping.rate * (1 / scale), .latency = ping.latency * scale, .adding = ping.adding * (1 / scale)};
+}
+
 HostsNetwork network_of_hosts(const HostsChoice& choice, const sim::FabricGraph& fabric, const Shared& shared) {
   if (fabric.ranks() != choice.hosts || fabric.topology().nodes() != choice.hosts)
     throw ConfigError(fmt::format("--hosts {}: found {} GPUs on {} nodes, expected {} nodes with one GPU each",
@@ -61,17 +80,16 @@ HostsNetwork network_of_hosts(const HostsChoice& choice, const sim::FabricGraph&
   if (choice.scale > 0 && choice.scale < 1)
     throw ConfigError(fmt::format("--scale {}: expected 1 or more, except with --life", choice.scale));
   network.scale = choice.scale > 0 ? choice.scale : slowest_scale(network.stated.rate, choice.hosts);
-  network.stated.rate *= 1 / network.scale;
-  network.stated.latency *= network.scale;
-  network.stated.adding *= 1 / network.scale;
+  network.stated = scaled(network.stated, network.scale);
   network.name_spaces = choose_name_spaces(choice, shared);
   return network;
 }
 
 std::string run_on(const HostsChoice& choice, const HostsNetwork& network,
                    const std::function<std::string(kernel::Messenger&)>& work) {
-  return rehearsal::run_on_hosts(choice.hosts, {network.stated.rate, network.stated.latency}, network.name_spaces,
-                                 work);
+  refuse_mpirun(choice);
+  return rehearsal::run_on_hosts(choice.hosts, {network.stated.rate, network.stated.latency, choice.loss},
+                                 network.name_spaces, work);
 }
 
 }  // namespace ganymede::cli

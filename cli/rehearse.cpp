@@ -6,6 +6,7 @@
 #include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <tuple>
 
 #include "cli/command.hpp"
@@ -17,8 +18,13 @@
 #include "common/file.hpp"
 #include "kernel/parallel/communicator.hpp"
 #include "plan/chosen_scenario.hpp"
+#include "rehearsal/host_connections.hpp"
+#include "rehearsal/late_messenger.hpp"
+#include "rehearsal/mpi_hosts.hpp"
 #include "rehearsal/step_rehearsal.hpp"
+#include "report/numbers.hpp"
 #include "report/table.hpp"
+#include "studies/rehearsed_links.hpp"
 
 namespace ganymede::cli {
 namespace {
@@ -30,6 +36,8 @@ struct RehearseOptions {
   HostsChoice hosts;
   bool life = false;
   std::vector<std::string> assignments;
+  /// For processes that `--network mpirun` has started: the scale, and the seconds by which messages are held back.
+  std::vector<double> played;
 };
 
 Seconds length_of(const RehearseOptions& options) {
@@ -65,22 +73,59 @@ std::string rehearse_as_rank(const rehearsal::RehearsalRequest& request, kernel:
   return group.is_first() ? result.dump() : "";
 }
 
+/// The result of processes that a launcher has started, at the first one; null elsewhere.
+OrderedJson rehearse_launched(const RehearseOptions& options, const sim::Scenario& scenario,
+                              const sim::FabricGraph& fabric) {
+  const bool is_played = !options.played.empty();
+  const double scale = is_played ? options.played[0] : 1;
+  const rehearsal::StepPlan plan = rehearsal::plan_steps(scenario, fabric.topology(), scale);
+  auto messenger = kernel::open_messenger();
+  std::optional<rehearsal::BeforeOthers> before_others;
+  if (is_played) {
+    before_others.emplace();
+    messenger = std::make_unique<rehearsal::LateMessenger>(std::move(messenger), Seconds{options.played[1]});
+  }
+  const rehearsal::PlainFabric stated(fabric.ranks(), scaled(rehearsal::stated_ping(fabric), scale));
+  const std::string text = rehearse_as_rank(
+      {&plan, length_of(options), is_played ? &stated.graph() : &fabric, options.compute == "real"}, *messenger);
+  if (text.empty()) return nullptr;
+  OrderedJson result = OrderedJson::parse(text);
+  result["scale"] = scale;
+  return result;
+}
+
+/// The same for processes that mpirun starts in name spaces.
+OrderedJson rehearse_by_mpirun(const RehearseOptions& options, const HostsNetwork& network) {
+  const rehearsal::Shaping shaping{network.stated.rate, network.stated.latency, options.hosts.loss};
+  const auto command = [&](bool is_delayed) {
+    std::vector<std::string> words = {std::filesystem::read_symlink("/proc/self/exe").string(),
+                                      "rehearse",
+                                      options.scenario,
+                                      "--for",
+                                      options.length,
+                                      "--compute",
+                                      options.compute,
+                                      "--format",
+                                      "json",
+                                      "--quiet",
+                                      "--played",
+                                      fmt::format("{}", network.scale),
+                                      fmt::format("{}", is_delayed ? 0 : network.stated.latency.si)};
+    for (const std::string& assignment : options.assignments) words.insert(words.end(), {"--set", assignment});
+    return words;
+  };
+  return OrderedJson::parse(rehearsal::run_by_mpi_on_hosts(options.hosts.hosts, shaping, command));
+}
+
 /// The result of all ranks at the first one; null elsewhere.
 OrderedJson rehearse_all(const RehearseOptions& options, const sim::Scenario& scenario, const Shared& shared) {
   const sim::FabricGraph fabric = rehearsal::fabric_of(scenario);
   const Seconds length = length_of(options);
   const bool computes = options.compute == "real";
   if (computes && options.hosts.hosts > 0) rehearsal::check_processors(options.hosts.hosts);
-  if (options.hosts.hosts == 0) {
-    const rehearsal::StepPlan plan = rehearsal::plan_steps(scenario, fabric.topology(), 1);
-    const auto messenger = kernel::open_messenger();
-    const std::string text = rehearse_as_rank({&plan, length, &fabric, computes}, *messenger);
-    if (text.empty()) return nullptr;
-    OrderedJson result = OrderedJson::parse(text);
-    result["scale"] = 1;
-    return result;
-  }
+  if (options.hosts.hosts == 0) return rehearse_launched(options, scenario, fabric);
   const HostsNetwork network = network_of_hosts(options.hosts, fabric, shared);
+  if (options.hosts.network == "mpirun") return rehearse_by_mpirun(options, network);
   const rehearsal::StepPlan plan = rehearsal::plan_steps(scenario, fabric.topology(), network.scale);
   const rehearsal::PlainFabric stated(options.hosts.hosts, network.stated);
   OrderedJson result = OrderedJson::parse(run_on(options.hosts, network, [&](kernel::Messenger& messenger) {
@@ -140,8 +185,7 @@ std::string text_of(const OrderedJson& result, std::size_t width) {
       if (!result.contains(by)) continue;
       const double predicted = result[by][key];
       cells.push_back(to_string(Seconds{predicted}));
-      cells.push_back(
-          fmt::format("{:+.1f} %", 100 * (predicted - value.get<double>()) / measured["step_s"].get<double>()));
+      cells.push_back(report::signed_percent((predicted - value.get<double>()) / measured["step_s"].get<double>()));
     }
     table.add(cells);
   }
@@ -160,13 +204,23 @@ std::string text_of(const OrderedJson& result, std::size_t width) {
   return out;
 }
 
+/// Where the links come from that were rehearsed on, for the study.
+std::string links_of(const RehearseOptions& options, const sim::Scenario& scenario) {
+  if (options.hosts.hosts > 0) return studies::kPlayedNetwork;
+  const sim::ScenarioPool& pool = scenario.pools.front();
+  return pool.platform->fabric_label(pool.instance(), pool.pool.nodes, pool.pool.gpus_per_node);
+}
+
 /// A study for `ganymede validate`, in the scenario's own time.
-void write_study(const sim::Scenario& scenario, const OrderedJson& result, const std::string& file) {
+void write_study(const sim::Scenario& scenario, const OrderedJson& result, const std::string& links,
+                 const std::string& file) {
   constexpr double kMatters = 0.05;  // share of a step from which a part is a cell of its own
   const double scale = result["scale"], step = result["measured"]["step_s"];
   const double steps = static_cast<double>(scenario.steps);
   OrderedJson cells = OrderedJson::array();
   const auto add = [&](const char* what, const char* key, const std::string& value, double factor) {
+    OrderedJson tags = {"rehearsed"};
+    if (std::string_view(key) == "exposed_communication_s") tags.push_back("communication");
     cells.push_back({{"what", what},
                      {"unit", "s"},
                      {"run", "rehearsed"},
@@ -174,7 +228,7 @@ void write_study(const sim::Scenario& scenario, const OrderedJson& result, const
                      {"scale", factor},
                      {"measured", result["measured"][key].get<double>() / scale},
                      {"role", "predict"},
-                     {"tags", {"rehearsed"}}});
+                     {"tags", tags}});
   };
   add("step", "step_s", "/time/step_mean_s", 1);
   for (const auto& [what, key, value] :
@@ -188,6 +242,7 @@ void write_study(const sim::Scenario& scenario, const OrderedJson& result, const
                             result["ranks"].get<int>())},
       {"source", fmt::format("ganymede rehearse: {} steps, {}", result["steps"].get<int>(),
                              result["messenger"].get<std::string>())},
+      {"links", links},
       {"assumptions",
        {{{"what", result["compute"] == "real" ? "compute takes the recorded times, for which ranks computed"
                                               : "compute takes the recorded times, which were slept through"},
@@ -218,7 +273,7 @@ void run_rehearse(const RehearseOptions& options, const Shared& shared) {
   Shared to_stdout = shared;
   to_stdout.output.clear();
   emit(to_stdout, shared.format == "json" ? result.dump(2) + "\n" : text_of(result, result_width(shared)));
-  if (!shared.output.empty()) write_study(scenario, result, shared.output);
+  if (!shared.output.empty()) write_study(scenario, result, links_of(options, scenario), shared.output);
 }
 
 void declare_rehearse(CLI::App& command, Shared& shared) {
@@ -237,6 +292,7 @@ void declare_rehearse(CLI::App& command, Shared& shared) {
   command.add_flag("--life", options->life,
                    "with --hosts: the whole life, with boots, losses, checkpoints and the policy, in about --for");
   add_set(command, options->assignments);
+  command.add_option("--played", options->played)->expected(2)->group("");
   add_format(command, shared, {"table", "json"});
   add_output(command, shared);
   command.callback([options, &shared] { run_rehearse(*options, shared); });
@@ -249,7 +305,7 @@ Command rehearse_command() {
           .summary = "a scenario's steps or life in real time on real sockets, beside what is predicted",
           .examples =
               "  mpirun -n 8 ganymede rehearse scenario.json --for 60s\n"
-              "  ganymede rehearse scenario.json --hosts 4 [--network paced] -o study.json\n"
+              "  ganymede rehearse scenario.json --hosts 4 [--network paced|mpirun] -o study.json\n"
               "  ganymede rehearse scenario.json --hosts 4 --life --for 10min\n"
               "  ganymede validate study.json\n",
           .about =

@@ -13,7 +13,9 @@
 #include "kernel/parallel/communicator.hpp"
 #include "plan/chosen_scenario.hpp"
 #include "rehearsal/life.hpp"
+#include "report/numbers.hpp"
 #include "report/table.hpp"
+#include "studies/rehearsed_links.hpp"
 
 namespace ganymede::cli {
 namespace {
@@ -34,7 +36,7 @@ std::string compared(const OrderedJson& result, std::size_t width) {
     std::string name = row["what"];
     std::replace(name.begin(), name.end(), '_', ' ');
     table.add({name, amount_of(row, "predicted"), amount_of(row, "measured"),
-               row["off"].is_null() ? "" : fmt::format("{:+.1f} %", 100 * row["off"].get<double>()),
+               row["off"].is_null() ? "" : report::signed_percent(row["off"].get<double>()),
                row["unit"] == "GPU-s" ? fmt::format("{:.1f} %", 100 * row["share"].get<double>()) : ""});
   }
   return table.text(width);
@@ -107,13 +109,15 @@ void write_life_study(const sim::Scenario& scenario, const OrderedJson& result, 
     if (row["share"].get<double>() < kMatters) continue;
     const std::string what = row["what"];
     const std::string value = what == "time" ? "/time/total_s" : what == "bill" ? "/cost/usd" : "/gpu_seconds/" + what;
+    OrderedJson tags = {"rehearsed", "life"};
+    if (what == "exposed_communication") tags.push_back("communication");
     cells.push_back({{"what", what},
                      {"unit", what == "bill" ? "USD" : "s"},
                      {"run", "rehearsed"},
                      {"value", value},
                      {"measured", row["measured"]},
                      {"role", "predict"},
-                     {"tags", {"rehearsed", "life"}}});
+                     {"tags", tags}});
   }
   const OrderedJson study = {
       {"schema", "ganymede.validation/1"},
@@ -121,6 +125,7 @@ void write_life_study(const sim::Scenario& scenario, const OrderedJson& result, 
       {"title", fmt::format("The life of {} rehearsed on {} hosts",
                             std::filesystem::path(scenario.file).filename().string(), result["hosts"].get<int>())},
       {"source", "ganymede rehearse --life"},
+      {"links", studies::kPlayedNetwork},
       {"assumptions",
        {{{"what", "compute takes the recorded times, which were slept through"}, {"source", "ganymede rehearse"}},
         {{"what", fmt::format("times are those of the rehearsal divided by {:.6g}; a played step stands for {:g}",
@@ -156,13 +161,14 @@ void run_life(const LifeOptions& options, const Shared& shared) {
   for (const char* unplayed : {"/synchronization/jitter=0", "/synchronization/interference=0"})
     assignments.emplace_back(unplayed);
   const sim::Scenario scenario = plan::load_scenario_or_plan(options.scenario, parse_assignments(assignments));
+  refuse_mpirun(options.hosts);
   const int hosts = options.hosts.hosts;
   if (scenario.workers() > hosts)
     throw ConfigError(fmt::format("{}: /platform: found {} GPUs, expected at most {}, as many as there are --hosts",
                                   scenario.file, scenario.workers(), hosts));
   const rehearsal::Ping network = rehearsal::network_of_life(scenario);
   const rehearsal::LifeRequest request{hosts, options.hosts.scale, options.length,
-                                       choose_name_spaces(options.hosts, shared)};
+                                       choose_name_spaces(options.hosts, shared), options.hosts.loss};
   const OrderedJson result = rehearsal::rehearse_life(scenario, request, slowest_scale(network.rate, hosts));
   Shared to_stdout = shared;
   to_stdout.output.clear();

@@ -21,7 +21,7 @@ namespace ganymede::cli {
 namespace {
 
 struct ValidateOptions {
-  std::vector<std::string> studies;
+  std::vector<std::string> studies, rehearsed;
   std::string shard;
 };
 
@@ -79,11 +79,22 @@ void run_validate_shard(const ValidateOptions& options, Shared& shared) {
           {.work = [&](std::size_t i) { return studies::run_validation(std::move(asked.studies[i])).dump(); }}, how));
 }
 
+/// What the user's rehearsals teach: each is predicted as any other study.
+studies::RehearsedLinks read_rehearsals(const std::vector<std::string>& files) {
+  studies::RehearsedLinks out;
+  for (const std::string& file : files)
+    out.add(studies::run_validation(studies::read_validation(JsonNode::load(file))), file);
+  return out;
+}
+
 void run_validate(const ValidateOptions& options, Shared& shared) {
   check_output(shared);
   for (const std::string& name : options.studies)
     if (name.ends_with(".json")) keep_input(shared, name);
+  for (const std::string& name : options.rehearsed) keep_input(shared, name);
   auto [names, documents, studies] = read_asked(options);
+  const studies::RehearsedLinks rehearsed = read_rehearsals(options.rehearsed);
+  for (studies::Validation& study : studies) use_rehearsals(rehearsed, study);
   std::vector<nlohmann::ordered_json> results(studies.size());
   const auto outcomes = run_children(
       studies.size(), jobs(shared),
@@ -93,7 +104,7 @@ void run_validate(const ValidateOptions& options, Shared& shared) {
     rethrow(outcomes[i], names[i] + ": ");
     results[i] = nlohmann::ordered_json::parse(outcomes[i].text);
   }
-  const auto result = studies::validation_result(results);
+  const auto result = studies::validation_result(results, rehearsed);
   emit(shared, shared.format == "json" ? result.dump(1) + "\n"
                : shared.format == "csv"
                    ? report::validation_csv(result)
@@ -105,11 +116,21 @@ void declare_validate(CLI::App& command, Shared& shared) {
   auto options = std::make_shared<ValidateOptions>();
   command.add_option("study", options->studies, fmt::format("{}, or a file", list_of(studies::validation_names())))
       ->check(suggest("@studies @files"));
+  command
+      .add_option(
+          "--rehearsed", options->rehearsed,
+          "studies that `rehearse --output` wrote: intervals of their kind of network get as wide as these were "
+          "off")
+      ->check(suggest("@files"))
+      ->delimiter(',')
+      ->type_name("FILE,...");
   add_format(command, shared, {"table", "json", "csv"});
   add_output(command, shared);
   add_jobs(command, shared);
   add_shard(command, options->shard);
   command.callback([options, &shared] {
+    if (!options->shard.empty() && !options->rehearsed.empty())
+      throw ConfigError("--rehearsed: expected no --shard beside it");
     if (options->shard.empty())
       run_validate(*options, shared);
     else
@@ -125,7 +146,8 @@ Command validate_command() {
           .examples =
               "  ganymede validate\n"
               "  ganymede validate stylegan2_ada_v100\n"
-              "  ganymede validate my-study.json --format json -o validation.json\n",
+              "  ganymede validate my-study.json --format json -o validation.json\n"
+              "  ganymede validate --rehearsed monday.json,tuesday.json\n",
           .about =
               "Without a name, every study that comes with the program is predicted. Cells that are marked as\n"
               "fitted calibrate a study; all others are predicted. Exit code 4 if a study misses an accuracy that\n"

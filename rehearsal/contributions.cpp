@@ -22,7 +22,14 @@ void fill(std::span<float> buffer, int rank) {
 }
 
 void add(std::span<float> mine, const float* theirs) {
-  for (std::size_t i = 0; i < mine.size(); ++i) mine[i] += theirs[i];
+  // Known lengths, which GCC 12 vectorises at -O2; all ranks of a machine add at the same moments.
+  constexpr std::size_t kBlock = 16;
+  float* __restrict to = mine.data();
+  const float* __restrict from = theirs;
+  std::size_t i = 0;
+  for (; i + kBlock <= mine.size(); i += kBlock)
+    for (std::size_t j = 0; j < kBlock; ++j) to[i + j] += from[i + j];
+  for (; i < mine.size(); ++i) to[i] += from[i];
 }
 
 std::string fault_in_sum(std::span<const float> buffer, int ranks) {

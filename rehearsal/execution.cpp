@@ -14,6 +14,19 @@ bool overlap(const sim::Transfer& a, const sim::Transfer& b) {
   return a.offset < b.offset + b.length && b.offset < a.offset + a.length;
 }
 
+/// Buffers of rounds before: new ones would have to be paged in by the kernel in the time of a round.
+thread_local std::vector<std::vector<float>> spare_buffers;
+
+std::vector<float> take_spare(std::size_t floats) {
+  std::vector<float> out;
+  if (!spare_buffers.empty()) {
+    out = std::move(spare_buffers.back());
+    spare_buffers.pop_back();
+  }
+  out.resize(floats);
+  return out;
+}
+
 }  // namespace
 
 Execution::Execution(const RankPlan& plan, kernel::Messenger& messenger, std::span<float> buffer, int first_tag)
@@ -35,18 +48,19 @@ void Execution::enter(std::size_t lane) {
   Lane& mine = lanes_[lane];
   const RankPlan::Round& round = plan_.lanes()[lane][mine.round];
   const int tag = first_tag_ + static_cast<int>(lane);
+  // Sends first: others wait for them.
+  for (const sim::Transfer& transfer : round.sends)
+    mine.sends.push_back({messenger_.send(std::as_bytes(part(transfer)), transfer.destination, tag), &transfer});
   for (const sim::Transfer& transfer : round.receives) {
     // Bytes that this round also sends are as they were on entering it, so what arrives must wait elsewhere.
     const bool is_sent = std::any_of(round.sends.begin(), round.sends.end(),
                                      [&](const sim::Transfer& sent) { return overlap(sent, transfer); });
     Receiving receiving{0, &transfer, {}, false};
-    if (transfer.reduce || is_sent) receiving.arrived.resize(part(transfer).size());
+    if (transfer.reduce || is_sent) receiving.arrived = take_spare(part(transfer).size());
     const std::span<float> into = receiving.arrived.empty() ? part(transfer) : std::span<float>(receiving.arrived);
     receiving.message = messenger_.receive(std::as_writable_bytes(into), transfer.source, tag);
     mine.receives.push_back(std::move(receiving));
   }
-  for (const sim::Transfer& transfer : round.sends)
-    mine.sends.push_back({messenger_.send(std::as_bytes(part(transfer)), transfer.destination, tag), &transfer});
 }
 
 bool Execution::can_apply(const Lane& lane, const Receiving& receiving) const {
@@ -61,6 +75,7 @@ void Execution::apply(Receiving& receiving) const {
     add(mine, receiving.arrived.data());
   else
     std::copy(receiving.arrived.begin(), receiving.arrived.end(), mine.begin());
+  spare_buffers.push_back(std::move(receiving.arrived));
 }
 
 bool Execution::advance(std::size_t lane) {
@@ -88,15 +103,15 @@ bool Execution::progress() {
   return any;
 }
 
-std::string Execution::waits_for() const {
+std::string Execution::waits_for(const std::function<std::string(int)>& name_of) const {
   std::string out;
   for (std::size_t lane = 0; lane < lanes_.size(); ++lane) {
     if (lanes_[lane].round == plan_.lanes()[lane].size()) continue;
     std::string peers;
     for (const Receiving& receiving : lanes_[lane].receives)
-      peers += fmt::format("{}from rank {}", peers.empty() ? "" : ", ", receiving.transfer->source);
+      peers += fmt::format("{}from {}", peers.empty() ? "" : ", ", name_of(receiving.transfer->source));
     for (const Sending& sending : lanes_[lane].sends)
-      peers += fmt::format("{}to rank {}", peers.empty() ? "" : ", ", sending.transfer->destination);
+      peers += fmt::format("{}to {}", peers.empty() ? "" : ", ", name_of(sending.transfer->destination));
     out +=
         fmt::format("{}round {}: {}", out.empty() ? "" : "; ", plan_.lanes()[lane][lanes_[lane].round].number, peers);
   }

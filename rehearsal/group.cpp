@@ -39,6 +39,7 @@ double boot_of_machine() {
 Group::Group(kernel::Messenger& messenger) : messenger_(messenger) {
   end_asked = 0;
   for (const int signal : {SIGTERM, SIGINT}) std::signal(signal, [](int) { end_asked = 1; });
+  learn_hosts();
   align_clocks();
 }
 
@@ -48,15 +49,33 @@ Group::~Group() {
 
 double Group::now() const { return machine_time() + offset_; }
 
+std::string Group::name_of(int rank) const {
+  if (hosts_.empty()) return fmt::format("rank {}", rank);
+  return fmt::format("rank {} on {}", rank, hosts_[static_cast<std::size_t>(rank)]);
+}
+
+std::string Group::at(const std::function<std::string()>& where) const {
+  const std::string inside = where();
+  return inside.empty() ? place_ : place_ + ", " + inside;
+}
+
 void Group::throw_if_asked_to_end(const std::function<std::string()>& where) const {
-  if (end_asked != 0) throw Failure(fmt::format("rank {}: asked to end while it was in {}", rank(), where()));
+  if (end_asked != 0) throw Failure(fmt::format("{}: asked to end while it was in {}", name_of(rank()), at(where)));
+}
+
+bool Group::attempt(const std::function<bool()>& step, const std::function<std::string()>& where) const {
+  try {
+    return step();
+  } catch (const Failure& failure) {
+    throw Failure(fmt::format("{}, which was in {}: {}", name_of(rank()), at(where), failure.what()));
+  }
 }
 
 void Group::drive(const std::function<bool()>& step, const std::function<bool()>& over,
                   const std::function<std::string()>& where, double patience) {
   double last = machine_time();
   while (true) {
-    const bool any = step();
+    const bool any = attempt(step, where);
     if (over()) return;
     if (any) {
       last = machine_time();
@@ -65,20 +84,20 @@ void Group::drive(const std::function<bool()>& step, const std::function<bool()>
     throw_if_asked_to_end(where);
     const double idle = machine_time() - last;
     if (idle > patience)
-      throw Failure(fmt::format("rank {}: nothing has happened for {:.0f} s in {}", rank(), idle, where()));
-    messenger_.wait(kNap);
+      throw Failure(fmt::format("{}: nothing has happened for {:.0f} s in {}", name_of(rank()), idle, at(where)));
+    attempt([&] { return messenger_.wait(kNap), false; }, where);
   }
 }
 
 void Group::wait_for(kernel::Messenger::Message message, const char* doing, int peer) {
   bool done = false;
   drive([&] { return done = messenger_.done(message); }, [&] { return done; },
-        [&] { return fmt::format("{} rank {}", doing, peer); });
+        [&] { return fmt::format("{} {}", doing, name_of(peer)); });
 }
 
-void Group::finish(Execution& execution, const std::string& what) {
+void Group::finish(Execution& execution) {
   drive([&] { return execution.progress(); }, [&] { return execution.done(); },
-        [&] { return fmt::format("{}, {}", what, execution.waits_for()); },
+        [&] { return execution.waits_for([this](int rank) { return name_of(rank); }); },
         kPatience + static_cast<double>(execution.bytes()) / kSlowest);
 }
 
@@ -165,6 +184,23 @@ double Group::offset_of(int rank) {
   }
   clock_.error_s = std::max(clock_.error_s, best / 2);
   return offset;
+}
+
+/// Every rank learns the names of all machines.
+void Group::learn_hosts() {
+  constexpr std::size_t kLongest = 64;  // bytes; longer names are cut
+  std::array<double, kLongest / sizeof(double)> mine{};
+  ::gethostname(reinterpret_cast<char*>(mine.data()), kLongest - 1);
+  std::vector<double> all(mine.size() * static_cast<std::size_t>(ranks()));
+  const auto gathered = gather(mine);
+  for (std::size_t rank = 0; rank < gathered.size(); ++rank)
+    std::copy(gathered[rank].begin(), gathered[rank].end(),
+              all.begin() + static_cast<std::ptrdiff_t>(rank * mine.size()));
+  broadcast(all);
+  std::vector<std::string> names;
+  for (std::size_t rank = 0; rank < static_cast<std::size_t>(ranks()); ++rank)
+    names.emplace_back(reinterpret_cast<const char*>(all.data() + rank * mine.size()));
+  hosts_ = std::move(names);
 }
 
 void Group::align_clocks() {

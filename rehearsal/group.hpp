@@ -5,6 +5,7 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "kernel/parallel/messenger.hpp"
@@ -18,9 +19,9 @@ struct ClockAlignment {
   double error_s = 0;        ///< half the shortest round trip to the rank that is furthest away
 };
 
-/// All ranks must make the same calls in the same order. Each call throws Failure that names the peers it waited for if
-/// nothing has arrived for kPatience seconds, or if a signal (SIGTERM, SIGINT) asks the process to end: a launcher
-/// sends one when a peer has died.
+/// All ranks must make the same calls in the same order. Each call throws Failure that says where the rank was and
+/// which peers on which hosts it waited for, if nothing has arrived for kPatience seconds, if a peer's connection has
+/// ended, or if a signal (SIGTERM, SIGINT) asks the process to end: a launcher sends one when a peer has died.
 class Group {
  public:
   static constexpr double kPatience = 8;      ///< seconds
@@ -38,6 +39,9 @@ class Group {
   int ranks() const { return messenger_.ranks(); }
   bool is_first() const { return rank() == 0; }
   const ClockAlignment& clock() const { return clock_; }
+  std::string name_of(int rank) const;  ///< "rank 3 on node-b"
+  /// What the rank is about from now on, for errors: "step 12", "ring of 1 MiB".
+  void enter(std::string place) { place_ = std::move(place); }
 
   double now() const;  ///< seconds on the clock of rank 0
   /// Returns at that time. With `exactly` the last moments are spent awake; what the processor was not given in time,
@@ -55,24 +59,30 @@ class Group {
   void send(std::span<const std::byte> bytes, int to, int tag);
   void receive(std::span<std::byte> bytes, int from, int tag);
 
-  /// Drives an execution to its end. `what` names it in errors, for example "ring of 1 MiB".
-  void finish(Execution& execution, const std::string& what);
+  /// Drives an execution to its end.
+  void finish(Execution& execution);
   /// Calls `step` until `over` is true; `step` returns whether anything happened.
   void drive(const std::function<bool()>& step, const std::function<bool()>& over,
              const std::function<std::string()>& where, double patience = kPatience);
   void throw_if_asked_to_end(const std::function<std::string()>& where) const;
+  /// Calls `step`, which uses the messenger, and returns what it does; adds to a Failure where the rank was.
+  bool attempt(const std::function<bool()>& step, const std::function<std::string()>& where) const;
   /// More ranks than processors are here: a rank that has nothing to do sleeps.
   bool is_crowded() const { return crowded_; }
 
  private:
   void wait_for(kernel::Messenger::Message message, const char* doing, int peer);
   void align_clocks();
+  void learn_hosts();
+  std::string at(const std::function<std::string()>& where) const;
   double offset_of(int rank);
 
   kernel::Messenger& messenger_;
   double offset_ = 0;  // added to this process's clock
   bool crowded_ = false;
   ClockAlignment clock_;
+  std::vector<std::string> hosts_;  // by rank; empty while they are not known
+  std::string place_ = "the start";
 };
 
 }  // namespace ganymede::rehearsal

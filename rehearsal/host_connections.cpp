@@ -19,7 +19,10 @@ namespace {
 volatile std::sig_atomic_t hosts_end_asked = 0;
 
 [[noreturn]] void socket_failure(const char* call) {
-  throw Failure(fmt::format("cannot connect two hosts: {}: {}", call, std::strerror(errno)));
+  const int error = errno;
+  const std::string what = fmt::format("cannot connect two hosts: {}: {}", call, std::strerror(error));
+  if (error != EADDRINUSE && error != EADDRNOTAVAIL) throw Failure(what);
+  throw ConfigError(what + "; no port is free, and each pair of hosts needs two");
 }
 
 int new_socket() {

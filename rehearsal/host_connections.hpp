@@ -15,7 +15,7 @@ namespace ganymede::rehearsal {
 class HostConnections {
  public:
   /// `hosts`: for each rank its host, whose name space its sockets are in; `spaces` is null without name spaces. Throws
-  /// Failure.
+  /// ConfigError if no port is free, and Failure.
   HostConnections(const std::vector<int>& hosts, const NameSpaces* spaces);
   ~HostConnections();
   HostConnections(const HostConnections&) = delete;

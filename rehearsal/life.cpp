@@ -182,7 +182,7 @@ Json rehearse_life(const sim::Scenario& scenario, const LifeRequest& request, do
   plan.scale = request.scale > 0 ? request.scale : request.length.si / predicted.total.si;
   plan.fold = fold_of(scenario, plan.scale, predicted.step_mean.si, step_scale);
   const Ping stated = network_of_life(scenario);
-  plan.shaping = {stated.rate * (1 / plan.step_scale()), stated.latency * plan.step_scale()};
+  plan.shaping = {stated.rate * (1 / plan.step_scale()), stated.latency * plan.step_scale(), request.loss};
   plan.steps = steps_of_life(scenario, request.hosts, plan.step_scale());
   plan.margin_s = 1.5 * predicted.step_mean.si * plan.step_scale() + 0.03;
   plan.longest_s = 300 + 3 * predicted.total.si * plan.scale;

@@ -15,6 +15,7 @@ struct LifeRequest {
   double scale = 0;  ///< real seconds for one of the scenario; 0: as long as makes the predicted life last `length`
   Seconds length{0};
   bool name_spaces = false;
+  double loss = 0;  ///< share of packets that are lost
 };
 
 /// The network between two nodes of the scenario, as its platform states it. Throws ConfigError for scenarios whose

@@ -115,6 +115,7 @@ void LifeWorld::start_crew(const sim::RunState& state) {
   request.first_row = static_cast<std::size_t>(facts_.steps_played);
   request.spaces = spaces_ ? &*spaces_ : nullptr;
   request.shaping.is_paced = !spaces_;
+  request.shaping.is_delayed = !spaces_ || !spaces_->has_netem();
   const bool starting = state.phase == sim::RunPhase::starting;
   request.begins_at = starting ? moment(state.phase_end) : machine_time();
   request.loading_from = starting ? moment(state.loading_from) : request.begins_at;

@@ -18,7 +18,7 @@ constexpr double kCause = 1;     // seconds within which the death of a node is 
 }  // namespace
 
 LifeWorld::LifeWorld(const LifePlan& plan) : plan_(plan), begin_(0), checkpoint_(plan.scenario->checkpoints.bytes.si) {
-  if (plan.name_spaces) spaces_.emplace(plan.hosts, plan.shaping.rate);
+  if (plan.name_spaces) spaces_.emplace(plan.hosts, plan.shaping.rate, plan.shaping.latency, plan.shaping.loss);
   begin_ = machine_time();
 }
 

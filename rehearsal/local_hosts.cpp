@@ -1,9 +1,14 @@
 #include "rehearsal/local_hosts.hpp"
 
 #include <fmt/format.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
+#include <atomic>
 #include <cassert>
+#include <csignal>
 #include <cstring>
+#include <new>
 #include <numeric>
 #include <optional>
 #include <vector>
@@ -13,26 +18,71 @@
 #include "rehearsal/host_connections.hpp"
 
 namespace ganymede::rehearsal {
+namespace {
+
+/// The numbers of the hosts' processes, which they write themselves; 0: not started, or ended.
+class RunningHosts {
+ public:
+  explicit RunningHosts(std::size_t hosts) : hosts_(hosts) {
+    void* memory = ::mmap(nullptr, hosts * sizeof(Pid), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) throw Failure("cannot share memory with the hosts");
+    pids_ = static_cast<Pid*>(memory);
+    for (std::size_t host = 0; host < hosts; ++host) new (pids_ + host) Pid(0);
+  }
+  ~RunningHosts() { ::munmap(pids_, hosts_ * sizeof(Pid)); }
+  RunningHosts(const RunningHosts&) = delete;
+  RunningHosts& operator=(const RunningHosts&) = delete;
+
+  std::atomic<pid_t>& pid(std::size_t host) const { return pids_[host]; }
+  void ask_to_end() const {
+    for (std::size_t host = 0; host < hosts_; ++host)
+      if (const pid_t pid = pids_[host]; pid > 0) ::kill(pid, SIGTERM);
+  }
+
+ private:
+  using Pid = std::atomic<pid_t>;
+  std::size_t hosts_;
+  Pid* pids_ = nullptr;
+};
+
+/// What another rank said when it ended because a rank had died, best of all one that waited for it.
+std::string where_others_were(std::size_t dead, const std::vector<ChildOutcome>& outcomes) {
+  std::string said;
+  for (std::size_t rank = 0; rank < outcomes.size(); ++rank) {
+    if (rank == dead || outcomes[rank].kind != ChildOutcome::Kind::failure) continue;
+    const bool waited = (outcomes[rank].text + " ").find(fmt::format("rank {} ", dead)) != std::string::npos;
+    if (said.empty() || waited) said = "; " + outcomes[rank].text;
+    if (waited) break;
+  }
+  return said;
+}
+
+}  // namespace
+
 std::string run_on_hosts(int hosts, Shaping shaping, bool name_spaces,
                          const std::function<std::string(kernel::Messenger&)>& work) {
   assert(hosts >= 2 && hosts <= kMaxLocalHosts);
   const EndSignals signals;
   std::optional<NameSpaces> spaces;
-  if (name_spaces) spaces.emplace(hosts, shaping.rate);
+  if (name_spaces) spaces.emplace(hosts, shaping.rate, shaping.latency, shaping.loss);
   shaping.is_paced = !name_spaces;
+  shaping.is_delayed = !spaces || !spaces->has_netem();
   std::vector<int> all(static_cast<std::size_t>(hosts));
   std::iota(all.begin(), all.end(), 0);
   HostConnections connections(all, spaces ? &*spaces : nullptr);
+  const RunningHosts running(all.size());
   std::optional<std::size_t> failed;  // the first host that did; a death comes before what it causes
   bool died = false;
   const auto landed = [&](std::size_t host, ChildOutcome& outcome) {
     connections.end(host);
+    running.pid(host) = 0;
     const bool is_death = outcome.kind == ChildOutcome::Kind::failure && outcome.text.starts_with("the simulation ");
     if (outcome.kind == ChildOutcome::Kind::ok || (failed && (died || !is_death))) return;
     if (is_death)
       outcome.text = fmt::format("rank {} has died: {}", host, outcome.text.substr(std::strlen("the simulation ")));
     died = is_death;
     failed = host;
+    running.ask_to_end();  // they may be in a long phase, in which nobody waits for a message
   };
   const auto stopped = [&] {
     if (!EndSignals::asked()) return false;
@@ -42,6 +92,7 @@ std::string run_on_hosts(int hosts, Shaping shaping, bool name_spaces,
   const auto outcomes = run_children(
       static_cast<std::size_t>(hosts), hosts,
       [&](std::size_t host) {
+        running.pid(host) = ::getpid();
         const BeforeOthers before_others;
         if (spaces) spaces->enter(static_cast<int>(host));
         SocketMessenger messenger(static_cast<int>(host), connections.take(host), shaping);
@@ -49,8 +100,11 @@ std::string run_on_hosts(int hosts, Shaping shaping, bool name_spaces,
       },
       {}, ChildUse::once, landed, stopped);
   if (EndSignals::asked()) throw Failure("interrupted; all hosts have ended");
-  if (failed) rethrow(outcomes[*failed]);
-  return outcomes[0].text;
+  if (!failed) return outcomes[0].text;
+  ChildOutcome first = outcomes[*failed];
+  if (died) first.text += where_others_were(*failed, outcomes);
+  rethrow(first);
+  return "";
 }
 
 }  // namespace ganymede::rehearsal

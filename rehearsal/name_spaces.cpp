@@ -13,6 +13,8 @@
 #include <cstring>
 #include <filesystem>
 #include <system_error>
+#include <utility>
+#include <vector>
 
 #include "common/errors.hpp"
 
@@ -45,12 +47,26 @@ bool is_in_use(const std::string& name) {
   return !there.empty() && there.filename() == here.filename();
 }
 
+std::vector<std::string> name_spaces_from(const std::string& prefix) {
+  std::vector<std::string> names;
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(kFolder, ignored))
+    if (std::string name = entry.path().filename().string(); name.starts_with(prefix)) names.push_back(std::move(name));
+  return names;
+}
+
+/// A script that ends the processes in a name space and removes it.
+std::string removal_of(const std::string& name) {
+  return fmt::format(
+      "pids=$(ip netns pids {0}) || pids=\n[ -z \"$pids\" ] || kill -9 $pids || true\nip netns del {0}\n", name);
+}
+
 /// The arguments of `tc` for a token bucket. Two packets may leave at once, so that a timer that is late costs no rate.
 std::string bucket_of(BytesPerSecond rate, int mtu) {
   constexpr int kHeaders = 52 + 14;  // of a frame: IP, TCP with timestamps, Ethernet
   const int frame = mtu + 14;
   const double bits = rate.si * 8 * frame / (frame - kHeaders);
-  return fmt::format("root tbf rate {:.0f}bit burst {} limit 16mb", bits, 2 * frame);
+  return fmt::format("root handle 1: tbf rate {:.0f}bit burst {} limit 16mb", bits, 2 * frame);
 }
 
 }  // namespace
@@ -65,16 +81,12 @@ std::string why_no_name_spaces() {
 
 int remove_left_over_name_spaces() {
   int removed = 0;
-  std::error_code ignored;
-  for (const auto& entry : fs::directory_iterator(kFolder, ignored)) {
-    const std::string name = entry.path().filename().string();
-    if (!name.starts_with(kOurs) || is_in_use(name)) continue;
-    if (fault_of_script("ip netns del " + name).empty()) ++removed;
-  }
+  for (const std::string& name : name_spaces_from(kOurs))
+    if (!is_in_use(name) && fault_of_script(removal_of(name)).empty()) ++removed;
   return removed;
 }
 
-NameSpaces::NameSpaces(int hosts, BytesPerSecond rate)
+NameSpaces::NameSpaces(int hosts, BytesPerSecond rate, Seconds latency, double loss)
     : prefix_(fmt::format("{}{}-", kOurs, ::getpid())),
       hosts_(hosts),
       mtu_(rate.si > 40e6 ? 9000 : 1500),
@@ -89,17 +101,21 @@ NameSpaces::NameSpaces(int hosts, BytesPerSecond rate)
     script += fmt::format(
         "ip netns add {0}{1}\n"
         "ip -n {0}{1} link add eth0 type veth peer name port{1} netns {0}switch\n"
-        "ip -n {0}{1} addr add {2}/16 dev eth0\nip -n {0}{1} link set eth0 mtu {3} up\n"
+        "ip -n {0}{1} addr add {2}/16 dev eth0\nip -n {0}{1} link set eth0 mtu {3} up\nip -n {0}{1} link set lo up\n"
         "ip -n {0}switch link set port{1} mtu {3} master bridge up\n"
         "tc -n {0}{1} qdisc add dev eth0 {4}\ntc -n {0}switch qdisc add dev port{1} {4}\n",
         prefix_, host, address_of(host), mtu, bucket);
   if (const std::string fault = fault_of_script(script); !fault.empty()) {
-    const std::string prefix = prefix_;
-    fault_of_script(
-        fmt::format("for n in $(ls {}); do case $n in {}*) ip netns del $n;; esac; done", kFolder.string(), prefix));
+    remove();
     ::close(own_);
     throw Failure("cannot make network namespaces: " + fault);
   }
+  std::string delays;
+  for (int host = 0; host < hosts; ++host)
+    delays += fmt::format(
+        "tc -n {}{} qdisc add dev eth0 parent 1:1 handle 10: netem limit 1000000 delay {:.0f}us loss {:.6f}%\n",
+        prefix_, host, latency.si * 1e6, 100 * loss);
+  has_netem_ = fault_of_script(delays).empty();
 }
 
 void NameSpaces::set_rate(BytesPerSecond rate) const {
@@ -112,15 +128,20 @@ void NameSpaces::set_rate(BytesPerSecond rate) const {
 }
 
 NameSpaces::~NameSpaces() {
-  fault_of_script(
-      fmt::format("for n in $(ls {}); do case $n in {}*) ip netns del $n;; esac; done", kFolder.string(), prefix_));
+  ::setns(own_, CLONE_NEWNET);  // this process must not be in what it removes
+  remove();
   ::close(own_);
 }
 
+void NameSpaces::remove() const {
+  for (const std::string& name : name_spaces_from(prefix_)) fault_of_script(removal_of(name));
+}
+
+std::string NameSpaces::name_of(int host) const { return fmt::format("{}{}", prefix_, host); }
 std::string NameSpaces::address_of(int host) { return fmt::format("10.0.{}.{}", (host + 1) / 256, (host + 1) % 256); }
 
 void NameSpaces::enter(int host) const {
-  const std::string path = (kFolder / fmt::format("{}{}", prefix_, host)).string();
+  const std::string path = (kFolder / name_of(host)).string();
   const int space = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   const int result = space < 0 ? -1 : ::setns(space, CLONE_NEWNET);
   const int error = errno;

@@ -1,10 +1,14 @@
 #include "rehearsal/ping.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <limits>
+#include <set>
 #include <vector>
 
 #include "common/statistics.hpp"
-#include "sim/collectives/schedule.hpp"
+#include "rehearsal/clock.hpp"
 
 namespace ganymede::rehearsal {
 namespace {
@@ -18,20 +22,27 @@ double median_of(std::vector<double> values) {
   return quantile(values, 0.5);
 }
 
-/// Half the median time of a message to rank 1 and back, at rank 0; 0 elsewhere.
-double half_round_trip(Group& group, std::size_t bytes, int times) {
-  if (group.rank() > 1) return 0;
+struct PingTimes {
+  double half = 0;       ///< half the median time of a message to rank 1 and back
+  double processor = 0;  ///< processor time of this rank for sending a message and receiving one
+};
+
+/// At rank 0; nothing elsewhere.
+PingTimes round_trip(Group& group, std::size_t bytes, int times) {
+  if (group.rank() > 1) return {};
   std::vector<std::byte> buffer(bytes);
   const int peer = 1 - group.rank();
   std::vector<double> halves;
+  double processor = 0;
   for (int i = -2; i < times; ++i) {  // two for warm-up
+    if (i == 0) processor = processor_time();
     const double before = group.now();
     if (group.is_first()) group.send(buffer, peer, kPingTag);
     group.receive(buffer, peer, kPingTag);
     if (!group.is_first()) group.send(buffer, peer, kPingTag);
     if (i >= 0) halves.push_back((group.now() - before) / 2);
   }
-  return median_of(halves);
+  return {median_of(halves), (processor_time() - processor) / times};
 }
 
 double seconds_of_adding(Group& group, std::size_t floats) {
@@ -66,13 +77,48 @@ platforms::Platform plain_platform(const Ping& ping) {
 }  // namespace
 
 Ping measure_ping(Group& group) {
-  const double small = half_round_trip(group, kSmall, kSmallTimes), large = half_round_trip(group, kLarge, kLargeTimes);
-  const double rate = static_cast<double>(kLarge - kSmall) / std::max(large - small, 1e-9);
-  constexpr std::size_t kFloats = kLarge / sizeof(float);
-  double found[3] = {rate, std::max(0.0, small - kSmall / rate),
-                     sim::kMemoryBytesPerReducedByte * double{kLarge} / seconds_of_adding(group, kFloats)};
+  const PingTimes small = round_trip(group, kSmall, kSmallTimes), large = round_trip(group, kLarge, kLargeTimes);
+  const double rate = static_cast<double>(kLarge - kSmall) / std::max(large.half - small.half, 1e-9);
+  constexpr std::size_t kFloats = std::size_t{1} << 20;  // more than a processor's own caches hold
+  double found[4] = {
+      rate, std::max(0.0, small.half - kSmall / rate),
+      sim::kMemoryBytesPerReducedByte * double{kFloats * sizeof(float)} / seconds_of_adding(group, kFloats),
+      small.processor};
   group.broadcast(found);
-  return {BytesPerSecond{found[0]}, Seconds{found[1]}, BytesPerSecond{found[2]}};
+  return {BytesPerSecond{found[0]}, Seconds{found[1]}, BytesPerSecond{found[2]}, Seconds{found[3]}};
+}
+
+Ping crowded(const Ping& ping, const sim::Schedule& schedule, int processors) {
+  if (schedule.ranks() <= processors) return ping;
+  // Rounds count by the bytes of their largest transfer, as they count in time.
+  double time = 0, talking = 0, adding_time = 0, adding = 0;
+  std::vector<sim::Transfer> transfers;
+  for (std::int64_t round = 0; round < schedule.rounds(); ++round) {
+    schedule.round(round, transfers);
+    std::set<int> talk, add;
+    std::int64_t largest = 0;
+    for (const sim::Transfer& transfer : transfers) {
+      talk.insert({transfer.source, transfer.destination});
+      if (transfer.reduce) add.insert(transfer.destination);
+      largest = std::max(largest, transfer.length);
+    }
+    const auto weight = static_cast<double>(largest);
+    time += weight;
+    talking += weight * static_cast<double>(talk.size());
+    if (!add.empty()) adding_time += weight;
+    adding += weight * static_cast<double>(add.size());
+  }
+  const auto slowdown = [&](double ranks) { return std::max(1.0, ranks / processors); };
+  const double talks = time > 0 ? slowdown(talking / time) : 1,
+               adds = adding_time > 0 ? slowdown(adding / adding_time) : 1;
+  Ping out = ping;
+  out.adding *= 1 / adds;
+  out.latency += (talks - 1) * ping.message;
+  return out;
+}
+
+int shared_processors(const Group& group) {
+  return group.is_crowded() ? static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN)) : std::numeric_limits<int>::max();
 }
 
 PlainFabric::PlainFabric(int ranks, const Ping& ping)

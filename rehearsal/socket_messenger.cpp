@@ -7,12 +7,14 @@
 #include <poll.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
+#include <iterator>
 #include <limits>
 
 #include "common/errors.hpp"
@@ -20,12 +22,6 @@
 
 namespace ganymede::rehearsal {
 namespace {
-
-/// Precedes the bytes of a piece.
-struct PieceHeader {
-  std::uint32_t tag, length;
-  double left;  ///< when the piece has left the sender's NIC, in seconds of the machine's clock
-};
 
 /// Pieces take a quarter of a millisecond, so that messages which share a NIC do so fairly; their headers stay below
 /// half a percent of the bytes.
@@ -36,7 +32,11 @@ std::size_t piece_bytes(BytesPerSecond rate) {
 }  // namespace
 
 SocketMessenger::SocketMessenger(int rank, std::vector<int> sockets, const Shaping& shaping)
-    : rank_(rank), shaping_(shaping), piece_bytes_(piece_bytes(shaping.rate)), peers_(sockets.size()) {
+    : rank_(rank),
+      shaping_(shaping),
+      piece_bytes_(piece_bytes(shaping.rate)),
+      peers_(sockets.size()),
+      losses_(static_cast<std::uint64_t>(rank), "rehearsal/losses") {
   // Waking up is otherwise up to 50 us late.
   ::prctl(PR_SET_TIMERSLACK, 1UL);
   for (std::size_t i = 0; i < sockets.size(); ++i) {
@@ -54,8 +54,11 @@ SocketMessenger::~SocketMessenger() {
 }
 
 std::string SocketMessenger::name() const {
-  return fmt::format("sockets {} {}, {} away", shaping_.is_paced ? "paced to" : "in network namespaces with",
-                     to_string(shaping_.rate), to_string(shaping_.latency));
+  return fmt::format("sockets {} {}, {} away{}", shaping_.is_paced ? "paced to" : "in network namespaces with",
+                     to_string(shaping_.rate), to_string(shaping_.latency),
+                     shaping_.loss > 0 ? fmt::format(", {:g} % of packets lost{}", 100 * shaping_.loss,
+                                                     shaping_.is_delayed ? "" : " by netem")
+                                       : "");
 }
 
 SocketMessenger::Message SocketMessenger::new_message() {
@@ -91,7 +94,7 @@ bool SocketMessenger::done(Message message) {
 }
 
 void SocketMessenger::fail_without(int rank) const {
-  throw Failure(fmt::format("rank {}: the connection to rank {} has ended; its process is gone", rank_, rank));
+  throw Failure(fmt::format("the connection to rank {} has ended; its process is gone", rank));
 }
 
 /// Messages of one tag to one process keep their order.
@@ -125,13 +128,22 @@ void SocketMessenger::send_piece(Outgoing& outgoing, double start) {
   if (shaping_.is_paced) {
     header.left = sent_until_ = start + static_cast<double>(length) / shaping_.rate.si;
   }
-  std::vector<std::byte>& writing = peers_[static_cast<std::size_t>(outgoing.to)].writing;
-  writing.resize(sizeof header + length);
-  std::memcpy(writing.data(), &header, sizeof header);
-  std::memcpy(writing.data() + sizeof header, outgoing.rest.data(), length);
+  const std::span<const std::byte> bytes = outgoing.rest.first(length), head = std::as_bytes(std::span(&header, 1));
+  iovec parts[] = {{&header, sizeof header}, {const_cast<std::byte*>(bytes.data()), length}};
+  msghdr message{};
+  message.msg_iov = parts;
+  message.msg_iovlen = std::size(parts);
+  Peer& peer = peers_[static_cast<std::size_t>(outgoing.to)];
+  ssize_t sent = 0;
+  do sent = ::sendmsg(peer.socket, &message, MSG_NOSIGNAL);
+  while (sent < 0 && errno == EINTR);
+  if (sent < 0 && errno != EAGAIN) fail_without(outgoing.to);
+  // What the socket does not take now is kept, since the message's bytes may change once its last piece is under way.
+  const auto taken = static_cast<std::size_t>(std::max<ssize_t>(sent, 0)), of_head = std::min(taken, sizeof header);
+  peer.writing.assign(head.begin() + static_cast<std::ptrdiff_t>(of_head), head.end());
+  peer.writing.insert(peer.writing.end(), bytes.begin() + static_cast<std::ptrdiff_t>(taken - of_head), bytes.end());
   outgoing.rest = outgoing.rest.subspan(length);
   if (outgoing.rest.empty()) states_[outgoing.message] = {true, header.left};
-  flush(outgoing.to);
 }
 
 void SocketMessenger::flush(int rank) {
@@ -146,40 +158,77 @@ void SocketMessenger::flush(int rank) {
 }
 
 void SocketMessenger::read(int rank, double now) {
-  constexpr std::size_t kMost = std::size_t{1} << 16;
   Peer& peer = peers_[static_cast<std::size_t>(rank)];
+  Reading& reading = peer.reading;
   while (!peer.is_gone) {
-    const std::size_t before = peer.reading.size();
-    peer.reading.resize(before + kMost);
-    const ssize_t got = ::recv(peer.socket, peer.reading.data() + before, kMost, 0);
-    peer.reading.resize(before + static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0 && errno == EAGAIN) return;
-    if (got <= 0) peer.is_gone = true;
-    take_pieces(rank, now);
+    // One call reads the rest of a piece and the header of the next one, or the rest of a header.
+    PieceHeader next;
+    iovec parts[] = {
+        {nullptr, 0},
+        {reinterpret_cast<std::byte*>(&reading.header) + reading.header_got, sizeof next - reading.header_got}};
+    if (reading.has_header()) {
+      parts[0] = {reading.bytes.get() + reading.got, reading.header.length - reading.got};
+      parts[1] = {&next, sizeof next};
+    }
+    const ssize_t result = ::readv(peer.socket, parts, std::size(parts));
+    if (result < 0 && errno == EINTR) continue;
+    if (result < 0 && errno == EAGAIN) return;
+    if (result <= 0) peer.is_gone = true;
+    auto got = static_cast<std::size_t>(std::max<ssize_t>(result, 0));
+    const bool is_all = got < parts[0].iov_len + parts[1].iov_len;
+    if (reading.has_header()) {
+      const std::size_t bytes = std::min(got, parts[0].iov_len);
+      reading.got += bytes;
+      got -= bytes;
+      if (reading.got == reading.header.length) {
+        take_piece(rank, now);
+        reading.header = next;
+      }
+    }
+    if (!reading.has_header()) begin_piece(rank, got, now);
+    if (is_all) return;
   }
 }
 
-void SocketMessenger::take_pieces(int rank, double now) {
-  std::vector<std::byte>& reading = peers_[static_cast<std::size_t>(rank)].reading;
-  std::size_t begin = 0;
-  PieceHeader header{};
-  while (reading.size() - begin >= sizeof header) {
-    std::memcpy(&header, reading.data() + begin, sizeof header);
-    const std::size_t end = begin + sizeof header + header.length;
-    if (reading.size() < end) break;
-    double arrived = now;
-    if (shaping_.is_paced) {
-      const double length = static_cast<double>(header.length) / shaping_.rate.si;
-      arrived = received_until_ = std::max(header.left, received_until_ + length);
-    }
-    Piece piece{{reading.begin() + static_cast<std::ptrdiff_t>(begin + sizeof header),
-                 reading.begin() + static_cast<std::ptrdiff_t>(end)}};
-    piece.available = arrived + shaping_.latency.si;
-    streams_[{rank, static_cast<int>(header.tag)}].arrived.push_back(std::move(piece));
-    begin = end;
+/// Notes more bytes of a header; once it is whole, its piece follows.
+void SocketMessenger::begin_piece(int rank, std::size_t header_bytes, double now) {
+  Reading& reading = peers_[static_cast<std::size_t>(rank)].reading;
+  reading.header_got += header_bytes;
+  if (!reading.has_header()) return;
+  reading.bytes = std::make_unique_for_overwrite<std::byte[]>(reading.header.length);
+  if (reading.header.length == 0) take_piece(rank, now);
+}
+
+/// Draws which packets of a piece are lost; returns how much later its last byte comes therefore.
+double SocketMessenger::lose_packets(std::uint32_t length) {
+  if (shaping_.loss <= 0) return 0;
+  double later = 0;
+  for (std::uint32_t left = (length + kPacketBytes - 1) / kPacketBytes; left > 0;) {
+    std::uint32_t lost = 0;
+    for (std::uint32_t packet = 0; packet < left; ++packet) lost += losses_.uniform() < shaping_.loss ? 1 : 0;
+    if (lost == 0) break;
+    lost_ += lost;
+    const double again = lost * (kPacketBytes / shaping_.rate.si);
+    received_until_ += again;
+    later += 2 * shaping_.latency.si + again;
+    left = lost;
   }
-  reading.erase(reading.begin(), reading.begin() + static_cast<std::ptrdiff_t>(begin));
+  return later;
+}
+
+void SocketMessenger::take_piece(int rank, double now) {
+  Peer& peer = peers_[static_cast<std::size_t>(rank)];
+  const PieceHeader& header = peer.reading.header;
+  double arrived = now;
+  if (shaping_.is_paced) {
+    const double length = static_cast<double>(header.length) / shaping_.rate.si;
+    arrived = received_until_ = std::max(header.left, received_until_ + length);
+  }
+  if (shaping_.is_delayed) arrived += shaping_.latency.si + lose_packets(header.length);
+  peer.held_until = std::max(peer.held_until, arrived);
+  streams_[{rank, static_cast<int>(header.tag)}].arrived.push_back(
+      {std::move(peer.reading.bytes), header.length, 0, peer.held_until});
+  peer.reading.header_got = peer.reading.got = 0;
 }
 
 void SocketMessenger::deliver(double now) {
@@ -187,15 +236,15 @@ void SocketMessenger::deliver(double now) {
     while (!stream.wanted.empty() && !stream.arrived.empty() && stream.arrived.front().available <= now) {
       Incoming& wanted = stream.wanted.front();
       Piece& piece = stream.arrived.front();
-      const std::size_t length = std::min(wanted.rest.size(), piece.bytes.size() - piece.taken);
-      std::memcpy(wanted.rest.data(), piece.bytes.data() + piece.taken, length);
+      const std::size_t length = std::min(wanted.rest.size(), piece.length - piece.taken);
+      std::memcpy(wanted.rest.data(), piece.bytes.get() + piece.taken, length);
       wanted.rest = wanted.rest.subspan(length);
       piece.taken += length;
       if (wanted.rest.empty()) {
         states_[wanted.message].is_handed_over = true;
         stream.wanted.pop_front();
       }
-      if (piece.taken == piece.bytes.size()) stream.arrived.pop_front();
+      if (piece.taken == piece.length) stream.arrived.pop_front();
     }
     if (!stream.wanted.empty() && stream.arrived.empty() && peers_[static_cast<std::size_t>(way.first)].is_gone)
       fail_without(way.first);

@@ -1,11 +1,14 @@
 #pragma once
 // Messages between the processes of one machine over TCP sockets, as slow as a network that they stand for.
 
+#include <cstdint>
 #include <deque>
 #include <map>
+#include <memory>
 #include <utility>
 #include <vector>
 
+#include "common/random.hpp"
 #include "common/units.hpp"
 #include "kernel/parallel/messenger.hpp"
 
@@ -14,15 +17,21 @@ namespace ganymede::rehearsal {
 /// The network that the sockets stand for: each process has a NIC, which is full duplex, and between two NICs is only
 /// latency.
 struct Shaping {
-  BytesPerSecond rate;   ///< of a NIC, in each direction
-  Seconds latency;       ///< from one process to another
-  bool is_paced = true;  ///< false: the kernel shapes the rate, and only the latency is added here
+  BytesPerSecond rate;     ///< of a NIC, in each direction
+  Seconds latency;         ///< from one process to another
+  double loss = 0;         ///< share of packets that are lost and sent again, below 1
+  bool is_paced = true;    ///< false: the kernel shapes the rate
+  bool is_delayed = true;  ///< false: the kernel (netem) also delays and loses packets
 };
 
 /// Every byte travels through a real socket. What is shaped is time: a message is cut into pieces, each of which says
 /// when it has left the sender's NIC at `rate`. The receiver lets them through its own NIC at `rate`, in the order of
 /// arrival, and holds each back until one latency later. Both clocks are the machine's one clock, so that a process
 /// that wakes up late does not make a message late, only what the process does next.
+///
+/// Losses are drawn by the receiver, packet by packet of kPacketBytes. What is lost comes one round trip later, as a
+/// fast retransmission does, takes the receiver's NIC again, may be lost again, and holds back what the same process
+/// has sent after it, as TCP's order does. Timeouts and slower rates after a loss are not played.
 class SocketMessenger final : public kernel::Messenger {
  public:
   /// `sockets` are connected to each other process, by rank, and are closed with the messenger; the entry of `rank` is
@@ -30,7 +39,10 @@ class SocketMessenger final : public kernel::Messenger {
   SocketMessenger(int rank, std::vector<int> sockets, const Shaping& shaping);
   ~SocketMessenger() override;
 
+  static constexpr int kPacketBytes = 1448;  ///< of a message in a packet of Ethernet
+
   std::string name() const override;
+  std::int64_t lost_packets() const { return lost_; }  ///< that this process was to receive, so far
   int rank() const override { return rank_; }
   int ranks() const override { return static_cast<int>(peers_.size()); }
   Message send(std::span<const std::byte> bytes, int to, int tag) override;
@@ -57,10 +69,22 @@ class SocketMessenger final : public kernel::Messenger {
     Message message;
     std::span<std::byte> rest;
   };
+  /// Precedes the bytes of a piece.
+  struct PieceHeader {
+    std::uint32_t tag = 0, length = 0;
+    double left = 0;  ///< when the piece has left the sender's NIC, in seconds of the machine's clock
+  };
   struct Piece {
-    std::vector<std::byte> bytes;
-    std::size_t taken = 0;
+    std::unique_ptr<std::byte[]> bytes;
+    std::size_t length = 0, taken = 0;
     double available = 0;
+  };
+  /// A piece that comes from a socket.
+  struct Reading {
+    PieceHeader header;
+    std::size_t header_got = 0, got = 0;
+    std::unique_ptr<std::byte[]> bytes;
+    bool has_header() const { return header_got == sizeof(PieceHeader); }
   };
   /// The bytes of one tag from one process, in order.
   struct Stream {
@@ -70,8 +94,9 @@ class SocketMessenger final : public kernel::Messenger {
   struct Peer {
     int socket = -1;
     bool is_gone = false;
+    double held_until = 0;           ///< what comes after a lost packet is not passed on before
     std::vector<std::byte> writing;  ///< of one piece, what the socket has not yet taken
-    std::vector<std::byte> reading;  ///< of one piece and its header, what has come so far
+    Reading reading;
   };
 
   Message new_message();
@@ -80,7 +105,9 @@ class SocketMessenger final : public kernel::Messenger {
   void send_piece(Outgoing& outgoing, double start);
   void flush(int rank);
   void read(int rank, double now);
-  void take_pieces(int rank, double now);
+  void begin_piece(int rank, std::size_t header_bytes, double now);
+  void take_piece(int rank, double now);
+  double lose_packets(std::uint32_t length);
   void deliver(double now);
   double next_event() const;
   [[noreturn]] void fail_without(int rank) const;
@@ -95,6 +122,8 @@ class SocketMessenger final : public kernel::Messenger {
   std::size_t turn_ = 0;                           // which of the outgoing messages sends its next piece
   std::map<std::pair<int, int>, Stream> streams_;  // by process and tag
   double sent_until_ = 0, received_until_ = 0;     // when the NIC is free, in each direction
+  RandomStream losses_;
+  std::int64_t lost_ = 0;
 };
 
 }  // namespace ganymede::rehearsal

@@ -41,16 +41,25 @@ bool StepPlayer::progress() {
   return true;
 }
 
+std::string StepPlayer::reduction() const {
+  std::string out =
+      fmt::format("the reduction of bucket {} ({} bytes)", issued_.front(), plan_.schedules[issued_.front()].bytes());
+  if (running_) out += ", " + running_->waits_for([this](int rank) { return group_.name_of(rank); });
+  return out;
+}
+
 void StepPlayer::communicate_until(double time, PlayedStep& step) {
   constexpr double kLook = 5e-3;  // seconds between two looks at signals
   for (double now = group_.now(); now < time; now = group_.now()) {
-    group_.throw_if_asked_to_end([] { return std::string("a phase"); });
-    if (progress()) continue;
+    const auto where = [this] { return issued_.empty() ? "a phase" : "a phase, beside " + reduction(); };
+    group_.throw_if_asked_to_end(where);
+    if (group_.attempt([this] { return progress(); }, where)) continue;
     const double most = std::min(time - now, kLook);
-    if (issued_.empty())
-      group_.messenger().rest(most);
-    else
-      group_.messenger().wait(most);
+    const auto wait = [&] {
+      issued_.empty() ? group_.messenger().rest(most) : group_.messenger().wait(most);
+      return false;
+    };
+    group_.attempt(wait, where);
   }
   step.late = std::max(step.late, group_.now() - time);
 }
@@ -63,9 +72,13 @@ void StepPlayer::compute_for(double seconds) {
     work_->compute_unit();
     group_.throw_if_asked_to_end([] { return std::string("a phase"); });
     if (issued_.empty()) continue;
-    group_.messenger().wait(0);
-    while (progress()) {
-    }
+    const auto communicate = [this] {
+      group_.messenger().wait(0);
+      while (progress()) {
+      }
+      return false;
+    };
+    group_.attempt(communicate, [this] { return issued_.empty() ? "a phase" : reduction(); });
   }
 }
 
@@ -73,7 +86,7 @@ void StepPlayer::issue(std::size_t bucket, PlayedStep& step) {
   buckets_[bucket].is_pending = true;
   step.issued[bucket] = group_.now();
   issued_.push_back(bucket);
-  progress();
+  group_.attempt([this] { return progress(); }, [this] { return reduction(); });
 }
 
 void StepPlayer::run_phase(std::size_t index, std::size_t row, PlayedStep& step) {
@@ -112,12 +125,7 @@ void StepPlayer::wait_for_reductions(std::size_t phase, PlayedStep& step) {
     return true;
   };
   const double begin = clock_;
-  if (!is_reduced())
-    group_.drive([&] { return progress(); }, is_reduced,
-                 [&] {
-                   return fmt::format("the reduction of bucket {} ({} bytes), {}", issued_.front(),
-                                      plan_.schedules[issued_.front()].bytes(), running_ ? running_->waits_for() : "");
-                 });
+  if (!is_reduced()) group_.drive([&] { return progress(); }, is_reduced, [this] { return reduction(); });
   for (std::size_t bucket = 0; bucket < buckets_.size(); ++bucket)
     if (wait_before_[bucket] == phase) clock_ = std::max(clock_, buckets_[bucket].reduced);
   for (std::size_t bucket = 0; bucket < buckets_.size(); ++bucket)
@@ -125,6 +133,7 @@ void StepPlayer::wait_for_reductions(std::size_t phase, PlayedStep& step) {
 }
 
 PlayedStep StepPlayer::play(std::size_t row) {
+  group_.enter(fmt::format("step {}", ++step_));
   const calibration::StepModel& model = plan_.model;
   PlayedStep step{.begin = clock_, .issued = std::vector<double>(buckets_.size())};
   step.wait_begin = step.wait_end = step.issued;

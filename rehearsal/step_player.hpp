@@ -1,9 +1,11 @@
 #pragma once
 // One rank's steps in real time: phases are slept through or computed, and buckets are reduced for real meanwhile.
 
+#include <cstdint>
 #include <deque>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "rehearsal/busy_work.hpp"
@@ -54,6 +56,7 @@ class StepPlayer {
   void wait_for_reductions(std::size_t phase, PlayedStep& step);
   void issue(std::size_t bucket, PlayedStep& step);
   bool progress();
+  std::string reduction() const;  ///< the one under way, and what it waits for; for messages to people
   void communicate_until(double time, PlayedStep& step);
   void compute_for(double seconds);
 
@@ -66,6 +69,7 @@ class StepPlayer {
   std::vector<std::size_t> held_back_;  // without overlap: ready, and not yet issued
   sim::InputPipeline input_;
   double slow_factor_ = 1;
+  std::int64_t step_ = 0;     // counted from 1, with those that check the sums
   BusyWork* work_ = nullptr;  // null: phases are slept through
   double clock_;              // the moment of the plan that the rank has come to
 };

@@ -74,6 +74,11 @@ Json network_json(const Ping& ping) {
   return {{"rate_bytes_per_s", ping.rate.si}, {"latency_s", ping.latency.si}, {"adding_bytes_per_s", ping.adding.si}};
 }
 
+const sim::Schedule& largest_schedule(const StepPlan& plan) {
+  return *std::max_element(plan.schedules.begin(), plan.schedules.end(),
+                           [](const auto& a, const auto& b) { return a.bytes() < b.bytes(); });
+}
+
 void prepare_to_compute(Group& group, std::optional<BusyWork>& work) {
   check_processors(group.is_crowded() ? group.ranks() : 1);
   group.barrier();  // all measure at the same time how fast they are
@@ -93,6 +98,7 @@ void check_processors(int ranks) {
 
 Json rehearse_steps(const RehearsalRequest& request, Group& group) {
   const StepPlan& plan = *request.plan;
+  group.enter("the ping");
   const Ping ping = measure_ping(group);
   const auto rows = plan.rows(kMaxSteps + 2 * kChecked);
   const auto row = [&](std::size_t step) { return rows[step][static_cast<std::size_t>(group.rank())]; };
@@ -115,6 +121,7 @@ Json rehearse_steps(const RehearsalRequest& request, Group& group) {
   for (std::size_t step = kChecked; step < kChecked + steps; ++step) append_numbers(player.play(row(step)), numbers);
   processor = (processor_time() - processor) / static_cast<double>(steps);
   for (std::size_t step = kChecked + steps; step < 2 * kChecked + steps; ++step) check(step);
+  group.enter("the end");
   if (const std::string found = group.first_of(fault); !found.empty()) throw Failure("a sum is wrong: " + found);
   const auto all = group.gather(numbers);
   const auto processors = group.gather({&processor, 1});
@@ -140,7 +147,7 @@ Json rehearse_steps(const RehearsalRequest& request, Group& group) {
   out["measured"]["interval_s"] = interval_of_mean(played.durations(), measured.step);
   if (plan.topology.nodes() == group.ranks()) {
     out["network"]["stated"] = network_json(stated_ping(*request.fabric));
-    const PlainFabric plain(group.ranks(), ping);
+    const PlainFabric plain(group.ranks(), crowded(ping, largest_schedule(plan), shared_processors(group)));
     out["predicted_from_ping"] = json_of(parts_of(predict_steps(plan, plain.graph(), timed)));
   }
   out["noise"] = {{"late_s", played.median_late()},

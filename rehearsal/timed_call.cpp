@@ -19,8 +19,8 @@ constexpr double kBudget = 1;  // seconds of measuring for each call, about
 /// One rank's side of the calls.
 class Caller {
  public:
-  Caller(Group& group, const sim::Schedule& schedule, const std::string& what)
-      : group_(group), plan_(schedule, group.rank()), what_(what), buffer_(plan_.floats()) {}
+  Caller(Group& group, const sim::Schedule& schedule)
+      : group_(group), plan_(schedule, group.rank()), buffer_(plan_.floats()) {}
 
   struct Times {
     double start, end, processor;
@@ -30,7 +30,7 @@ class Caller {
     group_.sleep_until(start, true);
     Times times{group_.now(), 0, processor_time()};
     Execution execution(plan_, group_.messenger(), buffer_, Group::kFirstFreeTag);
-    group_.finish(execution, what_);
+    group_.finish(execution);
     times.end = group_.now();
     times.processor = processor_time() - times.processor;
     if (fault_.empty()) fault_ = fault_in_sum(buffer_, group_.ranks());
@@ -42,7 +42,7 @@ class Caller {
  private:
   Group& group_;
   RankPlan plan_;
-  std::string what_, fault_;
+  std::string fault_;
   std::vector<float> buffer_;
 };
 
@@ -78,7 +78,8 @@ Pace warm_up(Group& group, Caller& caller) {
 }  // namespace
 
 TimedCall time_call(Group& group, const sim::Schedule& schedule, const std::string& what) {
-  Caller caller(group, schedule, what);
+  group.enter(what);
+  Caller caller(group, schedule);
   const Pace pace = warm_up(group, caller);
   if (const std::string fault = caller.fault(); !fault.empty()) throw Failure(what + ": " + fault);
   double begin = group.now() + pace.period;

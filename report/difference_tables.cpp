@@ -57,7 +57,7 @@ std::string shown_change(const DiffJson& row) {
 /// The relative change, "+12.5 %". Shares are compared in points alone.
 std::string shown_relative(const DiffJson& row) {
   if (row.at("relative").is_null() || row.at("unit") == "share" || is_rounding(row)) return "";
-  return fmt::format("{:+.1f} %", 100 * row.at("relative").get<double>());
+  return signed_percent(row.at("relative").get<double>());
 }
 
 std::string shown_error(const DiffJson& row) {

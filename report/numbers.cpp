@@ -17,6 +17,10 @@ std::string clock_like(double seconds, double longest) {
 }
 
 std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
+std::string signed_percent(double share) {
+  std::string text = fmt::format("{:+.1f} %", 100 * share);
+  return text.substr(1) == "0.0 %" ? "0.0 %" : text;
+}
 std::string usd(double amount) { return amount < 1 ? fmt::format("{:.4f}", amount) : fmt::format("{:.2f}", amount); }
 
 std::string spoken_time(double seconds) {

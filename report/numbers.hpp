@@ -12,6 +12,8 @@ std::string clock(double seconds);
 std::string clock_like(double seconds, double longest);
 /// A share from 0 to 1 in percent, for example "25.0 %" for 0.25.
 std::string percent(double share);
+/// A share with its sign, for example "+2.5 %"; what rounds to nothing is "0.0 %".
+std::string signed_percent(double share);
 /// Dollars without a sign, with two decimals, or with four below one dollar.
 std::string usd(double amount);
 

@@ -165,9 +165,9 @@ std::string answer_of_cluster(const Json& document) {
 
 std::string answer_of_rehearsal(const Json& document) {
   const Json& time = document.at("comparison").at(0);
-  return fmt::format("<p class=answer>The life took {}, predicted {} ({:+.1f} %); the policy {} in both.</p>\n",
+  return fmt::format("<p class=answer>The life took {}, predicted {} ({}); the policy {} in both.</p>\n",
                      clock(time.at("measured").get<double>()), clock(time.at("predicted").get<double>()),
-                     100 * time.at("off").get<double>(),
+                     signed_percent(time.at("off").get<double>()),
                      document.at("decisions").at("same").get<bool>() ? "decided the same" : "did not decide the same");
 }
 

@@ -115,7 +115,7 @@ std::string comparison_table(const Json& document) {
     auto name = row.at("what").get<std::string>();
     std::replace(name.begin(), name.end(), '_', ' ');
     table.add({name, amount_text(row, "predicted"), amount_text(row, "measured"),
-               row.at("off").is_null() ? "" : fmt::format("{:+.1f} %", 100 * row.at("off").get<double>()),
+               row.at("off").is_null() ? "" : signed_percent(row.at("off").get<double>()),
                row.at("unit") == "GPU-s" ? percent(row.at("share").get<double>()) : ""});
   }
   return html_of(table, "Predicted and measured");

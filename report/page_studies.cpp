@@ -56,13 +56,12 @@ Section of_study(const Json& study, std::size_t number) {
       interval =
           fmt::format("{:.4g} .. {:.4g}{}", amount(cell.at("interval_90").at(0)), amount(cell.at("interval_90").at(1)),
                       cell.value("interval_holds", true) ? "" : " (missed)");
-    table.add({cell.value("series", ""), cell.value("what", ""), cell.value("role", ""),
-               cell.contains("measured") ? fmt::format("{:.4g}", amount(cell.at("measured"))) : "",
-               predicted ? fmt::format("{:.4g}", amount(cell.at("predicted"))) : "", interval,
-               cell.contains("error") && cell.at("error").is_number()
-                   ? fmt::format("{:+.1f} %", 100 * cell.at("error").get<double>())
-                   : "",
-               cell.value("unit", "")});
+    table.add(
+        {cell.value("series", ""), cell.value("what", ""), cell.value("role", ""),
+         cell.contains("measured") ? fmt::format("{:.4g}", amount(cell.at("measured"))) : "",
+         predicted ? fmt::format("{:.4g}", amount(cell.at("predicted"))) : "", interval,
+         cell.contains("error") && cell.at("error").is_number() ? signed_percent(cell.at("error").get<double>()) : "",
+         cell.value("unit", "")});
   }
   out.tables = html_of(table, "Figures");
   if (study.contains("assumptions") && !study.at("assumptions").empty()) {

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "report/numbers.hpp"
 #include "report/table.hpp"
 
 namespace ganymede::report {
@@ -14,7 +15,7 @@ using OrderedJson = nlohmann::ordered_json;
 
 std::string number(double value) { return fmt::format("{:.4g}", value); }
 std::string exact(double value) { return fmt::format("{:.6g}", value); }
-std::string signed_percent(const OrderedJson& share) { return fmt::format("{:+.1f} %", 100 * share.get<double>()); }
+std::string error_text(const OrderedJson& share) { return signed_percent(share.get<double>()); }
 std::string plain_percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
 
 std::string cells_text(const OrderedJson& cells, std::size_t width) {
@@ -30,10 +31,10 @@ std::string cells_text(const OrderedJson& cells, std::size_t width) {
     if (predicted)
       for (const OrderedJson& baseline : cell.at("baselines")) {
         if (baseline.at("name") == "no communication")
-          ideal = signed_percent(baseline.at("error"));
+          ideal = error_text(baseline.at("error"));
         else if (std::abs(baseline.at("error").get<double>()) < least) {
           least = std::abs(baseline.at("error").get<double>());
-          best = fmt::format("{}: {}", baseline.at("name").get<std::string>(), signed_percent(baseline.at("error")));
+          best = fmt::format("{}: {}", baseline.at("name").get<std::string>(), error_text(baseline.at("error")));
         }
       }
     table.add({name == series ? "" : name, cell.at("what"), cell.at("unit"),
@@ -45,7 +46,7 @@ std::string cells_text(const OrderedJson& cells, std::size_t width) {
                    ? fmt::format("{} .. {}", number(cell.at("interval_90").at(0)), number(cell.at("interval_90").at(1)))
                    : "",
                predicted && !cell.at("interval_holds").get<bool>() ? "missed" : "",
-               predicted ? signed_percent(cell.at("error")) : "", ideal, best});
+               predicted ? error_text(cell.at("error")) : "", ideal, best});
     series = name;
   }
   return table.text(width);
@@ -127,10 +128,27 @@ std::string leave_one_out_text(const OrderedJson& rows, std::size_t width) {
   return table.text(width);
 }
 
+/// What rehearsals of one's own have changed.
+std::string rehearsed_text(const OrderedJson& result) {
+  std::string out;
+  if (!result.contains("rehearsed")) return out;
+  for (const OrderedJson& kind : result.at("rehearsed")) {
+    const int count = kind.at("rehearsals");
+    const double factor = kind.at("factor");
+    out += fmt::format(
+        "{} rehearsal{} on {}: communication took {} of what was predicted, on average. What such links add to "
+        "intervals is {:.2f} times as wide.\n",
+        count, count == 1 ? "" : "s",
+        kind.at("links") == "played" ? "played networks" : kind.at("links").get<std::string>() + " links",
+        plain_percent(1 + kind.at("mean_error").get<double>()), factor);
+  }
+  return out + "\n";
+}
+
 }  // namespace
 
 std::string validation_text(const OrderedJson& result, bool details, std::size_t width) {
-  std::string out;
+  std::string out = wrap_prose(rehearsed_text(result), width);
   for (const OrderedJson& study : result.at("studies"))
     out += wrap_prose(study_text(study, details, width), width) + "\n";
   if (result.at("studies").size() == 1) return out;

@@ -37,7 +37,7 @@ std::string CollectiveCurve::evidence() const {
 }
 
 double CollectiveCurve::interval() const {
-  return portable_exp(half_width_of_collective(machine_.evidence, nodes_ > 1));
+  return portable_exp(link_factor_ * half_width_of_collective(machine_.evidence, nodes_ > 1));
 }
 
 std::vector<double> CollectiveCurve::predict() const {

@@ -8,6 +8,7 @@
 #include "common/json.hpp"
 #include "sim/collectives/allreduce.hpp"
 #include "studies/machine.hpp"
+#include "studies/rehearsed_links.hpp"
 
 namespace ganymede::studies {
 
@@ -29,12 +30,15 @@ class CollectiveCurve {
   std::string evidence() const;
   /// The 90 % interval of a prediction, as a factor in either direction.
   double interval() const;
+  /// The interval has the width that rehearsals of such links suggest.
+  void set_rehearsed(const RehearsedLinks& rehearsed) { link_factor_ = rehearsed.factor(machine_.evidence); }
   /// Microseconds of a call, by cell.
   std::vector<double> predict() const;
 
  private:
   std::string name_;
   Machine machine_;
+  double link_factor_ = 1;
   int nodes_ = 1, gpus_per_node_ = 1;
   sim::Scheme scheme_;
   sim::Collective collective_ = sim::Collective::all_reduce;

@@ -37,9 +37,10 @@ double floor_of(const StepEvidence& evidence) {
 double half_width(const StepEvidence& evidence) {
   return calibration::in_quadrature(
       calibration::in_quadrature(kNormal90 * std::sqrt(2.0) * evidence.repeat, kPauses * evidence.pauses),
-      calibration::in_quadrature(calibration::in_quadrature(kWorkers * evidence.workers,
-                                                            collectives_error(evidence.link) * evidence.collectives),
-                                 floor_of(evidence)));
+      calibration::in_quadrature(
+          calibration::in_quadrature(kWorkers * evidence.workers,
+                                     evidence.link_factor * collectives_error(evidence.link) * evidence.collectives),
+          floor_of(evidence)));
 }
 
 double half_width_of_collective(LinkEvidence link, bool several_machines) {

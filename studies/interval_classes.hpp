@@ -10,7 +10,8 @@ namespace ganymede::studies {
 /// What a prediction of a step rests on, and the parts of the step that are uncertain.
 struct StepEvidence {
   LinkEvidence link = LinkEvidence::assumed;
-  bool eager = true;  ///< the executor, see calibration/worker_variation.hpp
+  double link_factor = 1;  ///< on what links add to the width (rehearsed_links.hpp)
+  bool eager = true;       ///< the executor, see calibration/worker_variation.hpp
   bool several_machines = false;
   double collectives = 0;  ///< share of the step that simulated collectives add
   double workers = 0;      ///< share of the step that workers who differ add

@@ -201,7 +201,8 @@ CellPrediction ScalingSeries::predict(const ScalingCell& cell) const {
   const double alike = simulate(cell, 1, serial_host_s_, true);
   const double alone = simulate(cell, 0, serial_host_s_, true);
   const double pause = images_of(cell) * pause_s_per_image(cell.gpus);
-  const double width = half_width({.link = fits_several() ? LinkEvidence::fitted : machine_.evidence,
+  const double width = half_width({.link = link_evidence(),
+                                   .link_factor = link_factor_,
                                    .eager = eager_,
                                    .several_machines = cell.gpus > machine_.gpus_per_node,
                                    .collectives = (alike - alone) / step,

@@ -16,6 +16,7 @@
 #include "sim/scenario/evaluation.hpp"
 #include "sim/scenario/synchronization.hpp"
 #include "studies/machine.hpp"
+#include "studies/rehearsed_links.hpp"
 
 namespace ganymede::studies {
 
@@ -99,6 +100,8 @@ class ScalingSeries {
   double repeat() const { return repeat_; }
   /// Workers differ like this instead of as the executor's do. Call it before fit().
   void set_variation(const calibration::WorkerVariation& variation) { spread_ = variation; }
+  /// Intervals have the width that rehearsals of such links suggest.
+  void set_rehearsed(const RehearsedLinks& rehearsed) { link_factor_ = rehearsed.factor(link_evidence()); }
   /// Fits the series to its fit cells and returns the results as sentences for people. `before` are series that were
   /// fitted earlier; this one may take its links from one of them. Throws ConfigError if the series that it names is
   /// not among them.
@@ -134,10 +137,12 @@ class ScalingSeries {
   int networks() const;
   bool fits_several() const { return fits_links_ || fits_serial_host_ || !links_as_.empty(); }
   std::string evidence_of(const ScalingCell& cell) const;
+  LinkEvidence link_evidence() const { return fits_several() ? LinkEvidence::fitted : machine_.evidence; }
 
   std::string name_;
   Unit unit_ = Unit::seconds;
   Machine machine_;
+  double link_factor_ = 1;
   sim::Scheme scheme_;
   bool overlap_ = true;
   bool flat_ = false;  // one all-reduce of a network's gradients after its last pass, which nothing overlaps

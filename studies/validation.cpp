@@ -142,6 +142,8 @@ Validation read_validation(const JsonNode& root) {
   }
   if (auto runs = in.optional("runs"))
     for (const auto& [name, run] : runs->as_map()) out.runs.emplace_back(name, read_run(run, out.runs));
+  if (auto links = in.optional("links"))
+    out.links = links->as_choice({"measured", "datasheet", "assumed", kPlayedNetwork});
   if (auto error = in.optional("run_error")) out.run_error = error->as_number(0, 10);
   if (auto cells = in.optional("cells"))
     for (const JsonNode& cell : cells->as_array()) out.run_cells.push_back(read_cell(cell, out));
@@ -155,6 +157,12 @@ Validation read_validation(const JsonNode& root) {
   if (out.series.empty() && out.runs.empty() && out.curves.empty())
     root.expected("\"series\", \"collectives\" or \"runs\"");
   return out;
+}
+
+void use_rehearsals(const RehearsedLinks& rehearsed, Validation& validation) {
+  validation.rehearsed = rehearsed;
+  for (ScalingSeries& series : validation.series) series.set_rehearsed(rehearsed);
+  for (CollectiveCurve& curve : validation.curves) curve.set_rehearsed(rehearsed);
 }
 
 const std::vector<std::string>& validation_names() {

@@ -9,6 +9,7 @@
 
 #include "common/json.hpp"
 #include "studies/collective_curve.hpp"
+#include "studies/rehearsed_links.hpp"
 #include "studies/scaling.hpp"
 
 namespace ganymede::studies {
@@ -58,7 +59,9 @@ struct Validation {
   std::vector<ScalingSeries> series;
   std::vector<CollectiveCurve> curves;
   std::vector<std::pair<std::string, JsonNode>> runs;  ///< scenarios by name
-  double run_error = 0;                                ///< assumed 90 % half-width of a ratio of two runs, relative
+  std::string links;  ///< of a rehearsal: what its network's links come from (rehearsed_links.hpp); "": no rehearsal
+  RehearsedLinks rehearsed;  ///< rehearsals that widen or narrow the intervals
+  double run_error = 0;      ///< assumed 90 % half-width of a ratio of two runs, relative
   std::vector<RunCell> run_cells;
   std::vector<OrderClaim> claims;
   std::vector<FractionTable> fractions;
@@ -67,6 +70,9 @@ struct Validation {
 
 /// Reads a `ganymede.validation/1`. Throws ConfigError with the place if something is wrong or contradicts itself.
 Validation read_validation(const JsonNode& root);
+
+/// The intervals of the study get the width that the rehearsals suggest. Call it before run_validation().
+void use_rehearsals(const RehearsedLinks& rehearsed, Validation& validation);
 
 /// Sorted names of the studies that come with the program (the folders of studies/*/study.json).
 const std::vector<std::string>& validation_names();
@@ -78,7 +84,9 @@ std::string_view embedded_validation(std::string_view name);
 nlohmann::ordered_json run_validation(Validation validation);
 
 /// Puts entries of run_validation() together, with a summary over all: a `ganymede.validation-result/1`.
-nlohmann::ordered_json validation_result(const std::vector<nlohmann::ordered_json>& studies);
+/// `rehearsed`: those that the studies used.
+nlohmann::ordered_json validation_result(const std::vector<nlohmann::ordered_json>& studies,
+                                         const RehearsedLinks& rehearsed = {});
 
 /// True if every promise of a validation_result() is kept.
 bool promises_kept(const nlohmann::ordered_json& result);

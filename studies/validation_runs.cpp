@@ -7,6 +7,7 @@
 
 #include "common/errors.hpp"
 #include "common/process.hpp"
+#include "common/random.hpp"
 #include "sim/run/simulate.hpp"
 #include "studies/validation.hpp"
 #include "studies/validation_totals.hpp"
@@ -102,6 +103,15 @@ void predict_curves(const Validation& validation, OrderedJson& out) {
   }
 }
 
+/// The interval of a rehearsed cell, as a factor in either direction.
+double width_of_rehearsal(const Validation& validation, const RunCell& cell, const StudyRuns& runs) {
+  const bool is_communication = std::find(cell.tags.begin(), cell.tags.end(), "communication") != cell.tags.end();
+  const double share = is_communication ? 1
+                                        : runs.value(cell.run, "/gpu_seconds/exposed_communication") /
+                                              runs.value(cell.run, "/gpu_seconds/total");
+  return portable_exp(half_width_of_rehearsal(validation.links, share * validation.rehearsed.factor(validation.links)));
+}
+
 void predict_runs(const Validation& validation, OrderedJson& out) {
   if (validation.runs.empty()) return;
   const StudyRuns runs(validation);
@@ -120,8 +130,11 @@ void predict_runs(const Validation& validation, OrderedJson& out) {
         for (const auto& [name, factor] : cell.baselines) baselines.push_back({name, factor * anchor_measured});
         row["anchor"] = cell.anchor;
       }
-      add_prediction(row, value, value / (1 + validation.run_error), value * (1 + validation.run_error), baselines);
-      row["evidence"] = "ratio of two runs";
+      const double factor =
+          validation.links.empty() ? 1 + validation.run_error : width_of_rehearsal(validation, cell, runs);
+      add_prediction(row, value, value / factor, value * factor, baselines);
+      row["evidence"] =
+          validation.links.empty() ? "ratio of two runs" : fmt::format("rehearsal, {} network", validation.links);
     }
     out["cells"].push_back(std::move(row));
   }
@@ -162,6 +175,7 @@ OrderedJson run_validation(Validation validation) {
     out["assumptions"].push_back({{"what", what}, {"source", source}});
   out["informed_choices"] = validation.informed_choices;
   out["in_totals"] = validation.in_totals;
+  if (!validation.links.empty()) out["links"] = validation.links;
   for (const char* list : {"fitted", "cells", "claims", "compute_fractions"}) out[list] = OrderedJson::array();
   predict_series(validation, out);
   predict_curves(validation, out);
@@ -180,7 +194,7 @@ OrderedJson run_validation(Validation validation) {
   return out;
 }
 
-OrderedJson validation_result(const std::vector<OrderedJson>& studies) {
+OrderedJson validation_result(const std::vector<OrderedJson>& studies, const RehearsedLinks& rehearsed) {
   OrderedJson out = {{"schema", "ganymede.validation-result/1"}, {"studies", studies}};
   OrderedJson all = OrderedJson::array();
   for (const OrderedJson& study : studies)
@@ -188,6 +202,7 @@ OrderedJson validation_result(const std::vector<OrderedJson>& studies) {
   out["summary"] = summary_json(errors_of(all, ""));
   out["coverage"] = coverage_json(all);
   out["leave_one_out"] = leave_one_out(studies);
+  if (const OrderedJson kinds = rehearsed.json(); !kinds.empty()) out["rehearsed"] = kinds;
   return out;
 }
 

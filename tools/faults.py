@@ -245,8 +245,9 @@ def interrupts(bench, name, line, times, draw):
         folder = bench.folder()
         process = bench.start(folder, line)
         time.sleep(draw.uniform(0.02, max(0.05, length)))
-        early += process.poll() is None
-        os.killpg(process.pid, signal.SIGINT)
+        if process.poll() is None:
+            early += 1
+            os.killpg(process.pid, signal.SIGINT)
         where = f"{name}, interrupt {i}"
         try:
             _, said = process.communicate(timeout=10)

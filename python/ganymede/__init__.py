@@ -26,7 +26,7 @@ from ._lists import Catalog, Collective, Collectives, Offer, Prediction, Validat
 from ._plans import Candidate, Plan
 from ._program import find_program
 from ._progress import Progress, ProgressOption
-from ._results import BillItem, Cluster, Event, FailedRun, Job, Run, SeedSpread, Sweep
+from ._results import BillItem, Cluster, Compared, Event, FailedRun, Job, Rehearsal, Run, SeedSpread, Sweep
 from ._version import __version__
 from ._watch import Forecast, RunLog, watch
 
@@ -38,6 +38,7 @@ __all__ = [
     "Cluster",
     "Collective",
     "Collectives",
+    "Compared",
     "Event",
     "FailedRun",
     "Flag",
@@ -54,6 +55,7 @@ __all__ = [
     "ProgramNotFound",
     "Progress",
     "ProgressOption",
+    "Rehearsal",
     "Run",
     "RunLog",
     "SeedSpread",

@@ -16,7 +16,7 @@ from ._lists import Catalog, Collectives, Validation
 from ._plans import Plan
 from ._program import PathLike, run
 from ._progress import ProgressOption
-from ._results import Cluster, Run, Sweep
+from ._results import Cluster, Rehearsal, Run, Sweep
 
 Given = Union[PathLike, Mapping[str, Any]]
 """A file, or what stands in one as a dict."""
@@ -236,10 +236,11 @@ _READERS: Mapping[str, Callable[[Any], Any]] = {
     "ganymede.plan/1": Plan.from_document,
     "ganymede.cluster-result/1": Cluster.from_document,
     "ganymede.validation-result/1": Validation.from_document,
+    "ganymede.rehearsal/1": Rehearsal.from_document,
 }
 
 
-def load(path: PathLike) -> Union[Run, Sweep, Plan, Cluster, Validation]:
+def load(path: PathLike) -> Union[Run, Sweep, Plan, Cluster, Validation, Rehearsal]:
     """Reads what a command wrote with `--format json`."""
     name = os.fsdecode(path)
     try:
@@ -253,5 +254,5 @@ def load(path: PathLike) -> Union[Run, Sweep, Plan, Cluster, Validation]:
     if not isinstance(schema, str) or schema not in _READERS:
         raise InputError(f"{name}: /schema: found {schema!r}, expected {', '.join(_READERS)}", name, "/schema")
     with complete(lambda what: InputError(f"{name}: is no complete {schema}: {what}", name)):
-        result: Union[Run, Sweep, Plan, Cluster, Validation] = _READERS[schema](document)
+        result: Union[Run, Sweep, Plan, Cluster, Validation, Rehearsal] = _READERS[schema](document)
         return result

@@ -365,3 +365,59 @@ class Cluster(Result):
 
     def __repr__(self) -> str:
         return f"Cluster({len(self.jobs)} jobs on {self.gpus} GPUs, {self.scheduler}: {self.usd:.6g} USD)"
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A quantity of a life, predicted and measured."""
+
+    what: str
+    unit: str
+    predicted: float
+    measured: float
+    off: Optional[float]  # of the measured; None if nothing was measured
+    share: float  # of the measured GPU-seconds
+
+
+@dataclass(frozen=True, repr=False)
+class Rehearsal(Result):
+    """A life that real processes have played, beside its prediction (`ganymede rehearse --life`)."""
+
+    scenario: str
+    hosts: int
+    network: str
+    scale: float  # real seconds for one of the scenario
+    same_decisions: bool
+    comparison: List[Compared]
+    predicted: Run
+    measured: Run
+    document: Document = field(compare=False)
+
+    @classmethod
+    def from_document(cls, document: Document) -> "Rehearsal":
+        """The life of a `ganymede.rehearsal/1`."""
+        rows = [
+            Compared(row["what"], row["unit"], row["predicted"], row["measured"], row["off"], row["share"])
+            for row in document["comparison"]
+        ]
+        return cls(
+            document["scenario"],
+            document["hosts"],
+            document["network"],
+            document["scale"],
+            document["decisions"]["same"],
+            rows,
+            Run.from_document(document["predicted"]),
+            Run.from_document(document["measured"]),
+            document,
+        )
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """A row for each quantity that is compared."""
+        return frame(vars(row) for row in self.comparison)
+
+    def __repr__(self) -> str:
+        return (
+            f"Rehearsal({self.scenario} on {self.hosts} hosts: predicted {self.predicted.seconds:.6g} s, "
+            f"measured {self.measured.seconds:.6g} s)"
+        )

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "lab.hpp"
+#include "schema_faults.hpp"
 
 namespace ganymede::cli {
 namespace {
@@ -84,6 +85,8 @@ TEST_F(RehearseLife, PlaysACrashAndAStragglerAsTheyAreSimulated) {
     EXPECT_NEAR(sum, result[which]["gpu_seconds"]["total"].get<double>(), 1e-6);
   }
 
+  EXPECT_EQ(faults("rehearsal", result), "");
+  for (const char* which : {"predicted", "measured"}) EXPECT_EQ(faults("result", result[which]), "") << which;
   const std::string life = scratch.write("life.json", result.dump());
   const Outcome page = run_program("report " + life);
   ASSERT_EQ(page.code, 0) << page.err;
@@ -134,6 +137,32 @@ exit $code
   const Json result = Json::parse(outcome.out);
   EXPECT_THAT(events(result["measured"]), testing::Contains("crashed"));
   EXPECT_THAT(events(result["predicted"]), testing::Not(testing::Contains("crashed")));
+  EXPECT_EQ(result["measured"]["time"]["steps"], 2500);
+}
+
+TEST_F(RehearseLife, ANodeThatDiesWhileItBootsIsReplaced) {
+  // The three nodes boot for a second and more before any of them trains.
+  const std::string launcher = scratch.write("kill_booting.sh", R"SH("$@" & command=$!
+children() { cat /proc/$command/task/$command/children; }
+for _ in $(seq 600); do
+  kill -0 $command 2>/dev/null || break
+  [ "$(children | wc -w)" -ge 3 ] && break
+  sleep 0.01
+done
+[ "$(children | wc -w)" -eq 3 ] || exit 76
+all=$(children)
+kill -9 ${all%% *}
+wait $command
+)SH");
+  const Outcome outcome =
+      run_program("rehearse " + scenario(Json::object()) + " --life --hosts 4 --network paced --for 8s --format json",
+                  "bash " + launcher);
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const Json result = Json::parse(outcome.out), found = events(result["measured"]);
+  EXPECT_THAT(events(result["measured"]), testing::Contains("crashed"));
+  // It crashed before anything trained.
+  EXPECT_LT(std::find(found.begin(), found.end(), "crashed"), std::find(found.begin(), found.end(), "running"));
+  EXPECT_EQ(result["processes"]["nodes_started"], 4);
   EXPECT_EQ(result["measured"]["time"]["steps"], 2500);
 }
 

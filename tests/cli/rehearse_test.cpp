@@ -21,6 +21,12 @@ class Rehearse : public testing::Test {
     return write_lab(scratch, Json::object(),
                      {{"workload", {{"trace", "recorded:mlp-gan-cpu"}}}, {"platform", {{"nodes", nodes}}}});
   }
+  static bool has_mpi() {
+    return std::filesystem::exists(GANYMEDE_MPI_MODULE) && std::system("command -v mpirun >/dev/null") == 0;
+  }
+  static bool has_name_spaces() {
+    return ::geteuid() == 0 && std::system("ip netns add ganymede-test && ip netns del ganymede-test") == 0;
+  }
   static void expect_parts_sum(const Json& parts) {
     EXPECT_NEAR(parts["compute_s"].get<double>() + parts["exposed_communication_s"].get<double>() +
                     parts["straggler_s"].get<double>() + parts["input_stall_s"].get<double>(),
@@ -52,6 +58,29 @@ TEST_F(Rehearse, OnOwnHostsWritesAStudyThatValidateRuns) {
   EXPECT_EQ(cell["what"], "step");
   EXPECT_NEAR(cell["measured"].get<double>(), result["measured"]["step_s"].get<double>() / 2, 1e-12);
   EXPECT_GT(cell["predicted"], 0);
+  EXPECT_EQ(cell["evidence"], "rehearsal, played network");
+  EXPECT_LT(cell["interval_90"][0].get<double>(), cell["interval_90"][1].get<double>());
+
+  // A rehearsal that was off more widens the intervals of its kind, and no other.
+  Json other = Json::parse(content_of(study));
+  EXPECT_EQ(other["links"], "played");
+  for (Json& one : other["cells"]) one["measured"] = 2 * one["measured"].get<double>();
+  const std::string wide = scratch.write("wide.json", other.dump());
+  const Outcome learned = run_program("validate " + study + " --rehearsed " + wide + " --format json");
+  ASSERT_EQ(learned.code, 0) << learned.err;
+  const Json after = Json::parse(learned.out);
+  EXPECT_GT(after["rehearsed"][0]["factor"], 1);
+  EXPECT_GT(after["studies"][0]["cells"][0]["interval_90"][1], cell["interval_90"][1]);
+  EXPECT_THAT(run_program("validate " + study + " --rehearsed " + wide).out,
+              HasSubstr("1 rehearsal on played networks: communication took"));
+  const Outcome no_rehearsal = run_program("validate --rehearsed missing.json");
+  EXPECT_EQ(no_rehearsal.code, 2);
+  EXPECT_THAT(no_rehearsal.err, HasSubstr("missing.json"));
+  other.erase("links");
+  const Outcome unlike = run_program("validate --rehearsed " + scratch.write("unlike.json", other.dump()));
+  EXPECT_EQ(unlike.code, 2);
+  EXPECT_THAT(unlike.err, HasSubstr("unlike.json: /links: expected"));
+  EXPECT_EQ(run_program("validate --rehearsed " + study + " --shard 1/2 -o " + (scratch / "shards").string()).code, 2);
 }
 
 TEST_F(Rehearse, ComputesForRealWhereEachRankHasAProcessor) {
@@ -112,11 +141,142 @@ exit $code
       run_program("rehearse " + scenario(3) + " --hosts 3 --network paced --for 60s", "bash " + launcher);
   EXPECT_EQ(outcome.code, 1) << outcome.err;
   EXPECT_THAT(outcome.err, HasSubstr("has died: crashed (Killed)"));
+  // Another rank says where it was.
+  EXPECT_THAT(outcome.err, testing::ContainsRegex("; rank [01] on .*in step [0-9]+"));
+}
+
+TEST_F(Rehearse, UnderMpiAllEndSoonAfterARankHasDiedAndSayWhereTheyWere) {
+  if (!has_mpi()) GTEST_SKIP() << "no MPI here, or the sanitizers' build, which cannot load its module";
+  const std::string launcher = scratch.write("kill_rank.sh", R"SH("$@" & command=$!
+ranks() {
+  for process in /proc/[0-9]*; do
+    cat $process/environ 2>/dev/null | tr '\0' '\n' | grep -qx "GANYMEDE_TEST_MARK=$MARK" || continue
+    [ "$(cat $process/comm 2>/dev/null)" = ganymede ] && echo ${process#/proc/}
+  done
+}
+for _ in $(seq 300); do [ "$(ranks | wc -l)" -ge 3 ] && break; sleep 0.1; done
+sleep 2
+all=$(ranks)
+for rank in $all; do
+  tr '\0' '\n' < /proc/$rank/environ | grep -qx OMPI_COMM_WORLD_RANK=1 && kill -9 $rank
+done
+begin=$(date +%s)
+wait $command; code=$?
+alive() { for rank in $all; do grep -q '^State:.[^ZX]' /proc/$rank/status 2>/dev/null && return; done; false; }
+while alive; do
+  [ $(($(date +%s) - begin)) -le 10 ] || exit 77
+  sleep 0.1
+done
+[ $(($(date +%s) - begin)) -le 10 ] || exit 76
+exit $code
+)SH");
+  const std::string mark = (scratch / "").parent_path().string();
+  const Outcome outcome =
+      run_program("rehearse " + scenario(3) + " --for 60s",
+                  "MARK=" + mark + " GANYMEDE_TEST_MARK=" + mark + " OMPI_ALLOW_RUN_AS_ROOT=1 " +
+                      "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 timeout 120 bash " + launcher + " mpirun --oversubscribe -n 3");
+  EXPECT_EQ(outcome.code, 137) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("process rank 1"));
+  EXPECT_THAT(outcome.err, testing::ContainsRegex("rank [02] on .*asked to end while it was in step [0-9]+"));
+}
+
+TEST_F(Rehearse, InNameSpacesByMpirunLeavesNothingBehind) {
+  if (!has_mpi() || !has_name_spaces()) GTEST_SKIP() << "no MPI or no name spaces here";
+  const Outcome outcome =
+      run_program("rehearse " + scenario(2) + " --hosts 2 --network mpirun --for 1s --format json", "timeout 120");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const Json result = Json::parse(outcome.out);
+  EXPECT_EQ(result["ranks"], 2);
+  EXPECT_THAT(result["messenger"].get<std::string>(), HasSubstr("in network namespaces"));
+  // No message is faster than the scenario's latency, which holds it back.
+  EXPECT_GE(result["network"]["measured"]["latency_s"].get<double>(), 500e-6);
+  EXPECT_NE(std::system("ip netns list | grep -q ganymede-rehearsal-"), 0);
+  const Outcome loss = run_program("rehearse " + scenario(2) + " --hosts 2 --network mpirun --for 1s --loss 0.01");
+  if (loss.code != 0) {
+    EXPECT_EQ(loss.code, 2);
+    EXPECT_THAT(loss.err, HasSubstr("--loss: this kernel has no netem"));
+  }
+  EXPECT_NE(std::system("ip netns list | grep -q ganymede-rehearsal-"), 0);
+}
+
+TEST_F(Rehearse, WhatMpirunHasStartedInNameSpacesDiesWithTheCommand) {
+  if (!has_mpi() || !has_name_spaces()) GTEST_SKIP() << "no MPI or no name spaces here";
+  const std::string file = scenario(2);
+  // Ranks are the processes that name the scenario, beside the command and what runs this script.
+  const std::string launcher = scratch.write("kill_command.sh", R"SH("$@" & command=$!
+ranks() {
+  for process in /proc/[0-9]*; do
+    cat $process/cmdline 2>/dev/null | tr '\0' '\n' | grep -qx -e --played || continue
+    cat $process/cmdline 2>/dev/null | tr '\0' '\n' | grep -qx "$SCENARIO" && echo ${process#/proc/}
+  done
+}
+for _ in $(seq 300); do [ "$(ranks | wc -l)" -ge 2 ] && break; sleep 0.1; done
+[ "$(ranks | wc -l)" -ge 2 ] || exit 75
+sleep 1
+kill -9 $command; wait $command
+for _ in $(seq 100); do [ "$(ranks | wc -l)" -eq 0 ] && exit 0; sleep 0.1; done
+exit 77
+)SH");
+  const Outcome outcome = run_program("rehearse " + file + " --hosts 2 --network mpirun --for 60s",
+                                      "SCENARIO=" + file + " timeout 120 bash " + launcher);
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(run_program("rehearse " + file + " --hosts 2 --for 1s").err,
+              HasSubstr("network namespaces that a run before had left"));
+}
+
+TEST_F(Rehearse, FindsTheNameSpacesOfAKilledRun) {
+  if (::geteuid() != 0 || std::system("ip netns add ganymede-rehearsal-99999998-0 2>/dev/null") != 0)
+    GTEST_SKIP() << "no name spaces here";
+  ASSERT_EQ(std::system("ip netns exec ganymede-rehearsal-99999998-0 sleep 60 &"), 0);
+  const Outcome outcome = run_program("rehearse " + scenario(2) + " --hosts 2 --for 1s");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("network namespaces that a run before had left"));
+  EXPECT_NE(std::system("ip netns list | grep -q ganymede-rehearsal-99999998"), 0);
+}
+
+TEST_F(Rehearse, WithoutRootSocketsArePaced) {
+  if (::geteuid() != 0 || std::system("command -v setpriv >/dev/null") != 0) GTEST_SKIP() << "not root here";
+  const std::string file = scenario(2);
+  std::filesystem::permissions(scratch / "", std::filesystem::perms(0755));
+  const std::string nobody = "setpriv --reuid=65534 --regid=65534 --clear-groups";
+  if (run_program("--version", nobody).code != 0) GTEST_SKIP() << "the program's folder is root's own";
+  const Outcome outcome = run_program("rehearse " + file + " --hosts 2 --for 1s", nobody);
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("note: not root: sockets are paced in place of network namespaces"));
+  for (const char* network : {"namespaces", "mpirun"}) {
+    const Outcome refused =
+        run_program("rehearse " + file + " --hosts 2 --for 1s --network " + std::string(network), nobody);
+    EXPECT_EQ(refused.code, 2);
+    EXPECT_THAT(refused.err, HasSubstr("--network " + std::string(network) + ": not root; expected paced here"));
+  }
+}
+
+TEST_F(Rehearse, SaysWhenNoPortIsFree) {
+  if (::geteuid() != 0 || std::system("unshare -n true") != 0) GTEST_SKIP() << "no name spaces here";
+  const std::string launcher = scratch.write("one_port.sh", R"SH(ip link set lo up
+echo "40000 40000" > /proc/sys/net/ipv4/ip_local_port_range
+exec "$@"
+)SH");
+  const Outcome outcome =
+      run_program("rehearse " + scenario(3) + " --hosts 3 --network paced --for 1s", "unshare -n sh " + launcher);
+  EXPECT_EQ(outcome.code, 2) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("no port is free, and each pair of hosts needs two"));
+}
+
+TEST_F(Rehearse, LosesPacketsAndSaysSo) {
+  const std::string run = "rehearse " + scenario(2) + " --hosts 2 --network paced --for 1s --format json";
+  const Outcome outcome = run_program(run + " --loss 0.01");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(Json::parse(outcome.out)["messenger"].get<std::string>(), HasSubstr("1 % of packets lost"));
+  for (const char* wrong : {"-0.1", "0.6", "often"}) {
+    const Outcome refused = run_program(run + " --loss " + wrong);
+    EXPECT_EQ(refused.code, 2);
+    EXPECT_THAT(refused.err, HasSubstr("--loss"));
+  }
 }
 
 TEST_F(Rehearse, UnderMpiSumsEveryBucket) {
-  if (!std::filesystem::exists(GANYMEDE_MPI_MODULE) || std::system("command -v mpirun >/dev/null") != 0)
-    GTEST_SKIP() << "no MPI here, or the sanitizers' build, which cannot load its module";
+  if (!has_mpi()) GTEST_SKIP() << "no MPI here, or the sanitizers' build, which cannot load its module";
   const std::string launcher =
       "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 timeout 120 mpirun --oversubscribe -n 2";
   const Outcome outcome = run_program("rehearse " + scenario(2) + " --for 1s", launcher);

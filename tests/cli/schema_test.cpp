@@ -6,14 +6,9 @@
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
-#include <valijson/adapters/nlohmann_json_adapter.hpp>
-#include <valijson/schema.hpp>
-#include <valijson/schema_parser.hpp>
-#include <valijson/validation_results.hpp>
-#include <valijson/validator.hpp>
 #include <vector>
 
-#include "run_program.hpp"
+#include "schema_faults.hpp"
 
 namespace ganymede::cli {
 namespace {
@@ -22,26 +17,6 @@ using Json = nlohmann::json;
 namespace fs = std::filesystem;
 
 const fs::path kSourceFolder = GANYMEDE_SOURCE_DIR;
-
-/// The errors of a document by the schema of its format; empty if it is valid.
-std::string faults(const std::string& format, const Json& document) {
-  const Json text = Json::parse(run_program("schema " + format).out);
-  valijson::Schema schema;
-  valijson::SchemaParser parser;
-  const valijson::adapters::NlohmannJsonAdapter of_schema(text);
-  parser.populateSchema(of_schema, schema);
-  valijson::Validator validator(valijson::Validator::kStrongTypes);
-  valijson::ValidationResults results;
-  const valijson::adapters::NlohmannJsonAdapter of_document(document);
-  if (validator.validate(schema, of_document, &results)) return "";
-  std::string all;
-  valijson::ValidationResults::Error error;
-  while (results.popError(error)) {
-    for (const std::string& part : error.context) all += part;
-    all += ": " + error.description + "\n";
-  }
-  return all.empty() ? "invalid" : all;
-}
 
 Json parse(const std::string& text) { return Json::parse(text, nullptr, true, true); }
 
@@ -75,6 +50,7 @@ TEST(Schema, TakesTheFilesOfTheProject) {
   all("traces/recorded", "step-trace");
   all("traces/layers", "layers");
   all("studies", "study");
+  all("tests/fuzz/corpus/rehearsal", "rehearsal");
 }
 
 TEST(Schema, TakesWhatTheProgramWrites) {

@@ -1,8 +1,12 @@
 // Readers of scenarios and clusters, and of what a user's policies and schedulers answer.
 
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 
 #include "common/file.hpp"
+#include "exports/run_trace.hpp"
+#include "report/documents.hpp"
+#include "report/page.hpp"
 #include "sim/cluster/cluster.hpp"
 #include "sim/cluster/external_scheduler.hpp"
 #include "sim/cluster/import_jobs.hpp"
@@ -67,6 +71,17 @@ void read_schedule(std::string_view bytes) {
   (void)sim::parse_schedule(std::string(bytes), view);
 }
 
+/// Reads a rehearsed life as `report` and `export perfetto` do.
+void read_rehearsal(std::string_view bytes) {
+  const report::Document document = report::load_document(file_of(bytes), {report::DocumentKind::rehearsal});
+  try {
+    (void)report::report_page(document.json(), {});
+    (void)exports::rehearsal_trace(document.json());
+  } catch (const nlohmann::json::exception&) {  // cli/export_document.cpp answers both
+  } catch (const std::logic_error&) {
+  }
+}
+
 }  // namespace
 
 std::vector<Target> simulation_targets() {
@@ -83,6 +98,7 @@ std::vector<Target> simulation_targets() {
       {"import-jobs", "sim/cluster/import_jobs.cpp", read_imported_jobs},
       {"series", "sim/scenario/series.cpp common/csv.cpp",
        [](std::string_view bytes) { (void)sim::read_series(file_of(bytes)); }},
+      {"rehearsal", "report/documents.cpp report/page_rehearsal.cpp", read_rehearsal, "rehearsal"},
       {"policy-answer", "sim/run/controller.cpp", read_decision},
       {"scheduler-answer", "sim/cluster/external_scheduler.cpp", read_schedule},
   };

@@ -214,6 +214,25 @@ class Load(unittest.TestCase):
                 json.dump(run.document, out)
             self.assertEqual(ganymede.load("run.json"), run)
 
+    def test_a_rehearsed_life(self):
+        run = ganymede.simulate(scenario())
+        decisions = {"same": True, "predicted": [], "measured": []}
+        row = {"what": "time", "unit": "s", "predicted": 2.0, "measured": 2.5, "off": -0.2, "share": 1}
+        life = {"schema": "ganymede.rehearsal/1", "scenario": "s.json", "hosts": 3, "network": "paced", "scale": 0.5,
+                "comparison": [row], "decisions": decisions, "predicted": run.document, "measured": run.document}
+        with working_folder():
+            with open("life.json", "w", encoding="utf-8") as out:
+                json.dump(life, out)
+            read = ganymede.load("life.json")
+            del life["decisions"]
+            with open("part.json", "w", encoding="utf-8") as out:
+                json.dump(life, out)
+            with self.assertRaisesRegex(ganymede.InputError, "part.json: is no complete ganymede.rehearsal/1"):
+                ganymede.load("part.json")
+        self.assertEqual(read.measured, run)
+        self.assertTrue(read.same_decisions)
+        self.assertEqual([(part.what, part.off) for part in read.comparison], [("time", -0.2)])
+
     def test_other_files_are_refused(self):
         with working_folder():
             for text, place in (('{"schema": "x/1"}', "/schema"), ("[1]", "/schema"), ("{", "line 1"),

@@ -9,6 +9,8 @@
 namespace ganymede::rehearsal {
 namespace {
 
+std::string name_of_rank(int rank) { return "rank " + std::to_string(rank); }
+
 using testing::HasSubstr;
 
 /// Executes a schedule on all ranks in turn and returns their buffers; `most` steps are far more than it needs.
@@ -37,7 +39,7 @@ std::vector<std::vector<float>> execute(const sim::Schedule& schedule, unsigned 
       return buffers;
     }
   }
-  if (stuck) *stuck = executions[0]->waits_for();
+  if (stuck) *stuck = executions[0]->waits_for(name_of_rank);
   return buffers;
 }
 
@@ -101,7 +103,7 @@ TEST(Execution, SaysWhatItWaitsFor) {
   const RankPlan plan(sim::Schedule(2, 4096, {exchange(true)}), 1);
   std::vector<float> buffer(plan.floats());
   Execution execution(plan, messenger, buffer, 5);
-  EXPECT_EQ(execution.waits_for(), "round 0: from rank 0, to rank 0");
+  EXPECT_EQ(execution.waits_for(name_of_rank), "round 0: from rank 0, to rank 0");
   EXPECT_FALSE(execution.done());
 }
 

@@ -4,7 +4,11 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <cmath>
 #include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
 
 #include "common/errors.hpp"
 #include "rehearsal/contributions.hpp"
@@ -34,6 +38,33 @@ TEST(LocalHosts, TakeAtLeastTheTimeOfTheirNetwork) {
   EXPECT_GE(std::stod(run_on_hosts(3, slow, false, ring)), 4 * (100'000.0 / 3 / 1.25e6 + 20e-3));
 }
 
+// Messages of one packet, one after the other. Each packet that is lost comes a round trip later.
+TEST(LocalHosts, LosePacketsAndSendThemAgain) {
+  constexpr int kMessages = 300;
+  constexpr double kLoss = 0.2;
+  const Shaping lossy{BytesPerSecond{125e6}, Seconds{200e-6}, kLoss};
+  const std::string said = run_on_hosts(2, lossy, false, [](kernel::Messenger& messenger) -> std::string {
+    Group group(messenger);
+    std::vector<std::byte> bytes(1000);
+    const auto lost = [&] { return dynamic_cast<SocketMessenger&>(messenger).lost_packets(); };
+    const std::int64_t before = lost();
+    const double begin = group.now();
+    for (int i = 0; i < kMessages; ++i) {
+      if (group.rank() == 0) group.send(bytes, 1, 3);
+      if (group.rank() == 1) group.receive(bytes, 0, 3);
+      if (group.rank() == 1) group.send(bytes, 0, 3);
+      if (group.rank() == 0) group.receive(bytes, 1, 3);
+    }
+    return std::to_string(group.now() - begin) + " " + std::to_string(lost() - before);
+  });
+  const double seconds = std::stod(said);
+  const int lost = std::stoi(said.substr(said.find(' ')));
+  // A packet is sent 1 / (1 - p) times; four standard deviations of the geometric distribution are allowed.
+  const double expected = kMessages * kLoss / (1 - kLoss);
+  EXPECT_NEAR(lost, expected, 4 * std::sqrt(expected / (1 - kLoss)));
+  EXPECT_GE(seconds, kMessages * 2 * 200e-6 + lost * 2 * 200e-6);
+}
+
 TEST(LocalHosts, NameADeadPeer) {
   try {
     run_on_hosts(3, kFast, false, [](kernel::Messenger& messenger) {
@@ -42,7 +73,7 @@ TEST(LocalHosts, NameADeadPeer) {
     });
     FAIL() << "expected a failure";
   } catch (const Failure& failure) {
-    EXPECT_THAT(failure.what(), HasSubstr("rank 1 has died: crashed (Killed)"));
+    EXPECT_THAT(failure.what(), HasSubstr("rank 1 has died: crashed (Killed); rank "));
   }
 }
 
@@ -63,6 +94,31 @@ TEST(LocalHosts, InNameSpacesLeaveNothingBehind) {
     GTEST_SKIP() << failure.what();  // a container may forbid it
   }
   EXPECT_NE(std::system(("ip netns list | grep -q ganymede-rehearsal-" + std::to_string(::getpid())).c_str()), 0);
+}
+
+// A `tc` that takes netem for something that the kernel has, and notes what it is told of it.
+TEST(LocalHosts, LetTheKernelDelayWhereItCan) {
+  if (const std::string why = why_no_name_spaces(); !why.empty()) GTEST_SKIP() << why;
+  char folder[] = "/tmp/ganymede-tc-XXXXXX";
+  ASSERT_NE(::mkdtemp(folder), nullptr);
+  const std::string file = std::string(folder) + "/tc", path = ::getenv("PATH");
+  std::ofstream(file) << "#!/bin/sh\ncase \"$*\" in *netem*) echo \"$*\" >> " << folder
+                      << "/told; exit 0 ;; esac\nPATH=" << path << " exec tc \"$@\"\n";
+  std::filesystem::permissions(file, std::filesystem::perms(0755));
+  ::setenv("PATH", (std::string(folder) + ":" + path).c_str(), 1);
+  try {
+    const NameSpaces spaces(2, BytesPerSecond{12.5e6}, Seconds{1.5e-3}, 0.01);
+    EXPECT_TRUE(spaces.has_netem());
+    spaces.set_rate(BytesPerSecond{6e6});
+  } catch (const Failure& failure) {
+    ADD_FAILURE() << failure.what();
+  }
+  ::setenv("PATH", path.c_str(), 1);
+  std::ifstream in(std::string(folder) + "/told");
+  const std::string told((std::istreambuf_iterator<char>(in)), {});
+  EXPECT_THAT(told,
+              HasSubstr("qdisc add dev eth0 parent 1:1 handle 10: netem limit 1000000 delay 1500us loss 1.000000%"));
+  std::filesystem::remove_all(folder);
 }
 
 TEST(LocalHosts, RemoveNameSpacesOfProgramsThatAreGone) {

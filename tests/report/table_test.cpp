@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "report/numbers.hpp"
+
 namespace ganymede::report {
 namespace {
 
@@ -14,6 +16,13 @@ TEST(Table, AlignsItsColumns) {
             "------  ----  ----\n"
             "a          1  x\n"
             "longer   128\n");
+}
+
+TEST(Numbers, ShareWithItsSign) {
+  EXPECT_EQ(signed_percent(0.0251), "+2.5 %");
+  EXPECT_EQ(signed_percent(-0.0251), "-2.5 %");
+  EXPECT_EQ(signed_percent(-0.0004), "0.0 %");
+  EXPECT_EQ(signed_percent(0.0004), "0.0 %");
 }
 
 // "µ" and "é" are two bytes and one column each, "–" three bytes.

@@ -1,0 +1,96 @@
+#include "studies/rehearsed_links.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "calibration/statistics.hpp"
+#include "common/errors.hpp"
+#include "common/random.hpp"
+#include "studies/interval_classes.hpp"
+
+namespace ganymede::studies {
+namespace {
+
+using OrderedJson = nlohmann::ordered_json;
+
+constexpr double kDeviations90 = 1.6449;  // of the standard normal distribution, to the ends of its 90 % interval
+// docs/rehearse.md, "Measured": played all-reduces from 1 MiB are 10 % off at most on 2 ranks and on 100 Mbit/s, and
+// steps of which nothing is communication 2 %.
+constexpr double kPlayedLinks = 0.1, kReplayedCompute = 0.02;
+
+LinkEvidence evidence_of_links(const std::string& links) {
+  return links == "measured"    ? LinkEvidence::measured
+         : links == "datasheet" ? LinkEvidence::datasheet
+                                : LinkEvidence::assumed;
+}
+
+/// The half-width that a class states for communication between machines.
+double half_width_of_links(const std::string& links) {
+  if (links == kPlayedNetwork) return kPlayedLinks;
+  return half_width({.link = evidence_of_links(links), .several_machines = true, .collectives = 1});
+}
+
+bool is_communication(const OrderedJson& cell) {
+  if (!cell.contains("predicted") || !cell.contains("tags")) return false;
+  return std::find(cell["tags"].begin(), cell["tags"].end(), "communication") != cell["tags"].end();
+}
+
+}  // namespace
+
+double half_width_of_rehearsal(const std::string& links, double share) {
+  return calibration::in_quadrature(kReplayedCompute, share * half_width_of_links(links));
+}
+
+void RehearsedLinks::add(const OrderedJson& study, const std::string& file) {
+  if (!study.contains("links"))
+    throw ConfigError(file + ": /links: expected what the rehearsed links come from, which rehearse --output writes");
+  const std::string links = study["links"];
+  const auto& cells = study["cells"];
+  if (std::none_of(cells.begin(), cells.end(), is_communication))
+    throw ConfigError(file +
+                      ": /cells: found none with the tag \"communication\", expected one: what a rehearsal hides "
+                      "behind compute, or is below 5 % of a step, says nothing about links");
+  Sums& sums = kinds_[links];
+  for (const OrderedJson& cell : cells) {
+    if (!is_communication(cell)) continue;
+    const double error = portable_log(cell["measured"].get<double>() / cell["predicted"].get<double>());
+    const double deviations = kDeviations90 * error / half_width_of_links(links);
+    ++sums.count;
+    sums.errors += error;
+    sums.deviations_squared += deviations * deviations;
+  }
+}
+
+double RehearsedLinks::factor(const std::string& links) const {
+  const auto found = kinds_.find(links);
+  if (found == kinds_.end()) return 1;
+  return std::sqrt((kWeight + found->second.deviations_squared) / (kWeight + found->second.count));
+}
+
+double RehearsedLinks::factor(LinkEvidence links) const {
+  switch (links) {
+    case LinkEvidence::measured:
+    case LinkEvidence::fitted:  // both have the same width
+      return factor("measured");
+    case LinkEvidence::datasheet:
+      return factor("datasheet");
+    case LinkEvidence::assumed:
+      return factor("assumed");
+  }
+  return 1;
+}
+
+OrderedJson RehearsedLinks::json() const {
+  OrderedJson out = OrderedJson::array();
+  for (const auto& [links, sums] : kinds_)
+    out.push_back({{"links", links},
+                   {"rehearsals", sums.count},
+                   {"mean_error", portable_exp(sums.errors / sums.count) - 1},
+                   {"factor", factor(links)}});
+  return out;
+}
+
+}  // namespace ganymede::studies
