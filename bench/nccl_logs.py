@@ -2,12 +2,17 @@
 """How far `nccl` is off on public nccl-tests logs and on curves of other programs.
 
   bench/nccl_logs.py [--program build/release/bin/ganymede] [--nothing-fitted] [--log NAME] [--format table|json]
+  bench/nccl_logs.py --falls [--program build/release/bin/ganymede]
 
 Of every log in bench/nccl_logs/curves.csv, `ganymede import nccl-tests` fits one latency and one bandwidth to the smallest
 and the largest size; printed is exp(mean |ln(predicted / measured)|) - 1 over all other sizes, in three ranges, beside a
 straight line through the same two points. With --nothing-fitted `ganymede allreduce` predicts all sizes from the
 description of the machine alone. Below the logs stand the geometric mean of 1 + error, less 1, and the median, from 1 MiB
 on, without the checks. --log prints all sizes of one.
+
+--falls predicts all-reduces of 1 KiB to 1 GiB, doubling, on every instance of the catalogs with GPUs, 1 to 16 of them,
+and prints which curves fall by more than 5 % where a size doubles; it takes some minutes. Of the logs and curves, 5 of 39 do from 64 KiB on, at
+most by 1.30.
 
 The logs of the group "seen" were looked at while the model was made; none of its constants is fitted to them. Those of
 "used" named a mechanism or gave a constant, as the code says where it uses them. Those of "check" are curves of other
@@ -134,6 +139,29 @@ def from_catalog(options, name):
     return errors, []
 
 
+def print_falls(options):
+    curves, worst = set(), []
+    for provider in [line.split()[0] for line in run([options.program, "list", "providers"]).stdout.splitlines()]:
+        done = subprocess.run([options.program, "catalog", "--provider", provider, "--format", "csv"], capture_output=True, text=True)
+        names = sorted({row["instance"] for row in csv.DictReader(done.stdout.splitlines())} if done.returncode == 0 else {})
+        for name, nodes in ((name, nodes) for name in names for nodes in (1, 2, 3, 4, 5, 8, 16)):
+            done = subprocess.run([options.program, "allreduce", "--catalog", provider, "--instance", name, "--nodes", str(nodes),
+                                   "--scheme", "nccl", "--bytes", ",".join(str(1 << k) for k in range(10, 31)), "--format",
+                                   "csv"], capture_output=True, text=True)
+            rows = list(csv.DictReader(done.stdout.splitlines())) if done.returncode == 0 else []
+            times = tuple(float(row["time_s"]) for row in rows)
+            # NCCL does not run on TPUs, and equal curves count once.
+            if not times or int(rows[0]["ranks"]) < 2 or name.startswith("tpu") or times in curves:
+                continue
+            curves.add(times)
+            fall, at = max((a / b, i) for i, (a, b) in enumerate(zip(times, times[1:])))
+            if fall > 1.05:
+                worst.append((fall, f"{provider} {name} x{nodes}", f"{rows[at]['bytes']}: {rows[at]['choice']} -> {rows[at + 1]['choice']}"))
+    for fall, name, change in sorted(worst, reverse=True):
+        print(f"{fall:5.2f}  {name:45} {change}")
+    print(f"{len(worst)} of {len(curves)} curves fall by more than 5 %, at most {max(worst)[0]:.2f} times")
+
+
 def print_table(rows, with_line):
     print(f"{'':20} {'':5}   {'below 64 KiB':>15}   {'64 KiB - 1 MiB':>15}   {'from 1 MiB':>15}")
     print(f"{'log':20} {'':5}  " + "  ".join(f"{'model':>7} {'line' if with_line else '':>8}" for _ in range(3)))
@@ -153,8 +181,12 @@ def main():
     parser.add_argument("--program", default="build/release/bin/ganymede")
     parser.add_argument("--nothing-fitted", action="store_true")
     parser.add_argument("--log", choices=sorted(LOGS))
+    parser.add_argument("--falls", action="store_true")
     parser.add_argument("--format", choices=("table", "json"), default="table")
     options = parser.parse_args()
+    if options.falls:
+        print_falls(options)
+        return
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         for name, (group, _, _, _, _, scheme, source) in LOGS.items():

@@ -26,8 +26,10 @@ BytesPerSecond nccl_socket_rate(const NcclMachine& machine, bool several_gpus) {
   return (several_gpus ? kSharedHost : 1) * growth * kOneSocket;
 }
 
-ProtocolCost with_host_limits(const Topology& topology, int lanes, ProtocolCost cost, double rate_between) {
-  const NcclMachine& machine = topology.nccl;
+ProtocolCost with_host_limits(const Topology& topology, int lanes, ProtocolCost cost, double rate_between,
+                              bool one_connection) {
+  NcclMachine machine = topology.nccl;
+  if (one_connection) machine.socket_connections = std::min(machine.socket_connections, 1);
   if (!machine.peer_to_peer && !machine.inside_measured && topology.gpus_per_node > 1) {
     // Over several nodes each NIC's lanes pass through every GPU of a node; inside one node all lanes do.
     const int sharing = topology.nodes() == 1 ? lanes : std::max(1, lanes / topology.rails);

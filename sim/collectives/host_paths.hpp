@@ -16,6 +16,8 @@ BytesPerSecond nccl_socket_rate(const NcclMachine& machine, bool several_gpus);
 
 /// `cost` with these limits, for a schedule of `lanes` lanes, and with the connections over which sockets split a
 /// message. The planned messages between nodes have `rate_between` times the rate of NCCL's (nccl_pipeline.hpp).
-ProtocolCost with_host_limits(const Topology& topology, int lanes, ProtocolCost cost, double rate_between = 1);
+/// `one_connection`: messages are too short to be split, as those of LL are.
+ProtocolCost with_host_limits(const Topology& topology, int lanes, ProtocolCost cost, double rate_between = 1,
+                              bool one_connection = false);
 
 }  // namespace ganymede::sim

@@ -34,7 +34,8 @@ Seconds expected_ring(const PlanRequest& request, const NcclChoice& choice, Nccl
   const Topology& topology = request.topology;
   const NcclMachine& machine = topology.nccl;
   const int lanes = std::max(1, topology.rails);
-  const ProtocolCost cost = with_host_limits(topology, lanes, nccl_ring_cost(request, choice, version, lanes));
+  const ProtocolCost cost = with_host_limits(topology, lanes, nccl_ring_cost(request, choice, version, lanes), 1,
+                                             choice.protocol == NcclProtocol::ll);
   const double ranks = topology.ranks, hops = 2 * (ranks - 1), crossings = hops * topology.nodes() / ranks;
   const Bytes wire{cost.wire * hops / ranks * static_cast<double>(request.bytes)};
   const double passes = static_cast<double>(nccl_passes(request, choice));
@@ -54,7 +55,7 @@ Seconds expected_tree(const PlanRequest& request, const NcclChoice& choice, Nccl
   const bool switches = choice.algorithm != NcclAlgorithm::tree;
   const int lanes = 2 * (switches ? topology.gpus_per_node : std::max(1, topology.rails));
   const ProtocolCost cost = with_host_limits(topology, lanes, nccl_tree_cost(request, choice, version, pipeline, lanes),
-                                             pipeline.rate_between());
+                                             pipeline.rate_between(), choice.protocol == NcclProtocol::ll);
   const auto wire = [&](double filling) {
     return Bytes{cost.wire * (1 + filling / static_cast<double>(pipeline.chunks)) * static_cast<double>(request.bytes)};
   };

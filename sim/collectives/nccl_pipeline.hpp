@@ -29,6 +29,11 @@ struct NcclPipeline {
   /// sends half of the bytes to its parent and to each of two children, and is a leaf of the other tree; between three
   /// nodes it has one child, and between two nodes each is the root of one tree. Switches that reduce carry them once.
   double crossings = 1;
+  /// What passes the NICs on the way of the first chunk up and down, one hop after another, in units of a chunk of all
+  /// channels. A hop between two nodes carries half of it, for each of two trees fills one direction, and a hop to a
+  /// node with two children carries it twice: 1 between two nodes, 2 between three, 3 between four, 5 between five to
+  /// eight. A switch between the nodes takes all of it and sends all of it.
+  double first_crossing = 1;
   /// The rate of a planned message between nodes over that of NCCL's, if the hops inside nodes take no time: messages
   /// that pass a NIC at once in NCCL pass it one after another in the schedule, whose pipeline is shorter.
   double rate_between() const;

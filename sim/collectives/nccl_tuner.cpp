@@ -136,13 +136,15 @@ Seconds estimate(const Topology& topology, std::int64_t bytes, NcclAlgorithm alg
   const double n = topology.ranks, nodes = topology.nodes();
   const int levels = log2_below(topology.nodes());
   const double inside = nccl_inside_hop(topology, algorithm, protocol).si;
-  // With EFA NCCL uses the latency that the plugin reports: 75 us for P4d and later, 150 us for others
+  // NCCL uses the latency that a network's plugin reports. Its own for InfiniBand and sockets report none
+  // (src/transport/net_ib.cc and net_socket.cc); EFA's reports 75 us for P4d and later, 150 us for others
   // (aws/aws-ofi-nccl src/platform-aws.c).
   Topology reported = topology;
-  if (!topology.nccl.rendezvous_in_tuner) reported.nccl.rendezvous = Seconds{0};
+  if (!topology.nccl.rendezvous_in_tuner) reported.nccl.rendezvous = reported.nccl.network_latency = Seconds{0};
   if (topology.nccl.efa) reported.nccl.network_latency = Seconds{kMicro * (topology.nccl.gpu_direct ? 75 : 150)};
+  reported.nccl.sockets = false;  // the tuner counts on the same shares for them
   const double between = nccl_between_hop(reported, algorithm, protocol).si;
-  double bandwidth = graph_bandwidth(topology) * nccl_bandwidth_share(topology, algorithm, protocol, version);
+  double bandwidth = graph_bandwidth(topology) * nccl_bandwidth_share(reported, algorithm, protocol, version);
   double latency = nccl_base_latency(algorithm, protocol).si;
   if (algorithm == NcclAlgorithm::tree) {
     bandwidth = tree_bandwidth(topology, protocol, version);
@@ -289,17 +291,20 @@ double nccl_bandwidth_share(const Topology& topology, NcclAlgorithm algorithm, N
   const double graph = graph_bandwidth(topology);
   const double ceiling = graph > 0 ? ll_ceiling(topology) * kGiga / graph : 1;
   if (is_reduced_by_switches(algorithm)) return 1;
+  // Half of the bytes that LL sends are flags. Over TCP messages of up to 64 KiB take only one of the sockets that
+  // large messages are split over (src/transport/net_socket.cc, MIN_CHUNKSIZE), whose rate host_paths.cpp limits. The
+  // number of sockets of a link that was measured is not known; a quarter stands for both there.
+  constexpr double kFlags = 0.5;
+  const bool one_socket = topology.nccl.sockets && topology.nccl.socket_connections > 0;
   if (algorithm == NcclAlgorithm::tree) {
     constexpr double kTree = 0.92;
-    if (protocol == NcclProtocol::ll) return std::min(kTree / 3.8, ceiling);
+    if (protocol == NcclProtocol::ll) return std::min(one_socket ? kFlags : kTree / 3.8, ceiling);
     if (protocol == NcclProtocol::ll128) return kTree * (topology.nodes() == 1 ? 7.0 / 9 : 120.0 / 128);
     return kTree;
   }
-  // Half of the bytes that LL sends are flags. Before 2.18 the tuner counted a quarter. A quarter also holds over TCP,
-  // where messages of up to 64 KiB take only one of the sockets that large messages are split over
-  // (src/transport/net_socket.cc, MIN_CHUNKSIZE).
+  // Before 2.18 the tuner counted a quarter.
   if (protocol == NcclProtocol::ll)
-    return std::min(version.known_minor() < 18 || topology.nccl.sockets ? 0.25 : 0.5, ceiling);
+    return std::min(!one_socket && (version.known_minor() < 18 || topology.nccl.sockets) ? 0.25 : kFlags, ceiling);
   return protocol == NcclProtocol::ll128 ? 0.92 : 1;
 }
 

@@ -155,13 +155,13 @@ TEST(Validation, ACurveOfACollectiveIsPredictedFromItsMachine) {
   EXPECT_EQ(cell(result, 2)["evidence"], "collective, assumed network, one machine");
 }
 
-// The half-width of a collective's interval inside a node is half of the error that the evidence of the links leaves:
-// 0.3 where they were measured or fitted, else 1.
+// The half-width of a collective's interval inside a node is what the evidence of the links leaves: a factor of
+// exp(0.15) where they were measured or fitted, else exp(0.4).
 TEST(Validation, EvidenceOfLinksNamesItsClassAndItsWidth) {
-  for (const auto& [word, name, error] : {std::tuple{"measured", "measured link", 0.3},
-                                          {"fitted", "fitted log", 0.3},
-                                          {"datasheet", "datasheet link", 1.0},
-                                          {"assumed", "assumed network", 1.0}}) {
+  for (const auto& [word, name, error] : {std::tuple{"measured", "measured link", 0.15},
+                                          {"fitted", "fitted log", 0.15},
+                                          {"datasheet", "datasheet link", 0.4},
+                                          {"assumed", "assumed network", 0.4}}) {
     std::string text = small_study(kCells, R"(, "collectives": [ { "name": "pair", "machine": "pair",
       "gpus_per_node": 2, "scheme": "ring", "bytes": [100e6], "measured_us": [10000] } ])");
     const std::string machine = R"("instance": "node",)";
@@ -169,7 +169,7 @@ TEST(Validation, EvidenceOfLinksNamesItsClassAndItsWidth) {
     const OrderedJson result = run_validation(read(text)), curve = cell(result, 2);
     EXPECT_EQ(curve["evidence"], std::string("collective, ") + name + ", one machine");
     const double width = curve["interval_90"][1].get<double>() / curve["predicted"].get<double>();
-    EXPECT_NEAR(std::log(width), 0.5 * error, 1e-3) << word;
+    EXPECT_NEAR(std::log(width), error, 1e-3) << word;
     EXPECT_THAT(cell(result, 1)["evidence"].get<std::string>(), testing::StartsWith(name));
   }
 }

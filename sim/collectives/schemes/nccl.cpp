@@ -36,7 +36,8 @@ Schedule ring_of(const PlanRequest& request, const NcclChoice& choice, NcclVersi
       parallel_rings(request, parallel_ring_orders(request.topology, true, 0), true, nccl_passes(request, choice));
   Schedule schedule(
       plan.ranks(), plan.endpoints(), plan.bytes(), plan.stages(),
-      with_host_limits(request.topology, plan.lanes(), nccl_ring_cost(request, choice, version, plan.lanes())));
+      with_host_limits(request.topology, plan.lanes(), nccl_ring_cost(request, choice, version, plan.lanes()), 1,
+                       choice.protocol == NcclProtocol::ll));
   schedule.set_lanes(plan.lanes());
   return schedule;
 }
@@ -51,7 +52,7 @@ Schedule tree_of(PlanRequest request, const NcclChoice& choice, NcclVersion vers
   Schedule schedule(
       plan.ranks(), plan.endpoints(), plan.bytes(), plan.stages(),
       with_host_limits(request.topology, plan.lanes(), nccl_tree_cost(request, choice, version, pipeline, plan.lanes()),
-                       pipeline.rate_between()));
+                       pipeline.rate_between(), choice.protocol == NcclProtocol::ll));
   schedule.set_lanes(plan.lanes());
   return schedule;
 }
