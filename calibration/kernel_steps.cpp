@@ -120,6 +120,10 @@ std::string_view executor_of(const traces::StepTrace& trace) {
   return trace.software.name == "PyTorch" || traces::is_counted(trace.software) ? "eager" : "graph";
 }
 
+double list_error(const traces::StepTrace& trace) {
+  return traces::is_counted(trace.software) ? kCountedListError : kListError;
+}
+
 double host_launch_s(std::string_view executor) { return executor == "graph" ? 0 : kEagerLaunch_s; }
 
 std::optional<GpuSheet> sheet_of(const platforms::Gpu& gpu) {
@@ -154,7 +158,7 @@ void predict(std::vector<StepKernel>& kernels, const KernelModel& model) {
   }
 }
 
-double step_spread(const std::vector<StepKernel>& kernels) {
+double step_spread(const std::vector<StepKernel>& kernels, double list_error) {
   double total = 0, common = 0;
   std::map<decltype(shape_of(Kernel{})), double> own;  // equal kernels have equal errors
   for (const StepKernel& kernel : kernels) {
@@ -163,13 +167,13 @@ double step_spread(const std::vector<StepKernel>& kernels) {
     total += time, common += error;
     own[shape_of(kernel.kernel)] += error;
   }
-  if (total <= 0) return kListError;
+  if (total <= 0) return list_error;
   double squares = kCommonError * common * common;
   for (const auto& [shape, error] : own) squares += (1 - kCommonError) * error * error;
-  return std::sqrt(squares / (total * total) + kListError * kListError);
+  return std::sqrt(squares / (total * total) + list_error * list_error);
 }
 
-StepSum sum_of(const std::vector<StepKernel>& kernels, std::string_view executor) {
+StepSum sum_of(const std::vector<StepKernel>& kernels, std::string_view executor, double list_error) {
   StepSum sum;
   for (const StepKernel& kernel : kernels) {
     sum.launches += kernel.times;
@@ -177,7 +181,7 @@ StepSum sum_of(const std::vector<StepKernel>& kernels, std::string_view executor
   }
   sum.host_s = sum.launches * host_launch_s(executor);
   sum.seconds = std::max(sum.device_s, sum.host_s);
-  const double spread = portable_exp(step_spread(kernels));
+  const double spread = portable_exp(step_spread(kernels, list_error));
   sum.low_s = std::max(sum.device_s / spread, sum.host_s / kEagerLaunchFactor);
   sum.high_s = std::max(sum.device_s * spread, sum.host_s * kEagerLaunchFactor);
   sum.decided_by = sum.host_s > sum.device_s ? "launching" : deciding(kernels, 3);
@@ -185,21 +189,30 @@ StepSum sum_of(const std::vector<StepKernel>& kernels, std::string_view executor
 }
 
 std::string deciding(const std::vector<StepKernel>& kernels, std::size_t count) {
-  std::map<std::string, double> parts;
+  struct Equal {
+    double seconds = 0;
+    std::string first;
+    int others = -1;
+  };
+  std::map<decltype(shape_of(Kernel{})), Equal> parts;
   double total = 0;
   for (const StepKernel& kernel : kernels) {
     const double time = kernel.times * kernel.time.central_s;
     const std::string& layer = kernel.kernel.name.empty() ? kernel.kernel.op : kernel.kernel.name;
-    parts[fmt::format("{}{}{} in {}", to_string(kernel.kernel.kind), layer.empty() ? "" : " of ", layer,
-                      kernel.phase)] += time;
-    total += time;
+    Equal& part = parts[shape_of(kernel.kernel)];
+    part.seconds += time, ++part.others, total += time;
+    if (part.first.empty())
+      part.first =
+          fmt::format("{}{}{} in {}", to_string(kernel.kernel.kind), layer.empty() ? "" : " of ", layer, kernel.phase);
   }
-  std::vector<std::pair<double, std::string>> order;
-  for (const auto& [name, time] : parts) order.emplace_back(-time, name);
-  std::sort(order.begin(), order.end());
+  std::vector<Equal> order;
+  for (const auto& [shape, part] : parts) order.push_back(part);
+  std::stable_sort(order.begin(), order.end(), [](const Equal& a, const Equal& b) { return a.seconds > b.seconds; });
   std::string text;
   for (std::size_t i = 0; i < std::min(count, order.size()); ++i)
-    text += fmt::format("{}{} {:.0f} %", i == 0 ? "" : ", ", order[i].second, -100 * order[i].first / total);
+    text += fmt::format("{}{}{} {:.0f} %", i == 0 ? "" : ", ", order[i].first,
+                        order[i].others > 0 ? fmt::format(" and {} like it", order[i].others) : "",
+                        100 * order[i].seconds / total);
   return text;
 }
 

@@ -96,7 +96,7 @@ KernelTimes times_of(const StepKernels& step, double launch_s) {
 KernelTimes predicted_times(const traces::StepTrace& trace, const traces::TraceBatch& batch, const std::string& gpu,
                             const GpuSheet& sheet) {
   const StepKernels step = predict_step(trace, batch, sheet);
-  const StepSum sum = sum_of(step, executor_of(trace));
+  const StepSum sum = sum_of(step, executor_of(trace), list_error(trace));
   KernelTimes times = times_of(step, host_launch_s(executor_of(trace)));
   times.factor = std::max(sum.high_s / sum.seconds, sum.seconds / sum.low_s);
   const double idle = sum.seconds - sum.device_s;
@@ -119,8 +119,7 @@ KernelTimes stated_times(const traces::StepTrace& trace, const traces::TraceBatc
     for (double* part : {&phase.device_s, &phase.host_s, &phase.idle_s}) *part *= ratio;
   // What a list of kernels leaves out is in the ratio; the errors of single kernels differ from GPU to GPU.
   const StepKernels step = predict_step(trace, batch, sheet);
-  const double spread = step_spread(step);
-  const double own = std::sqrt(std::max(0.0, spread * spread - kListError * kListError));
+  const double own = step_spread(step, 0);
   times.factor = portable_exp(in_quadrature(in_quadrature(own, kResidualError), kStatedError));
   times.provenance = Provenance::transferred;
   times.rule = fmt::format(

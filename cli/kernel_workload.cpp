@@ -71,6 +71,7 @@ traces::StepTrace listed_model(const KernelWorkloadOptions& options) {
   if (!options.precision.empty()) layers.precision = options.precision;
   traces::StepTrace trace;
   trace.model = layers.name;
+  trace.software = {"layer list", layers.name, std::string(traces::kRooflineBackend)};
   trace.precision = layers.precision;
   trace.executor = layers.executor;
   trace.kernels = traces::kernels_of(layers);
@@ -102,7 +103,7 @@ KernelStep kernel_step(const KernelWorkloadOptions& options) {
   step.executor = calibration::executor_of(trace);
   step.kernels = calibration::kernels_at(trace, entry);
   calibration::predict(step.kernels, model);
-  step.sum = calibration::sum_of(step.kernels, step.executor);
+  step.sum = calibration::sum_of(step.kernels, step.executor, calibration::list_error(trace));
   return step;
 }
 

@@ -84,7 +84,7 @@ report::Table table_of(const KernelStep& step, bool for_people) {
 }
 
 std::string step_text(const KernelStep& step, std::size_t width) {
-  return table_of(step, true).text(width) +
+  return table_of(step, true).text_below_constants(width) +
          fmt::format(
              "\n{} at batch {} in {} on {}: a step of {} ({} to {}, kernel model) with {:.0f} launches\n"
              "kernels {}, host {} ({}); decided by {}\n",

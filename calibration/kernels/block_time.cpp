@@ -68,7 +68,7 @@ BlockTime block_time(const KernelParameters& parameters, const ChipRates& chip, 
   const double each = whole_above(result.blocks / chip.multiprocessors), resident = t.resident;
   const double full = whole_below(each / resident), rest = each - full * resident;
   const double work = parameters[t.work], lone = chip.lanes_of_64 / parameters[t.lone];
-  const double full_wave = smooth_maximum(resident * work, lone),
+  const double full_wave = full > 0 ? smooth_maximum(resident * work, lone) : 0,
                last_wave = rest > 0 ? smooth_maximum(rest * work, lone) : 0;
   const double cycles = t.rows * t.cols * result.depth / chip.macs_per_cycle;
   const double waves = full + (rest > 0 ? 1 : 0);

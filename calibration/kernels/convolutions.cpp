@@ -61,15 +61,16 @@ struct Way {
 /// first shape is preferred, because the library mostly takes it.
 double winograd_blocks(const Way& way) {
   struct Cut {
-    double images, high, wide;
+    double images, high, wide;  // as parts of one, which is faster than to divide and for powers of two as exact
+    constexpr Cut(double i, double h, double w) : images(1 / i), high(1 / (2 * h)), wide(1 / (2 * w)) {}
   };
-  constexpr std::array cuts = {Cut{1, 4, 8}, Cut{1, 8, 4}, Cut{2, 4, 4}, Cut{4, 4, 2}, Cut{4, 2, 4}};
+  static constexpr std::array cuts = {Cut{1, 4, 8}, Cut{1, 8, 4}, Cut{2, 4, 4}, Cut{4, 4, 2}, Cut{4, 2, 4}};
   const Shape& s = way.shape;
   double best = 0;
   for (const Cut& cut : cuts) {
     const double penalty = &cut == &cuts.front() ? 1 : way[Scalar::kWinogradOtherShape];
-    const double blocks = whole_above(s.batch / cut.images) * whole_above(s.out_h / (2 * cut.high)) *
-                          whole_above(s.out_w / (2 * cut.wide)) * penalty;
+    const double blocks =
+        whole_above(s.batch * cut.images) * whole_above(s.out_h * cut.high) * whole_above(s.out_w * cut.wide) * penalty;
     if (best <= 0 || blocks < best) best = blocks;
   }
   return best * whole_above(s.out / 32) * s.groups;

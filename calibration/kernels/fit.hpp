@@ -3,6 +3,7 @@
 
 #include <array>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -20,15 +21,22 @@ KernelParameters fitted(const std::vector<MeasuredKernel>& rows);
 class Leftovers {
  public:
   void add(const Parameters& predict_with, const std::vector<MeasuredKernel>& rows);
-  /// Returns the quantiles for each group and duration class, `widened` times as far from 0. A class with too few rows
-  /// gets those of its group, or of all rows.
-  std::array<std::array<Spread, kDurations>, kGroups> spreads(double widened = 1) const;
-  std::size_t rows(std::size_t group) const;
+  /// Quantiles for each group and duration class of a chip that the fit saw. A class with too few rows gets those of
+  /// its group, then those of all chips, then `otherwise`.
+  Spreads known(const std::string& chip, const Spreads& otherwise) const;
+  /// The same for a chip that it did not see, from errors of chips that were left out: what differs from chip to chip
+  /// is added as squares. A group of which too few rows were left out has the widest interval of the others.
+  Spreads unseen() const;
+  /// Of measured over expected times that are the host's, by GPU and operation.
+  std::map<std::string, std::map<std::string, Spread>> floor_spreads() const;
 
   static constexpr std::size_t kFewest = 60;  ///< rows that tell an interval, of which one outlier shall not decide
 
  private:
-  std::array<std::array<std::vector<double>, kDurations>, kGroups> logarithms_;
+  using Values = std::array<std::array<std::vector<double>, kDurations>, kGroups>;
+  Values together() const;
+  std::map<std::string, Values> logarithms_;  // by chip
+  std::map<std::string, std::map<std::string, std::vector<double>>> floors_;
 };
 
 struct ErrorRow {

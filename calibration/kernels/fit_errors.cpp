@@ -27,6 +27,43 @@ double high_quantile(std::vector<double> values, double share) {
   return -low_quantile(values, share);
 }
 
+using Durations = std::array<std::vector<double>, kDurations>;
+
+std::vector<double> joined(const Durations& durations) {
+  std::vector<double> all;
+  for (const std::vector<double>& values : durations) all.insert(all.end(), values.begin(), values.end());
+  return all;
+}
+
+constexpr double kLeastSpread = 0.005;
+constexpr double kTwoSided = 1.645;  // of a normal distribution: 90 % are within
+constexpr std::size_t kFewestOfGroup = 25;
+
+Spread spread_of(std::vector<double> values) {
+  return {std::min(-kLeastSpread, low_quantile(values, 0.05)), std::max(kLeastSpread, high_quantile(values, 0.05))};
+}
+
+/// Both ends further from 0, by squares.
+Spread widened(Spread spread, double by) { return {-std::hypot(spread.low, by), std::hypot(spread.high, by)}; }
+
+/// Standard deviation of the chips' medians about their groups' mean.
+template <class ByChip>
+double shift_of(const ByChip& chips) {
+  double squares = 0, free = 0;
+  for (std::size_t group = 0; group < kGroups; ++group) {
+    std::vector<double> medians;
+    for (const auto& [chip, groups] : chips)
+      if (std::vector<double> values = joined(groups[group]); values.size() >= kFewestOfGroup)
+        medians.push_back(low_quantile(values, 0.5));
+    if (medians.size() < 2) continue;
+    double mean = 0;
+    for (const double median : medians) mean += median / static_cast<double>(medians.size());
+    for (const double median : medians) squares += (median - mean) * (median - mean);
+    free += static_cast<double>(medians.size() - 1);
+  }
+  return free > 0 ? std::sqrt(squares / free) : 0;
+}
+
 }  // namespace
 
 std::vector<ErrorRow> errors_of(const std::vector<MeasuredKernel>& rows,
@@ -58,38 +95,66 @@ void Leftovers::add(const Parameters& predict_with, const std::vector<MeasuredKe
   const MeasuringMethod& method = predictor.method();
   for (const MeasuredKernel& row : rows) {
     const auto [candidate, seconds] = predictor.model_of(row).chosen(row.kernel, MeasuringMethod::load(row));
+    const double expected = method.expected_s(row, seconds);
+    if (row.set != "conv3x3" && expected < 1.1 * method.floor_s(row))
+      floors_[find_gpu_sheet(row.gpu)->name][MeasuringMethod::operation(row)].push_back(
+          std::log(row.measured_s / expected));
     if (!method.tells_device(row, seconds)) continue;
     const double device = std::max(method.device_s(row), 0.2 * seconds);
-    logarithms_[static_cast<std::size_t>(candidate.group)][duration_class(seconds)].push_back(
-        std::log(device / seconds));
+    logarithms_[chip_key(*find_gpu_sheet(row.gpu))][static_cast<std::size_t>(candidate.group)][duration_class(seconds)]
+        .push_back(std::log(device / seconds));
   }
 }
 
-std::size_t Leftovers::rows(std::size_t group) const {
-  std::size_t count = 0;
-  for (const auto& values : logarithms_[group]) count += values.size();
-  return count;
+Leftovers::Values Leftovers::together() const {
+  Values all;
+  for (const auto& [chip, groups] : logarithms_)
+    for (std::size_t group = 0; group < kGroups; ++group)
+      for (std::size_t i = 0; i < kDurations; ++i)
+        all[group][i].insert(all[group][i].end(), groups[group][i].begin(), groups[group][i].end());
+  return all;
 }
 
-std::array<std::array<Spread, kDurations>, kGroups> Leftovers::spreads(double widened) const {
-  constexpr std::size_t fewest = 25;  // of a group
-  const auto spread_of = [widened](std::vector<double> values) {
-    return Spread{widened * std::min(-0.03, low_quantile(values, 0.05)),
-                  widened * std::max(0.03, high_quantile(values, 0.05))};
-  };
-  std::vector<double> all;
-  for (const auto& group : logarithms_)
-    for (const auto& values : group) all.insert(all.end(), values.begin(), values.end());
-  std::array<std::array<Spread, kDurations>, kGroups> result;
-  for (std::size_t group = 0; group < kGroups; ++group) {
-    std::vector<double> whole;
-    for (const auto& values : logarithms_[group]) whole.insert(whole.end(), values.begin(), values.end());
-    for (std::size_t i = 0; i < kDurations; ++i) {
-      const std::vector<double>& own = logarithms_[group][i];
-      if (!all.empty())
-        result[group][i] = spread_of(own.size() >= kFewest ? own : whole.size() >= fewest ? whole : all);
-    }
-  }
+Spreads Leftovers::known(const std::string& chip, const Spreads& otherwise) const {
+  const Values all = together();
+  const auto found = logarithms_.find(chip);
+  const Values own = found == logarithms_.end() ? Values() : found->second;
+  Spreads result = otherwise;
+  for (std::size_t group = 0; group < kGroups; ++group)
+    for (std::size_t i = 0; i < kDurations; ++i)
+      for (const std::vector<double>& values : {own[group][i], joined(own[group]), all[group][i], joined(all[group])})
+        if (values.size() >= kFewest) {
+          result[group][i] = spread_of(values);
+          break;
+        }
+  return result;
+}
+
+std::map<std::string, std::map<std::string, Spread>> Leftovers::floor_spreads() const {
+  std::map<std::string, std::map<std::string, Spread>> result;
+  for (const auto& [gpu, operations] : floors_)
+    for (const auto& [operation, values] : operations)
+      if (values.size() >= kFewestOfGroup) result[gpu][operation] = spread_of(values);
+  return result;
+}
+
+Spreads Leftovers::unseen() const {
+  const Values all = together();
+  const double shift = kTwoSided * shift_of(logarithms_);
+  Spreads result;
+  std::array<bool, kGroups> told{};
+  Spread widest;
+  for (std::size_t group = 0; group < kGroups; ++group)
+    for (std::size_t i = 0; i < kDurations; ++i)
+      for (const std::vector<double>& values : {all[group][i], joined(all[group])}) {
+        if (values.size() < kFewestOfGroup) continue;
+        result[group][i] = widened(spread_of(values), shift);
+        widest = {std::min(widest.low, result[group][i].low), std::max(widest.high, result[group][i].high)};
+        told[group] = true;
+        break;
+      }
+  for (std::size_t group = 0; group < kGroups; ++group)
+    if (!told[group]) result[group].fill(widest);
   return result;
 }
 

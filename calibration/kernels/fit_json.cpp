@@ -28,9 +28,11 @@ std::string with_short_arrays(const std::string& text) {
   return result;
 }
 
+Json spread_json(const Spread& spread) { return Json::array({number(spread.low), number(spread.high)}); }
+
 Json spreads_json(const std::array<Spread, kDurations>& spreads) {
   Json rows = Json::array();
-  for (const Spread& spread : spreads) rows.push_back(Json::array({number(spread.low), number(spread.high)}));
+  for (const Spread& spread : spreads) rows.push_back(spread_json(spread));
   return rows;
 }
 
@@ -46,15 +48,27 @@ Json errors_json(const std::vector<ErrorRow>& errors) {
   return rows;
 }
 
+Json residual_json(const Residual& residual) {
+  Json values = Json::array();
+  if (residual.learned())
+    for (const double value : residual.values()) values.push_back(number(value));
+  return values;
+}
+
+Json chip_json(const ChipFit& chip) {
+  Json groups;
+  for (std::size_t i = 0; i < kGroups; ++i)
+    if (chip.residuals[i].learned())
+      groups[std::string(to_string(static_cast<Group>(i)))] = {{"residual", residual_json(chip.residuals[i])},
+                                                               {"interval", spreads_json(chip.known[i])}};
+  return groups;
+}
+
 Json groups_json(const KernelParameters& parameters) {
   Json groups;
   for (std::size_t i = 0; i < kGroups; ++i) {
-    Json values = Json::array();
-    if (parameters.residuals[i].learned())
-      for (const double value : parameters.residuals[i].values()) values.push_back(number(value));
     groups[std::string(to_string(static_cast<Group>(i)))] = {
-        {"residual", values},
-        {"interval", spreads_json(parameters.known[i])},
+        {"residual", residual_json(parameters.residuals[i])},
         {"interval_left_out", spreads_json(parameters.left_out[i])}};
   }
   return groups;
@@ -78,8 +92,12 @@ std::string parameters_json(const KernelParameters& parameters, const std::vecto
   for (const auto& [gpu, shares] : parameters.gpus)
     json["gpus"][gpu] = {{"arithmetic", number(shares.arithmetic)}, {"memory", number(shares.memory)}};
   json["groups"] = groups_json(parameters);
+  for (const auto& [name, chip] : parameters.chips) json["chips"][name] = chip_json(chip);
   for (const auto& [gpu, operations] : parameters.floors)
     for (const auto& [operation, seconds] : operations) json["host_floors"][gpu][operation] = number(seconds);
+  for (const auto& [gpu, operations] : parameters.floor_spreads)
+    for (const auto& [operation, spread] : operations)
+      json["host_floor_intervals"][gpu][operation] = spread_json(spread);
   return with_short_arrays(json.dump(1)) + "\n";
 }
 

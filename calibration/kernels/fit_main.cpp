@@ -47,20 +47,21 @@ KernelTime constant_shares(const MeasuredKernel& row) {
   return time;
 }
 
-/// How much wider the intervals of a chip without measurements are than the errors of the few chips that were left out
-/// tell: chosen so that nine tenths of a chip's kernels are in the intervals that the other chips give.
-constexpr double kUnseenChip = 1.25;
-
 struct Errors {
   std::vector<ErrorRow> shapes, gpus;
-  std::array<bool, kGroups> few{};  // groups of which too few shapes were left out
 };
 
 using Rows = std::vector<MeasuredKernel>;
 
+void set_intervals(KernelParameters& parameters, const Leftovers& leftovers, const Spreads& left_out) {
+  parameters.left_out = left_out;
+  parameters.floor_spreads = leftovers.floor_spreads();
+  for (auto& [name, chip] : parameters.chips) chip.known = leftovers.known(name, left_out);
+}
+
 /// Fits without a fifth of the shapes: errors and intervals for GPUs of the fit. The intervals that must hold a half of
 /// these shapes are those of the other half.
-void leave_shapes_out(const Rows& rows, KernelParameters& parameters, Errors& errors) {
+Leftovers leave_shapes_out(const Rows& rows, const Spreads& left_out, Errors& errors) {
   const auto half_of = [](const MeasuredKernel& row) { return shape_hash(row.kernel) / 5 % 2; };
   Rows train, test, halves[2];
   for (const MeasuredKernel& row : rows) {
@@ -71,24 +72,23 @@ void leave_shapes_out(const Rows& rows, KernelParameters& parameters, Errors& er
   const auto without = std::make_shared<const KernelParameters>(fitted(train));
   Leftovers all;
   all.add(without, test);
-  parameters.known = all.spreads();
-  for (std::size_t group = 0; group < kGroups; ++group) errors.few[group] = all.rows(group) < Leftovers::kFewest;
   std::vector<RowPredictor> predictors;
   for (const Rows& other : {halves[1], halves[0]}) {
     Leftovers leftovers;
     leftovers.add(without, other);
     auto with_intervals = std::make_shared<KernelParameters>(*without);
-    with_intervals->known = leftovers.spreads();
+    set_intervals(*with_intervals, leftovers, left_out);
     predictors.emplace_back(with_intervals, test);
   }
   errors.shapes = errors_of(test, [&](const MeasuredKernel& row) { return predictors[half_of(row)](row); });
   print("constant shares, on the same shapes", errors_of(test, constant_shares));
   print("shapes left out", errors.shapes);
+  return all;
 }
 
 /// Fits without each chip in turn: errors and intervals for GPUs without measurements. The intervals that must hold a
 /// chip's kernels are those of the other chips.
-void leave_gpus_out(const Rows& rows, KernelParameters& parameters, Errors& errors) {
+Spreads leave_gpus_out(const Rows& rows, Errors& errors) {
   std::map<std::string, Rows> by_chip;
   for (const MeasuredKernel& row : rows) by_chip[chip_name(row.gpu)].push_back(row);
   std::map<std::string, std::shared_ptr<KernelParameters>> without;
@@ -102,9 +102,8 @@ void leave_gpus_out(const Rows& rows, KernelParameters& parameters, Errors& erro
     Leftovers leftovers;
     for (const auto& [chip, left] : by_chip)
       if (chip != left_out) leftovers.add(without[chip], left);
-    return leftovers.spreads(kUnseenChip);
+    return leftovers.unseen();
   };
-  parameters.left_out = spreads_without("");
   for (const auto& [chip, left] : by_chip) {
     without[chip]->left_out = spreads_without(chip);
     const RowPredictor predictor(without[chip], left);
@@ -112,19 +111,17 @@ void leave_gpus_out(const Rows& rows, KernelParameters& parameters, Errors& erro
       if (row.gpu != "all") errors.gpus.push_back(row);
   }
   print("GPUs left out", errors.gpus);
+  return spreads_without("");
 }
 
 int fit(const std::filesystem::path& folder, const std::filesystem::path& output) {
   const std::vector<MeasuredKernel> rows = read_all(folder);
-  KernelParameters intervals;
   Errors errors;
-  leave_shapes_out(rows, intervals, errors);
-  leave_gpus_out(rows, intervals, errors);
-  for (std::size_t group = 0; group < kGroups; ++group)
-    if (errors.few[group]) intervals.known[group] = intervals.left_out[group];  // from many more rows
+  const Spreads left_out = leave_gpus_out(rows, errors);
+  const Leftovers leftovers = leave_shapes_out(rows, left_out, errors);
   if (output.empty()) return 0;
   KernelParameters parameters = fitted(rows);
-  parameters.known = intervals.known, parameters.left_out = intervals.left_out;
+  set_intervals(parameters, leftovers, left_out);
   write_file(output, parameters_json(parameters, errors.shapes, errors.gpus));
   return 0;
 }

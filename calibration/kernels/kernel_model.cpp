@@ -35,15 +35,19 @@ KernelModel::KernelModel(const GpuSheet& sheet, std::shared_ptr<const KernelPara
     : parameters_(std::move(parameters)) {
   check_gpu_sheet(sheet, "GPU " + sheet.name);
   chip_ = chip_of(sheet, *parameters_);
-  for (std::size_t group = 0; group < kGroups; ++group)
-    for (std::size_t i = 0; i < kDurations; ++i) {
-      const auto& spreads = has_measured(static_cast<Group>(group)) ? parameters_->known : parameters_->left_out;
+  residuals_ = parameters_->residuals;
+  const auto own = parameters_->chips.find(chip_key(sheet));
+  const ChipFit* fit = chip_.measured && own != parameters_->chips.end() ? &own->second : nullptr;
+  const Spreads& spreads = fit ? fit->known : parameters_->left_out;
+  for (std::size_t group = 0; group < kGroups; ++group) {
+    if (fit) residuals_[group].add(fit->residuals[group]);
+    for (std::size_t i = 0; i < kDurations; ++i)
       factors_[group][i] = {portable_exp(spreads[group][i].low), portable_exp(spreads[group][i].high)};
-    }
+  }
 }
 
 double KernelModel::unlimited_s(const Candidate& c) const {
-  const Residual& residual = parameters_->residuals[static_cast<std::size_t>(c.group)];
+  const Residual& residual = residuals_[static_cast<std::size_t>(c.group)];
   const double learned = std::clamp(residual.at(c.features), -kMaxLearned, kMaxLearned);
   const double work = (c.analytic_s - c.launch_s) * learned_factor(learned);
   return std::max({c.launch_s + work, c.floor_s, beyond_cache_s(c)});
@@ -71,25 +75,6 @@ KernelModel::Chosen KernelModel::chosen(const Kernel& kernel, Load load) const {
       best = &candidate, best_s = seconds, least = seconds * candidate.handicap;
   }
   return {*best, best_s};
-}
-
-// Only chips before the T4 were measured with gradients and other filters than 3 x 3, and only the V100 on tensor
-// cores.
-bool KernelModel::has_measured(Group group) const {
-  const int capability = chip_.sheet.capability;
-  switch (group) {
-    case Group::kTensorProduct:
-    case Group::kTensorConvolution:
-    case Group::kTensorGradient:
-      return chip_.measured && capability == 70;
-    case Group::kStridedForward:
-    case Group::kDataGradient:
-    case Group::kWeightGradient:
-    case Group::kHalfStorage:
-      return chip_.measured && capability < 75;
-    default:
-      return chip_.measured;
-  }
 }
 
 /// The least seconds by the data sheet's rates of arithmetic, and of memory beyond the cache.

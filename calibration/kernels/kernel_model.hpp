@@ -53,7 +53,6 @@ class KernelModel {
   const Chip& chip() const { return chip_; }
 
  private:
-  bool has_measured(Group group) const;
   double roofline_s(const Candidate& candidate, KernelPrecision precision) const;
   double beyond_cache_s(const Candidate& candidate) const;
   double unlimited_s(const Candidate& candidate) const;  ///< without the limit of power
@@ -61,7 +60,8 @@ class KernelModel {
 
   Chip chip_;
   std::shared_ptr<const KernelParameters> parameters_;
-  std::array<std::array<Spread, kDurations>, kGroups> factors_;  // of the interval's ends over the central time
+  std::array<Residual, kGroups> residuals_;  // with what the chip's own kernels tell
+  Spreads factors_;                          // of the interval's ends over the central time
 };
 
 }  // namespace ganymede::calibration

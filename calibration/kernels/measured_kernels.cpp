@@ -7,6 +7,7 @@
 
 #include "common/csv.hpp"
 #include "common/errors.hpp"
+#include "common/printable.hpp"
 #include "common/text.hpp"
 
 namespace ganymede::calibration {
@@ -48,7 +49,7 @@ class RowReader {
 
   /// The file's line, GPU and set in a row without a kernel yet.
   MeasuredKernel started(std::string_view set) const {
-    if (blank("gpu")) fail("gpu", "the name of a GPU");
+    if (blank("gpu") || printable(text("gpu")) != text("gpu")) fail("gpu", "the name of a GPU");
     MeasuredKernel row;
     row.gpu = text("gpu"), row.set = set, row.line = row_.line;
     row.kernel.name = fmt::format("{}: line {}", table_.file(), row_.line);
@@ -199,7 +200,9 @@ Rows read_rows(const CsvTable& table) {
     if (table.has("flag") && !table.at(row, "flag").empty()) continue;
     format.read(RowReader(table, row), rows);
   }
-  if (rows.empty()) throw ConfigError(fmt::format("{}: found no rows, expected measured kernels", table.file()));
+  if (rows.empty())
+    throw ConfigError(fmt::format("{}: line 2: found no measured kernel{}, expected rows below the names of columns",
+                                  table.file(), table.rows().empty() ? "" : " without a flag"));
   for (const MeasuredKernel& row : rows) check_kernel(row.kernel, row.kernel.name);
   return rows;
 }

@@ -9,9 +9,9 @@
 namespace ganymede::calibration {
 namespace {
 
-constexpr std::size_t kMinRows = 20;       // rows that tell the floor of a host
-constexpr std::size_t kMaxForFloor = 300;  // of them that are looked at
-constexpr double kFloorSpread = 0.05;      // half of the interval of the floor's logarithm
+constexpr std::size_t kMinRows = 20;            // rows that tell the floor of a host
+constexpr std::size_t kMaxForFloor = 300;       // of them that are looked at
+constexpr Spread kFloorSpread = {-0.05, 0.05};  // of a host that the fit did not see
 
 // A convolution starts when the library has chosen an algorithm. On NeuSight's hosts that took 0.02 to 0.8 ms, alike on
 // all GPUs for a shape but after no rule of its sizes: the floor of convolutions is the typical delay, the others lie
@@ -150,6 +150,13 @@ bool MeasuringMethod::tells_device(const MeasuredKernel& row, double predicted_s
 
 double MeasuringMethod::device_s(const MeasuredKernel& row) const { return row.measured_s - delay_s(row); }
 
+Spread MeasuringMethod::floor_spread(const MeasuredKernel& row) const {
+  const auto gpu = parameters_->floor_spreads.find(sheet_name(row.gpu));
+  if (gpu == parameters_->floor_spreads.end()) return kFloorSpread;
+  const auto found = gpu->second.find(operation(row));
+  return found == gpu->second.end() ? kFloorSpread : found->second;
+}
+
 KernelTime MeasuringMethod::expected(const KernelModel& model, const MeasuredKernel& row) const {
   KernelTime time = model.time(row.kernel, load(row));
   if (row.set == "conv3x3") {
@@ -160,9 +167,12 @@ KernelTime MeasuringMethod::expected(const KernelModel& model, const MeasuredKer
     time.high_s = time.central_s + std::sqrt(longer * longer + above * above);
     return time;
   }
+  const double floor = floor_s(row);
+  const Spread spread = floor_spread(row);
+  const double low = expected_s(row, time.low_s), high = expected_s(row, time.high_s);
   time.central_s = expected_s(row, time.central_s);
-  time.low_s = expected_s(row, time.low_s) * portable_exp(-kFloorSpread);
-  time.high_s = expected_s(row, time.high_s) * portable_exp(kFloorSpread);
+  time.low_s = time.central_s - std::hypot(time.central_s - low, floor * spread.low);
+  time.high_s = time.central_s + std::hypot(high - time.central_s, floor * spread.high);
   return time;
 }
 

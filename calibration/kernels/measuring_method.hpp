@@ -51,6 +51,7 @@ class MeasuringMethod {
   double delay_share(const MeasuredKernel& row) const;
 
  private:
+  Spread floor_spread(const MeasuredKernel& row) const;
   double file_floor(const KernelModel& model, std::span<const MeasuredKernel* const> rows, double expected_s) const;
 
   std::shared_ptr<const KernelParameters> parameters_;

@@ -1,5 +1,7 @@
 #include "calibration/kernels/parameters.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -103,35 +105,63 @@ void read_gpus(const JsonNode& node, KernelParameters& parameters) {
   }
 }
 
+Spread read_spread(const JsonNode& node) {
+  const std::vector<double> ends = node.as_numbers(-5, 5);
+  if (ends.size() != 2) node.expected("two ends of an interval");
+  return {ends[0], ends[1]};
+}
+
 void read_spreads(const JsonNode& node, std::array<Spread, kDurations>& spreads) {
   const std::vector<JsonNode> rows = node.as_array();
   if (rows.size() != kDurations) node.expected("an interval for each class of durations");
-  for (std::size_t i = 0; i < kDurations; ++i) {
-    const std::vector<double> ends = rows[i].as_numbers(-5, 5);
-    if (ends.size() != 2) rows[i].expected("two ends of an interval");
-    spreads[i] = {ends[0], ends[1]};
-  }
+  for (std::size_t i = 0; i < kDurations; ++i) spreads[i] = read_spread(rows[i]);
+}
+
+Residual read_residual(const JsonNode& node) {
+  std::vector<double> values = node.as_numbers(-3, 3);
+  if (values.empty()) values.assign(kValues, 0);
+  if (values.size() != kValues) node.expected("a value for each knot");
+  return Residual(std::move(values));
 }
 
 void read_groups(const JsonNode& node, KernelParameters& parameters) {
   JsonObject in(node);
   for (std::size_t i = 0; i < kGroups; ++i) {
     JsonObject group(in.required(kGroupNames[i]));
-    std::vector<double> values = group.required("residual").as_numbers(-3, 3);
-    if (values.empty()) values.assign(kValues, 0);
-    if (values.size() != kValues) group.node().expected("a value for each knot");
-    parameters.residuals[i] = Residual(std::move(values));
-    read_spreads(group.required("interval"), parameters.known[i]);
+    parameters.residuals[i] = read_residual(group.required("residual"));
     read_spreads(group.required("interval_left_out"), parameters.left_out[i]);
     group.finish();
   }
   in.finish();
 }
 
+void read_chips(const JsonNode& node, KernelParameters& parameters) {
+  for (const auto& [name, groups] : node.as_map()) {
+    ChipFit& chip = parameters.chips[name];
+    chip.known = parameters.left_out;
+    JsonObject in(groups);
+    for (std::size_t i = 0; i < kGroups; ++i) {
+      const auto found = in.optional(kGroupNames[i]);
+      if (!found) continue;
+      JsonObject group(*found);
+      chip.residuals[i] = read_residual(group.required("residual"));
+      read_spreads(group.required("interval"), chip.known[i]);
+      group.finish();
+    }
+    in.finish();
+  }
+}
+
 void read_floors(const JsonNode& node, KernelParameters& parameters) {
   for (const auto& [gpu, operations] : node.as_map())
     for (const auto& [operation, seconds] : operations.as_map())
       parameters.floors[gpu][operation] = seconds.as_number(0, 1);
+}
+
+void read_floor_spreads(const JsonNode& node, KernelParameters& parameters) {
+  for (const auto& [gpu, operations] : node.as_map())
+    for (const auto& [operation, spread] : operations.as_map())
+      parameters.floor_spreads[gpu][operation] = read_spread(spread);
 }
 
 }  // namespace
@@ -174,6 +204,15 @@ double Residual::at(const Features& features) const {
   return sum;
 }
 
+void Residual::add(const Residual& other) {
+  for (std::size_t i = 0; i < values_.size(); ++i) values_[i] += other.values_[i];
+}
+
+std::string chip_key(const GpuSheet& sheet) {
+  return fmt::format("{}.{} with {} multiprocessors", sheet.capability / 10, sheet.capability % 10,
+                     sheet.multiprocessors);
+}
+
 bool Residual::learned() const {
   return std::any_of(values_.begin(), values_.end(), [](double value) { return value != 0; });
 }
@@ -190,7 +229,9 @@ KernelParameters read_kernel_parameters(const JsonNode& node) {
   read_scalars(in.required("scalars"), parameters);
   read_gpus(in.required("gpus"), parameters);
   read_groups(in.required("groups"), parameters);
+  read_chips(in.required("chips"), parameters);
   read_floors(in.required("host_floors"), parameters);
+  read_floor_spreads(in.required("host_floor_intervals"), parameters);
   in.finish();
   return parameters;
 }

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "calibration/kernels/gpu_sheets.hpp"
 #include "common/json.hpp"
 
 namespace ganymede::calibration {
@@ -86,6 +87,7 @@ class Residual {
   double at(const Features& features) const;  ///< logarithm of measured over analytic time
   const std::vector<double>& values() const { return values_; }
   bool learned() const;
+  void add(const Residual& other);
 
  private:
   std::vector<double> values_;
@@ -122,13 +124,23 @@ std::size_t duration_class(double seconds);
 struct Spread {
   double low = -0.5, high = 0.5;
 };
+using Spreads = std::array<std::array<Spread, kDurations>, kGroups>;
+
+/// What the measured kernels of one chip, on any of its boards, tell beyond what holds for all: added to the residuals
+/// of the groups, and the intervals of its kernels.
+struct ChipFit {
+  std::array<Residual, kGroups> residuals;
+  Spreads known;
+};
 
 struct KernelParameters {
   std::array<double, static_cast<std::size_t>(Scalar::kCount)> scalars;
   std::map<std::string, GpuShares> gpus;  ///< by the sheet's name
   std::array<Residual, kGroups> residuals;
-  std::array<std::array<Spread, kDurations>, kGroups> known, left_out;  ///< on GPUs of the fit, and on others
+  std::map<std::string, ChipFit> chips;                         ///< by chip_key()
+  Spreads left_out;                                             ///< on chips that the fit did not see
   std::map<std::string, std::map<std::string, double>> floors;  ///< of the host, in seconds, by GPU and operation
+  std::map<std::string, std::map<std::string, Spread>> floor_spreads;  ///< of what the floors leave, likewise
 
   KernelParameters();  ///< starting values, nothing learned
   double operator[](Scalar scalar) const { return scalars[static_cast<std::size_t>(scalar)]; }
@@ -139,6 +151,9 @@ struct ScalarRange {
   double start, low, high;
 };
 const ScalarRange& range_of(Scalar scalar);
+
+/// The name of a sheet's chip in KernelParameters::chips, for example "7.0 with 80 multiprocessors".
+std::string chip_key(const GpuSheet& sheet);
 
 KernelParameters read_kernel_parameters(const JsonNode& node);
 const std::shared_ptr<const KernelParameters>& built_in_kernel_parameters();

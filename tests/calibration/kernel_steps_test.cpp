@@ -259,13 +259,24 @@ TEST(StepSpread, IsLessForManyKernelsThanForOne) {
     std::vector<StepKernel> step = kernels_at(trace, trace.batches[0]);
     predict(step, KernelModel(*find_gpu_sheet("V100")));
     for (StepKernel& one : step) one.time.low_s = one.time.central_s / 2, one.time.high_s = one.time.central_s * 2;
-    return step_spread(step);
+    return step_spread(step, kListError);
   };
   const double one = spread({moving("a", 1 << 20)});
   EXPECT_NEAR(spread({moving("a", 1 << 20, 9)}), one, 1e-12);
   std::vector<traces::TraceKernel> many;
   for (std::int64_t i = 0; i < 20; ++i) many.push_back(moving("a", (1 << 20) + i));
   EXPECT_LT(spread(many), 0.6 * one);
+}
+
+// Layers of one shape are one line, whatever their names and phases.
+TEST(Deciding, CountsEqualKernelsTogether) {
+  traces::TraceKernel other = moving("b", 1 << 22);
+  other.layer = "next";
+  const traces::StepTrace trace = listed({moving("a", 1 << 22), other, moving("b", 1 << 21)});
+  std::vector<StepKernel> kernels = kernels_at(trace, trace.batches[0]);
+  predict(kernels, KernelModel(*find_gpu_sheet("V100")));
+  EXPECT_THAT(deciding(kernels, 3), testing::MatchesRegex("elementwise of layer in a and 1 like it 8[0-9] %, "
+                                                          "elementwise of layer in b [12][0-9] %"));
 }
 
 TEST(Executor, IsThatOfTheSoftwareIfTheTraceStatesNone) {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 
 #include "kernel/describe.hpp"
@@ -40,6 +41,29 @@ TEST(Launches, OfEachLossAreThoseOfARealStep) {
             << loss << " " << phase.name;
       }
     }
+}
+
+// The same for every model, as `train --describe` lists it.
+TEST(Launches, OfEachModelAreThoseOfARealStep) {
+  for (const Model& model : models()) {
+    TrainOptions options;
+    options.model = model.name;
+    const auto smallest = std::min_element(model.images.begin(), model.images.end(),
+                                           [](ImageShape a, ImageShape b) { return a.height < b.height; });
+    options.image = to_string(*smallest);
+    options.batch = 2;
+    options.threads = 2;
+    options.trace = true;
+    Trainer trainer(options);
+    trainer.run(1);
+    const traces::StepTrace trace = trainer.trace(0);
+    const auto listed = launches_of(describe(options).kernels);
+    for (const traces::TracePhase& phase : trace.batches[0].phases) {
+      const auto found = listed.find(phase.name);
+      EXPECT_EQ(found == listed.end() ? 0 : found->second, static_cast<double>(phase.launches))
+          << model.name << " " << phase.name;
+    }
+  }
 }
 
 TEST(Launches, OfAGraphHaveConversions) {

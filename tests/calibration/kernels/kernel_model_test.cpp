@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "common/errors.hpp"
 
 namespace ganymede::calibration {
@@ -222,6 +224,26 @@ TEST(KernelModel, TakesAGpuThatItHasNotSeenFromItsDataSheet) {
 TEST(KernelModel, RefusesWhatIsNoKernelAndNoGpu) {
   EXPECT_THROW(model_of("V100").time(square_convolution(0, 3, 8, 8, 3, 1)), ConfigError);
   EXPECT_THROW(KernelModel(GpuSheet{}), ConfigError);
+}
+
+// What the kernels of a chip tell beyond the others' holds for its boards, and for no other chip.
+TEST(KernelModel, AChipHasWhatItsOwnKernelsTell) {
+  auto parameters = std::make_shared<KernelParameters>(*built_in_kernel_parameters());
+  const std::string v100 = chip_key(*find_gpu_sheet("V100"));
+  ASSERT_TRUE(parameters->chips.contains(v100));
+  ChipFit& chip = parameters->chips[v100];
+  std::vector<double> slower(Residual::size(), 0);
+  slower.back() = 0.1;
+  chip.residuals[static_cast<std::size_t>(Group::kElementwise)].add(Residual(slower));
+  for (Spread& spread : chip.known[static_cast<std::size_t>(Group::kElementwise)]) spread = {-0.3, 0.3};
+  const Kernel kernel = elementwise(8192, 8192);
+  for (const char* gpu : {"V100", "V100-PCIE", "A100-40GB", "L4"}) {
+    const KernelTime before = model_of(gpu).time(kernel);
+    const KernelTime after = KernelModel(*find_gpu_sheet(gpu), parameters).time(kernel);
+    const bool same_chip = std::string_view(gpu).starts_with("V100");
+    EXPECT_NEAR(after.central_s / before.central_s, same_chip ? std::exp(0.1) : 1, 0.01) << gpu;
+    EXPECT_NEAR(after.high_s / after.central_s, same_chip ? std::exp(0.3) : before.high_s / before.central_s, 0.01);
+  }
 }
 
 }  // namespace

@@ -50,7 +50,10 @@ TEST(MeasuredKernels, ErrorsAreLocated) {
   refused("gpu,op,rows,cols,time_us\nT4,fold,4,4,1\n", "line 2: op: found \"fold\", expected add");
   refused("gpu,precision,m,n,k,trans_a,trans_b,time_us\nT4,fp32,1,1,1,X,N,5\n", "line 2: trans_a: found \"X\"");
   refused("gpu,op,rows,cols,time_us\n,add,4,4,1\n", "line 2: gpu: found \"\"");
-  refused("gpu,op,rows,cols,time_us\n", "mine.csv: found no rows");
+  const std::string no_text = std::string("gpu,op,rows,cols,time_us\nV100") + '\0' + ",add,4,4,1\n";
+  refused(no_text, "line 2: gpu: found \"V100");
+  refused("gpu,op,rows,cols,time_us\n", "mine.csv: line 2: found no measured kernel, expected rows");
+  refused("gpu,op,rows,cols,time_us,flag\nT4,add,4,4,1,slow\n", "line 2: found no measured kernel without a flag");
 }
 
 TEST(MeasuringMethod, TheHostsFloorHidesShortKernels) {

@@ -72,5 +72,43 @@ TEST(KernelFit, IgnoresAGpuThatItIsNotGiven) {
   EXPECT_TRUE(KernelModel(*find_gpu_sheet("V100"), without).measured());
 }
 
+// Nine tenths of the rows that the intervals were not made from; here most rows are those.
+TEST(KernelSample, IntervalsHoldWhatTheySay) {
+  const std::vector<MeasuredKernel> rows = sample_rows();
+  const RowPredictor predictor(built_in_kernel_parameters(), rows);
+  for (const ErrorRow& row : errors_of(rows, predictor)) {
+    if (row.gpu == "all" || row.kernels < 25) continue;
+    const double deviation = std::sqrt(0.9 * 0.1 / static_cast<double>(row.kernels));
+    EXPECT_GT(row.held, 0.85 - 4 * deviation) << row.kind << " " << row.gpu;
+  }
+}
+
+// Chips that were left out tell how much chips differ: intervals for one that no fit saw are wider by that.
+TEST(KernelFit, IntervalsOfAnUnseenChipHoldWhatChipsDiffer) {
+  std::vector<MeasuredKernel> fast, slow;
+  const KernelModel model(*find_gpu_sheet("T4"));
+  for (int i = 0; i < 100; ++i) {
+    MeasuredKernel row;
+    row.kernel.kind = KernelKind::kProduct;
+    row.kernel.m = row.kernel.n = row.kernel.k = 2048 + 128 * i;
+    row.set = "deepbench-gemm", row.gpu = "T4";
+    row.measured_s = 0.8 * model.time(row.kernel, Load::kBurst).central_s;
+    fast.push_back(row);
+    row.gpu = "V100";
+    row.measured_s = 1.25 * KernelModel(*find_gpu_sheet("V100")).time(row.kernel, Load::kBurst).central_s;
+    slow.push_back(row);
+  }
+  Leftovers leftovers;
+  leftovers.add(built_in_kernel_parameters(), fast);
+  leftovers.add(built_in_kernel_parameters(), slow);
+  const double shift = std::sqrt(2) * std::log(1.25);  // standard deviation of two chips' medians
+  const Spread unseen = leftovers.unseen()[static_cast<std::size_t>(Group::kProduct)][3];
+  EXPECT_NEAR(unseen.high, std::hypot(std::log(1.25), 1.645 * shift), 0.01);
+  EXPECT_NEAR(unseen.low, -std::hypot(std::log(1.25), 1.645 * shift), 0.01);
+  const Spread known =
+      leftovers.known(chip_key(*find_gpu_sheet("V100")), {})[static_cast<std::size_t>(Group::kProduct)][3];
+  EXPECT_NEAR(known.high, std::log(1.25), 0.01);
+}
+
 }  // namespace
 }  // namespace ganymede::calibration
