@@ -27,7 +27,7 @@ class Leftovers {
   /// The same for a chip that it did not see, from errors of chips that were left out: what differs from chip to chip
   /// is added as squares. A group of which too few rows were left out has the widest interval of the others.
   Spreads unseen() const;
-  /// Of measured over expected times that are the host's, by GPU and operation.
+  /// Shares of measured over expected times that are the host's, by GPU and operation.
   std::map<std::string, std::map<std::string, Spread>> floor_spreads() const;
 
   static constexpr std::size_t kFewest = 60;  ///< rows that tell an interval, of which one outlier shall not decide
