@@ -197,7 +197,7 @@ def faults(bench, command, few):
         raise SystemExit(f"{command.name} fails without a fault: {said}")
     right, counts = (folder / command.output).read_bytes(), counts_of(folder / "counts")
     for group in GROUPS:
-        for name, chosen in failures(group, counts[group], 2 if few else bench.most):
+        for name, chosen in failures(group, counts[group], 1 if few else bench.most):
             codes = [check_fault(bench, command, fail, right) for fail in chosen]
             if codes:
                 tally = ", ".join(f"exit {code}: {codes.count(code)}" for code in sorted(set(codes), key=str))
@@ -413,7 +413,7 @@ def serve_kills(bench, times, draw):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("commands", nargs="*", metavar="COMMAND", help=", ".join([*COMMANDS, "serve"]))
-    parser.add_argument("--few", action="store_true", help="two failures of each call, two kills")
+    parser.add_argument("--few", action="store_true", help="one failure of each call, two kills, a few interrupts")
     parser.add_argument("--kills", type=int, help="only kills and interrupts, so many for each command")
     parser.add_argument("--most", type=int, default=60, help="calls of a group that fail in turn; half as many of a server's")
     parser.add_argument("--no-kills", action="store_true", help="only failing calls")
@@ -442,7 +442,8 @@ def main():
                 serve_kills(bench, times, draw)
             elif name in ("train", "sweep", "plan"):
                 kills(bench, COMMANDS[name], times, draw)
-        for name in [*names, *([] if options.commands else INTERRUPTED)] if not options.no_kills else []:
+        further = [] if options.commands else ["rehearse"] if options.few else INTERRUPTED
+        for name in [*names, *further] if not options.no_kills else []:
             if name != "serve":
                 line = INTERRUPTED[name] if name in INTERRUPTED else COMMANDS[name].kills_line
                 interrupts(bench, name, line, 1 if options.few else times, draw)
