@@ -8,6 +8,7 @@
 
 #include "common/dates.hpp"
 #include "common/file.hpp"
+#include "common/memory_reserve.hpp"
 #include "common/process.hpp"
 #include "kernel/checkpoint.hpp"
 #include "serve/job_differences.hpp"
@@ -129,6 +130,7 @@ void Jobs::enqueue(Job& job) {
 }
 
 int Jobs::submit(const Form& form) {
+  keep_memory_reserve();  // a server runs for long: what happened before may have used it up
   const std::lock_guard lock(mutex_);
   refuse_if_full();
   JobRecord record;
