@@ -35,8 +35,8 @@ struct AllReduceOptions {
   std::string transport;  ///< empty: as the platform says
   int gpus_per_node = 0;
   int groups = 1;
-  bool real = false;
-  HostsChoice hosts;
+  bool execute = false;  ///< by `real`, in place of a simulation
+  RealAllReduce real;
   std::string collective = "all-reduce";
   std::string fidelity = "folded";
 };
@@ -265,7 +265,8 @@ std::string heading(const platforms::Platform& platform, const std::vector<sim::
 
 /// What the processes of --real execute, and the machine on which it is predicted, if one is named.
 void run_real(const AllReduceOptions& options, const Shared& shared) {
-  RealAllReduce real{.gpus_per_node = options.gpus_per_node, .hosts = options.hosts};
+  RealAllReduce real = options.real;
+  real.gpus_per_node = options.gpus_per_node;
   for (const auto& text : split(options.schemes, "--scheme")) real.schemes.push_back(sim::parse_scheme(text));
   for (const auto& text : split(options.bytes, "--bytes")) real.sizes.push_back(parse_bytes(text));
   if (options.catalog.empty() != options.instances.empty())
@@ -290,8 +291,8 @@ void run_real(const AllReduceOptions& options, const Shared& shared) {
 
 void run_allreduce(const AllReduceOptions& options, const Shared& shared) {
   check_output(shared);
-  if (options.real) return run_real(options, shared);
-  if (options.hosts.hosts > 0) throw ConfigError("--hosts: expected --real with it");
+  if (options.execute) return run_real(options, shared);
+  if (options.real.hosts.hosts > 0) throw ConfigError("--hosts: expected --real with it");
   if (options.catalog.empty() || options.instances.empty())
     throw ConfigError(fmt::format("{} is required, unless --real executes the schedules",
                                   options.catalog.empty() ? "--catalog" : "--instance"));
@@ -333,11 +334,7 @@ void declare_allreduce(CLI::App& command, Shared& shared) {
       ->check(suggest("@schemes @list"))
       ->required();
   command.add_option("--bytes", options->bytes, "sizes with commas: 8, 64KiB, 1GB")->required();
-  CLI::Option* real = command.add_flag(
-      "--real", options->real,
-      "execute the schedules between the processes that mpirun or --hosts starts, and time them; --output is then an "
-      "overlay of the fitted links");
-  add_hosts(command, options->hosts);
+  CLI::Option* real = add_real(command, options->execute, options->real);
   command.add_option("--collective", options->collective, "the collective to time")
       ->check(CLI::IsMember(sim::collective_names()))
       ->capture_default_str()
@@ -381,8 +378,8 @@ Command allreduce_command() {
               "  mpirun -n 4 ganymede allreduce --real --scheme ring,two-level --gpus-per-node 2 --bytes 64KiB,1MiB\n",
           .about =
               "Times collectives on a fabric: one warm call, from the first start to the last finish. algbw and busbw\n"
-              "are those of nccl-tests, and a GB is 1e9 bytes. With --real the schedules are executed over MPI; a "
-              "platform\n"
+              "are those of nccl-tests, and a GB is 1e9 bytes. With --real the schedules are executed over MPI, or\n"
+              "by NCCL's sends and receives between GPUs; a platform "
               "then shows what was predicted beside what was measured.",
           .declare = declare_allreduce};
 }

@@ -9,7 +9,9 @@
 #include "cli/terminal.hpp"
 #include "common/errors.hpp"
 #include "common/file.hpp"
+#include "kernel/ops/cuda/cuda_backend.hpp"
 #include "kernel/parallel/communicator.hpp"
+#include "rehearsal/gpu_rounds.hpp"
 #include "rehearsal/prediction.hpp"
 #include "rehearsal/rank_plan.hpp"
 #include "rehearsal/timed_call.hpp"
@@ -37,6 +39,8 @@ void check_request(const RealAllReduce& request, const Shared& shared) {
         fmt::format("--real: started as {} processes, expected {}, one for each GPU of --nodes and "
                     "--gpus-per-node",
                     processes, request.fabric->ranks()));
+  if (request.hosts.hosts > 0 && request.backend == "cuda")
+    throw ConfigError("--backend: found cuda, expected cpu with --hosts, whose network is one of processes");
   if (!shared.output.empty() && (request.link.instance.empty() || request.hosts.hosts > 0))
     throw ConfigError("--output: expected --catalog and one --instance whose links are to be fitted, and no --hosts");
   for (const std::int64_t bytes : request.sizes)
@@ -71,6 +75,16 @@ double from_ping(const rehearsal::Group& group, const rehearsal::Ping& ping, con
   return rehearsal::predicted_time(fabric.graph(), schedule).si;
 }
 
+/// What a reader of the times should know. A machine without any GPU is not asked why they are not used.
+std::string circumstances(const rehearsal::Group& group, const std::string& why_no_gpus) {
+  std::string text = group.clock().same_machine ? "one machine and one clock"
+                                                : "clocks agree within " + to_string(Seconds{group.clock().error_s});
+  if (group.is_crowded()) text += "; more ranks than processors, which then wait for each other";
+  if (!why_no_gpus.empty() && kernel::count_gpus().count > 0)
+    text += "; messages between processes and not between GPUs: " + why_no_gpus;
+  return text;
+}
+
 /// All schemes and sizes on all ranks; at rank 0 what is printed. `fabric` predicts, unless it is null.
 std::string execute(const RealAllReduce& request, const sim::FabricGraph* fabric, kernel::Messenger& messenger,
                     const Shared& shared) {
@@ -78,8 +92,11 @@ std::string execute(const RealAllReduce& request, const sim::FabricGraph* fabric
   const sim::Topology topology = request.fabric != nullptr
                                      ? request.fabric->topology()
                                      : sim::clustered(group.ranks(), std::max(1, request.gpus_per_node));
+  std::string why_no_gpus;
+  const auto gpu = rehearsal::join_gpus(group, request.hosts.hosts > 0 ? "cpu" : request.backend, why_no_gpus);
+  const std::string network = gpu != nullptr ? gpu->name() : messenger.name();
   group.enter("the ping");
-  const rehearsal::Ping ping = rehearsal::measure_ping(group);
+  const rehearsal::Ping ping = rehearsal::measure_ping(group, gpu.get());
   std::function<void(std::size_t)> progress;
   if (group.is_first()) progress = progress_bar(shared, request.schemes.size() * request.sizes.size(), "collectives");
   std::vector<sim::Schedule> schedules;
@@ -88,7 +105,8 @@ std::string execute(const RealAllReduce& request, const sim::FabricGraph* fabric
     for (const sim::Scheme& scheme : request.schemes) {
       schedules.push_back(rehearsal::plan_for_processes(scheme, topology, bytes));
       const std::string what = fmt::format("{} of {}", scheme.name(), to_string(Bytes{static_cast<double>(bytes)}));
-      rows.push_back(row_json(scheme, bytes, schedules.back(), time_call(group, schedules.back(), what), group));
+      rows.push_back(row_json(scheme, bytes, schedules.back(),
+                              time_call(group, gpu.get(), schedules.back(), what, request.repeats), group));
       if (progress) progress(rows.size());
     }
   if (!group.is_first()) return "";
@@ -97,15 +115,11 @@ std::string execute(const RealAllReduce& request, const sim::FabricGraph* fabric
     if (fabric != nullptr) rows[i]["predicted_s"] = rehearsal::predicted_time(*fabric, schedules[i]).si;
     if (topology.nodes() == group.ranks()) rows[i]["predicted_from_ping_s"] = from_ping(group, ping, schedules[i]);
   }
-  const std::string clocks = group.clock().same_machine
-                                 ? "one machine and one clock"
-                                 : "clocks agree within " + to_string(Seconds{group.clock().error_s});
   return OrderedJson{
-      {"heading",
-       fmt::format("{} processes, {}; every sum was right on every rank; {}{}", group.ranks(), messenger.name(), clocks,
-                   group.is_crowded() ? "; more ranks than processors, which then wait for each other" : "")},
+      {"heading", fmt::format("{} {}, {}; every sum was right on every rank; {}", group.ranks(),
+                              gpu != nullptr ? "GPUs" : "processes", network, circumstances(group, why_no_gpus))},
       {"ping", fmt::format("a ping between two ranks found {} and {}", to_string(ping.rate), to_string(ping.latency))},
-      {"messenger", messenger.name()},
+      {"messenger", network},
       {"rows", rows}}
       .dump();
 }
@@ -178,6 +192,27 @@ void print_result(const RealAllReduce& request, const std::string& machine, cons
 }
 
 }  // namespace
+
+CLI::Option* add_real(CLI::App& command, bool& execute, RealAllReduce& request) {
+  CLI::Option* real = command.add_flag(
+      "--real", execute,
+      "execute the schedules between the processes that mpirun or --hosts starts, and time them; --output is then an "
+      "overlay of the fitted links");
+  command
+      .add_option("--backend", request.backend,
+                  "where the buffers of --real are: cuda (GPUs, by NCCL's sends and receives), cpu (the processes' "
+                  "memory), or auto: cuda if each rank has a GPU of its own")
+      ->check(CLI::IsMember({"auto", "cuda", "cpu"}))
+      ->capture_default_str()
+      ->needs(real);
+  command
+      .add_option("--repeats", request.repeats,
+                  "calls that --real times for each scheme and size; default: as many as a second holds, from 7 to 101")
+      ->check(CLI::Range(1, 100000))
+      ->needs(real);
+  add_hosts(command, request.hosts);
+  return real;
+}
 
 void run_real_allreduce(const RealAllReduce& request, const Shared& shared) {
   check_request(request, shared);

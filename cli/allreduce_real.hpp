@@ -19,9 +19,14 @@ struct RealAllReduce {
   int gpus_per_node = 0;                     ///< without a fabric: ranks on a node; 0: one
   const sim::FabricGraph* fabric = nullptr;  ///< null: nothing is predicted
   std::string machine = {};                  ///< names the fabric
+  std::string backend = "auto";              ///< cpu, cuda, or auto: cuda if each rank has a GPU of its own
+  int repeats = 0;                           ///< calls that are timed; 0: as many as a second holds
   HostsChoice hosts = {};
   LinkImport link = {};  ///< for the overlay; no instance: links cannot be fitted
 };
+
+/// Declares --real, which sets `execute`, and the options that need it.
+CLI::Option* add_real(CLI::App& command, bool& execute, RealAllReduce& request);
 
 /// Executes every scheme at every size between the processes that a launcher started, or that this one starts on this
 /// machine. Prints the times at rank 0 and, with --output, fits the platform's links to those of the first scheme.

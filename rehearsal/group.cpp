@@ -19,7 +19,6 @@ namespace {
 
 constexpr int kControl = 0, kPing = 1;
 constexpr int kPings = 20;
-constexpr double kNap = 5e-3;  // seconds between two looks at most
 
 volatile std::sig_atomic_t end_asked = 0;
 
@@ -51,7 +50,7 @@ double Group::now() const { return machine_time() + offset_; }
 
 std::string Group::name_of(int rank) const {
   if (hosts_.empty()) return fmt::format("rank {}", rank);
-  return fmt::format("rank {} on {}", rank, hosts_[static_cast<std::size_t>(rank)]);
+  return fmt::format("rank {} on {}", rank, host_of(rank));
 }
 
 std::string Group::at(const std::function<std::string()>& where) const {
@@ -72,7 +71,7 @@ bool Group::attempt(const std::function<bool()>& step, const std::function<std::
 }
 
 void Group::drive(const std::function<bool()>& step, const std::function<bool()>& over,
-                  const std::function<std::string()>& where, double patience) {
+                  const std::function<std::string()>& where, double patience, double nap) {
   double last = machine_time();
   while (true) {
     const bool any = attempt(step, where);
@@ -85,7 +84,7 @@ void Group::drive(const std::function<bool()>& step, const std::function<bool()>
     const double idle = machine_time() - last;
     if (idle > patience)
       throw Failure(fmt::format("{}: nothing has happened for {:.0f} s in {}", name_of(rank()), idle, at(where)));
-    attempt([&] { return messenger_.wait(kNap), false; }, where);
+    attempt([&] { return messenger_.wait(nap), false; }, where);
   }
 }
 
@@ -99,6 +98,12 @@ void Group::finish(Execution& execution) {
   drive([&] { return execution.progress(); }, [&] { return execution.done(); },
         [&] { return execution.waits_for([this](int rank) { return name_of(rank); }); },
         kPatience + static_cast<double>(execution.bytes()) / kSlowest);
+}
+
+void Group::finish(kernel::GpuExchange& exchange, std::int64_t bytes) {
+  bool done = false;
+  drive([&] { return done = exchange.done(); }, [&] { return done; }, [] { return std::string("messages by NCCL"); },
+        kPatience + static_cast<double>(bytes) / kSlowest, 0);
 }
 
 void Group::sleep_until(double time, bool exactly) {

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "kernel/parallel/gpu_exchange.hpp"
 #include "kernel/parallel/messenger.hpp"
 #include "rehearsal/execution.hpp"
 
@@ -25,6 +26,7 @@ struct ClockAlignment {
 class Group {
  public:
   static constexpr double kPatience = 8;      ///< seconds
+  static constexpr double kNap = 5e-3;        ///< seconds
   static constexpr double kSlowest = 1.25e6;  ///< bytes/s; a message may take its length over this longer
   static constexpr int kFirstFreeTag = 16;    ///< tags below are the group's own
 
@@ -40,6 +42,7 @@ class Group {
   bool is_first() const { return rank() == 0; }
   const ClockAlignment& clock() const { return clock_; }
   std::string name_of(int rank) const;  ///< "rank 3 on node-b"
+  const std::string& host_of(int rank) const { return hosts_[static_cast<std::size_t>(rank)]; }
   /// What the rank is about from now on, for errors: "step 12", "ring of 1 MiB".
   void enter(std::string place) { place_ = std::move(place); }
 
@@ -61,9 +64,12 @@ class Group {
 
   /// Drives an execution to its end.
   void finish(Execution& execution);
-  /// Calls `step` until `over` is true; `step` returns whether anything happened.
+  /// The same for GPUs that exchange so many bytes; the rank stays awake.
+  void finish(kernel::GpuExchange& exchange, std::int64_t bytes);
+  /// Calls `step` until `over` is true; `step` returns whether anything happened. The rank sleeps for `nap` seconds at
+  /// most between two calls.
   void drive(const std::function<bool()>& step, const std::function<bool()>& over,
-             const std::function<std::string()>& where, double patience = kPatience);
+             const std::function<std::string()>& where, double patience = kPatience, double nap = kNap);
   void throw_if_asked_to_end(const std::function<std::string()>& where) const;
   /// Calls `step`, which uses the messenger, and returns what it does; adds to a Failure where the rank was.
   bool attempt(const std::function<bool()>& step, const std::function<std::string()>& where) const;

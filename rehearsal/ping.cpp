@@ -14,6 +14,7 @@ namespace ganymede::rehearsal {
 namespace {
 
 constexpr std::size_t kSmall = 1024, kLarge = std::size_t{256} << 10;
+constexpr std::size_t kLargeOfGpus = std::size_t{64} << 20;  // which NVLink moves in some tenths of a millisecond
 constexpr int kSmallTimes = 30, kLargeTimes = 7;
 constexpr int kPingTag = 2;
 
@@ -43,6 +44,27 @@ PingTimes round_trip(Group& group, std::size_t bytes, int times) {
     if (i >= 0) halves.push_back((group.now() - before) / 2);
   }
   return {median_of(halves), (processor_time() - processor) / times};
+}
+
+/// The same between GPUs, of which the processor time does not count: no two ranks have the same.
+PingTimes round_trip_of_gpus(Group& group, kernel::GpuExchange& gpu, std::size_t bytes, int times) {
+  const std::size_t floats = bytes / sizeof(float);
+  std::vector<kernel::GpuRound> rounds;
+  if (group.rank() < 2) {
+    const kernel::GpuTransfer message{0, floats, 1 - group.rank()};
+    const kernel::GpuRound sends{{message}, {}}, receives{{}, {message}};
+    rounds = group.is_first() ? std::vector{sends, receives} : std::vector{receives, sends};
+  }
+  gpu.plan(floats, rounds);
+  std::vector<double> halves;
+  for (int i = -3; i < times; ++i) {  // connections, the graph, a warm-up
+    group.barrier();
+    const double before = group.now();
+    gpu.start();
+    group.finish(gpu, static_cast<std::int64_t>(2 * bytes));
+    if (i >= 0) halves.push_back((group.now() - before) / 2);
+  }
+  return {median_of(halves), 0};
 }
 
 double seconds_of_adding(Group& group, std::size_t floats) {
@@ -76,14 +98,19 @@ platforms::Platform plain_platform(const Ping& ping) {
 
 }  // namespace
 
-Ping measure_ping(Group& group) {
-  const PingTimes small = round_trip(group, kSmall, kSmallTimes), large = round_trip(group, kLarge, kLargeTimes);
-  const double rate = static_cast<double>(kLarge - kSmall) / std::max(large.half - small.half, 1e-9);
-  constexpr std::size_t kFloats = std::size_t{1} << 20;  // more than a processor's own caches hold
-  double found[4] = {
-      rate, std::max(0.0, small.half - kSmall / rate),
-      sim::kMemoryBytesPerReducedByte * double{kFloats * sizeof(float)} / seconds_of_adding(group, kFloats),
-      small.processor};
+Ping measure_ping(Group& group, kernel::GpuExchange* gpu) {
+  const std::size_t largest = gpu != nullptr ? kLargeOfGpus : kLarge;
+  const auto trip = [&](std::size_t bytes, int times) {
+    return gpu != nullptr ? round_trip_of_gpus(group, *gpu, bytes, times) : round_trip(group, bytes, times);
+  };
+  const PingTimes small = trip(kSmall, kSmallTimes), large = trip(largest, kLargeTimes);
+  const double rate = static_cast<double>(largest - kSmall) / std::max(large.half - small.half, 1e-9);
+  // More than the caches hold of a processor or of a GPU.
+  const std::size_t floats = std::size_t{1} << (gpu != nullptr ? 26 : 20);
+  const double adding = gpu != nullptr ? gpu->seconds_of_adding(floats) : seconds_of_adding(group, floats);
+  double found[4] = {rate, std::max(0.0, small.half - kSmall / rate),
+                     sim::kMemoryBytesPerReducedByte * static_cast<double>(floats * sizeof(float)) / adding,
+                     small.processor};
   group.broadcast(found);
   return {BytesPerSecond{found[0]}, Seconds{found[1]}, BytesPerSecond{found[2]}, Seconds{found[3]}};
 }

@@ -15,9 +15,9 @@ struct Ping {
   Seconds message{0};     ///< processor time of a rank that sends a small message and receives one
 };
 
-/// Exchanges small and larger messages between ranks 0 and 1; all ranks know the result. Precondition: two ranks or
-/// more.
-Ping measure_ping(Group& group);
+/// Exchanges small and larger messages between ranks 0 and 1, or their GPUs unless `gpu` is null; all ranks know the
+/// result. Precondition: two ranks or more.
+Ping measure_ping(Group& group, kernel::GpuExchange* gpu = nullptr);
 
 /// The network as ranks find it that share `processors` in a schedule, by what the ping says of processor time. If more
 /// of them work in the same round than there are processors, they add so many times more slowly, and each message waits

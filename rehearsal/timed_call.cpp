@@ -9,6 +9,7 @@
 #include "common/statistics.hpp"
 #include "rehearsal/clock.hpp"
 #include "rehearsal/contributions.hpp"
+#include "rehearsal/gpu_rounds.hpp"
 
 namespace ganymede::rehearsal {
 namespace {
@@ -19,20 +20,29 @@ constexpr double kBudget = 1;  // seconds of measuring for each call, about
 /// One rank's side of the calls.
 class Caller {
  public:
-  Caller(Group& group, const sim::Schedule& schedule)
-      : group_(group), plan_(schedule, group.rank()), buffer_(plan_.floats()) {}
+  Caller(Group& group, kernel::GpuExchange* gpu, const sim::Schedule& schedule)
+      : group_(group), gpu_(gpu), plan_(schedule, group.rank()), buffer_(plan_.floats()) {
+    if (gpu_ != nullptr) gpu_->plan(buffer_.size(), gpu_rounds(plan_));
+  }
 
   struct Times {
     double start, end, processor;
   };
   Times call(double start) {
     fill(buffer_, group_.rank());
+    if (gpu_ != nullptr) gpu_->write(buffer_);
     group_.sleep_until(start, true);
     Times times{group_.now(), 0, processor_time()};
-    Execution execution(plan_, group_.messenger(), buffer_, Group::kFirstFreeTag);
-    group_.finish(execution);
+    if (gpu_ != nullptr) {
+      gpu_->start();
+      group_.finish(*gpu_, static_cast<std::int64_t>(buffer_.size() * sizeof(float)));
+    } else {
+      Execution execution(plan_, group_.messenger(), buffer_, Group::kFirstFreeTag);
+      group_.finish(execution);
+    }
     times.end = group_.now();
     times.processor = processor_time() - times.processor;
+    if (gpu_ != nullptr) gpu_->read(buffer_);
     if (fault_.empty()) fault_ = fault_in_sum(buffer_, group_.ranks());
     return times;
   }
@@ -41,6 +51,7 @@ class Caller {
 
  private:
   Group& group_;
+  kernel::GpuExchange* gpu_;
   RankPlan plan_;
   std::string fault_;
   std::vector<float> buffer_;
@@ -59,7 +70,7 @@ struct Pace {
   double period;
   int repeats;
 };
-Pace warm_up(Group& group, Caller& caller) {
+Pace warm_up(Group& group, Caller& caller, int repeats_asked) {
   constexpr double kMargin = 1.5, kPause = 2e-3;
   double longest = 0;
   for (int i = 0; i < kWarmups; ++i) {
@@ -72,15 +83,16 @@ Pace warm_up(Group& group, Caller& caller) {
   for (const auto& seconds : all) longest = std::max(longest, seconds[0]);
   group.broadcast({&longest, 1});
   const double repeats = std::clamp(kBudget / longest, double{kMinRepeats}, double{kMaxRepeats});
-  return {kMargin * longest + kPause, static_cast<int>(repeats)};
+  return {kMargin * longest + kPause, repeats_asked > 0 ? repeats_asked : static_cast<int>(repeats)};
 }
 
 }  // namespace
 
-TimedCall time_call(Group& group, const sim::Schedule& schedule, const std::string& what) {
+TimedCall time_call(Group& group, kernel::GpuExchange* gpu, const sim::Schedule& schedule, const std::string& what,
+                    int repeats) {
   group.enter(what);
-  Caller caller(group, schedule);
-  const Pace pace = warm_up(group, caller);
+  Caller caller(group, gpu, schedule);
+  const Pace pace = warm_up(group, caller, repeats);
   if (const std::string fault = caller.fault(); !fault.empty()) throw Failure(what + ": " + fault);
   double begin = group.now() + pace.period;
   group.broadcast({&begin, 1});

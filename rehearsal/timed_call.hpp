@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "kernel/parallel/gpu_exchange.hpp"
 #include "rehearsal/group.hpp"
 #include "sim/collectives/schedule.hpp"
 
@@ -18,7 +19,9 @@ struct TimedCall {
 };
 
 /// Calls the all-reduce of `schedule` on all ranks, which start at agreed moments, and checks every sum on every rank.
-/// Throws Failure on all ranks if one is wrong. `what` names the call in errors.
-TimedCall time_call(Group& group, const sim::Schedule& schedule, const std::string& what);
+/// Throws Failure on all ranks if one is wrong. `what` names the call in errors. The buffers are on the ranks' GPUs
+/// unless `gpu` is null. `repeats` calls are timed; 0: as many as a second holds, from 7 to 101.
+TimedCall time_call(Group& group, kernel::GpuExchange* gpu, const sim::Schedule& schedule, const std::string& what,
+                    int repeats = 0);
 
 }  // namespace ganymede::rehearsal

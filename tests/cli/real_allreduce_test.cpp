@@ -31,7 +31,7 @@ class RealAllReduceUnderMpi : public testing::Test {
 
 TEST_F(RealAllReduceUnderMpi, SumsByEverySchemeThatNeedsNoSwitch) {
   const Outcome outcome = run(4,
-                              "--format json --gpus-per-node 2 --bytes 4KiB,100000 --scheme "
+                              "--format json --repeats 9 --gpus-per-node 2 --bytes 4KiB,100000 --scheme "
                               "ring,multi-ring,tree,double-binary-tree,recursive-doubling,halving-doubling,"
                               "hierarchical-copy,two-level,reduce-to-one,parameter-server,nccl");
   ASSERT_EQ(outcome.code, 0) << outcome.err;
@@ -40,6 +40,7 @@ TEST_F(RealAllReduceUnderMpi, SumsByEverySchemeThatNeedsNoSwitch) {
   for (const Json& row : rows) {
     EXPECT_EQ(row["fidelity"], "real");
     EXPECT_EQ(row["ranks"], 4);
+    EXPECT_EQ(row["repeats"], 9);
     EXPECT_GT(row["time_s"], 0);
     EXPECT_LE(row["interval_s"][0], row["time_s"]);
     EXPECT_GE(row["interval_s"][1], row["time_s"]);
@@ -75,6 +76,60 @@ TEST_F(RealAllReduceUnderMpi, RefusesWhatDoesNotFit) {
   EXPECT_THAT(run(2, "--scheme in-network --bytes 1KiB").err, HasSubstr("in-network"));
   EXPECT_THAT(run(2, "--scheme ring --bytes 1KiB -o /tmp/overlay.json").err, HasSubstr("--catalog and one --instance"));
   EXPECT_THAT(run(2, "--scheme ring --bytes 2GiB").err, HasSubstr("expected 1B to 1GiB"));
+}
+
+/// The program beside the stand-in of CUDA's libraries (tests/kernel/cuda_stand_in), whose GPUs are of all processes.
+class RealAllReduceOnGpus : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!kMpiIsUsable || !std::filesystem::exists(kModule))
+      GTEST_SKIP() << "no MPI, or no stand-in for CUDA's libraries";
+    std::filesystem::create_directories(scratch_ / "bin");
+    std::filesystem::create_directories(scratch_ / "lib/ganymede");
+    std::filesystem::create_directories(scratch_ / "messages");
+    // A copy has its own path, beside which the program looks for modules.
+    std::filesystem::copy_file(GANYMEDE_BINARY, scratch_ / "bin/ganymede");
+    std::filesystem::create_symlink(kModule, scratch_ / "lib/ganymede/libganymede_cuda.so");
+    std::filesystem::create_symlink(GANYMEDE_MPI_MODULE, scratch_ / "lib/ganymede/libganymede_mpi.so");
+  }
+  Outcome run(int processes, int gpus, const std::string& arguments) const {
+    const std::string driver = std::string(GANYMEDE_STAND_IN) + "/libcuda_stand_in_driver.so";
+    return run_program("allreduce --real --repeats 7 --bytes 4KiB " + arguments,
+                       "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 timeout 120 mpirun --oversubscribe "
+                       "-x LD_PRELOAD=" +
+                           driver + " -x GANYMEDE_STAND_IN_GPUS=" + std::to_string(gpus) +
+                           " -x GANYMEDE_STAND_IN_NCCL=" + (scratch_ / "messages").string() + " -n " +
+                           std::to_string(processes),
+                       (scratch_ / "bin/ganymede").string());
+  }
+  const std::string kModule = std::string(GANYMEDE_STAND_IN) + "/libganymede_cuda.so";
+  Scratch scratch_;
+};
+
+TEST_F(RealAllReduceOnGpus, SumsByNcclsSendsAndReceives) {
+  const Outcome outcome = run(3, 3, "--format json --scheme ring,double-binary-tree");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const Json rows = Json::parse(outcome.out);
+  ASSERT_EQ(rows.size(), 2U);
+  for (const Json& row : rows) EXPECT_GT(row["time_s"], 0);
+  EXPECT_THAT(run(2, 2, "--scheme ring").out, HasSubstr("2 GPUs, NCCL 2.26.2, stand-in; every sum was right"));
+}
+
+TEST_F(RealAllReduceOnGpus, NeedsOneForEachRank) {
+  const Outcome shared = run(2, 1, "--scheme ring --backend cuda");
+  EXPECT_EQ(shared.code, 2);
+  EXPECT_THAT(shared.err, HasSubstr("would share a GPU, and NCCL has one rank on each"));
+  const Outcome automatic = run(2, 1, "--scheme ring");
+  EXPECT_EQ(automatic.code, 0) << automatic.err;
+  EXPECT_THAT(automatic.out, HasSubstr("2 processes, MPI"));
+  EXPECT_THAT(automatic.out, HasSubstr("not between GPUs: rank 0"));
+}
+
+TEST_F(RealAllReduceUnderMpi, SaysWhyThereAreNoGpus) {
+  const Outcome outcome = run(2, "--backend cuda --scheme ring --bytes 1KiB");
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("--backend: found cuda, expected a GPU for each rank: "));
+  EXPECT_EQ(run_program("allreduce --backend cpu --scheme ring --bytes 1KiB").code, 2);
 }
 
 TEST(RealAllReduce, StartsHostsOfItsOwn) {

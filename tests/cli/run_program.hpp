@@ -49,12 +49,12 @@ struct Outcome {
 };
 
 /// Runs the program with these arguments. `launcher` is a command that starts it, for example "mpirun -n 2".
-inline Outcome run_program(const std::string& arguments, const std::string& launcher = "") {
+inline Outcome run_program(const std::string& arguments, const std::string& launcher = "",
+                           const std::string& program = GANYMEDE_BINARY) {
   const Scratch scratch;
   // Hides all GPUs, because these tests expect the numbers of the CPU.
-  const std::string command = "CUDA_VISIBLE_DEVICES= " + launcher + " " + std::string(GANYMEDE_BINARY) + " " +
-                              arguments + " > " + (scratch / "out").string() + " 2> " + (scratch / "err").string() +
-                              " < /dev/null";
+  const std::string command = "CUDA_VISIBLE_DEVICES= " + launcher + " " + program + " " + arguments + " > " +
+                              (scratch / "out").string() + " 2> " + (scratch / "err").string() + " < /dev/null";
   const int status = std::system(command.c_str());
   return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), content_of(scratch / "out"),
           content_of(scratch / "err")};

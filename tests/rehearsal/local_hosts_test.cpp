@@ -27,7 +27,7 @@ const Shaping kFast{BytesPerSecond{125e6}, Seconds{100e-6}};
 std::string ring(kernel::Messenger& messenger) {
   Group group(messenger);
   const sim::Schedule schedule = plan_for_processes(sim::parse_scheme("ring"), sim::flat(group.ranks()), 100'000);
-  const TimedCall call = time_call(group, schedule, "ring");
+  const TimedCall call = time_call(group, nullptr, schedule, "ring");
   return group.is_first() ? std::to_string(call.median_s) : "";
 }
 

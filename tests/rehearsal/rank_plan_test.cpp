@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "rehearsal/contributions.hpp"
+#include "rehearsal/gpu_rounds.hpp"
 
 namespace ganymede::rehearsal {
 namespace {
@@ -39,6 +40,32 @@ TEST(RankPlan, HoldsTheRanksOwnTransfersOfARing) {
     }
   }
   EXPECT_EQ(received, 4 * 6 * 1024);
+}
+
+TEST(GpuRounds, HoldAllLanesOfARoundTogether) {
+  // Round 0: both lanes; rounds 1 and 2: one lane each, in which rank 0 only receives and only sends.
+  sim::Schedule schedule(2, 64, {{.rounds = 3, .expand = [](std::int64_t round, std::vector<sim::Transfer>& all) {
+                                    if (round == 0) all.push_back({0, 1, 0, 8, true, 0});
+                                    if (round == 0) all.push_back({1, 0, 32, 16, true, 1});
+                                    if (round == 1) all.push_back({1, 0, 0, 8, false, 0});
+                                    if (round == 2) all.push_back({0, 1, 32, 16, false, 1});
+                                  }}});
+  schedule.set_lanes(2);
+  const RankPlan plan(schedule, 0);
+  ASSERT_EQ(plan.lanes().size(), 2U);
+  const auto is = [](std::size_t offset, std::size_t floats, bool reduce) {
+    return testing::AllOf(
+        testing::Field(&kernel::GpuTransfer::offset, offset), testing::Field(&kernel::GpuTransfer::floats, floats),
+        testing::Field(&kernel::GpuTransfer::peer, 1), testing::Field(&kernel::GpuTransfer::reduce, reduce));
+  };
+  const std::vector<kernel::GpuRound> rounds = gpu_rounds(plan);
+  ASSERT_EQ(rounds.size(), 3U);
+  EXPECT_THAT(rounds[0].sends, testing::ElementsAre(is(0, 2, true)));
+  EXPECT_THAT(rounds[0].receives, testing::ElementsAre(is(8, 4, true)));
+  EXPECT_THAT(rounds[1].sends, testing::IsEmpty());
+  EXPECT_THAT(rounds[1].receives, testing::ElementsAre(is(0, 2, false)));
+  EXPECT_THAT(rounds[2].sends, testing::ElementsAre(is(8, 4, false)));
+  EXPECT_THAT(rounds[2].receives, testing::IsEmpty());
 }
 
 TEST(RankPlan, IsNotMadeOfTooManyMessages) {

@@ -7,6 +7,7 @@
 #include <system_error>
 
 #include "common/errors.hpp"
+#include "kernel/parallel/gpu_exchange.hpp"
 
 namespace ganymede::kernel {
 namespace {
@@ -14,7 +15,10 @@ namespace {
 struct Module {
   MakeCudaBackend make = nullptr;
   CountGpus count = nullptr;
-  std::string why_not;
+  MakeGpuExchange make_exchange = nullptr;
+  MakeGpuExchangeId make_exchange_id = nullptr;
+  NameGpu name_gpu = nullptr;
+  std::string why_not = {};
 };
 
 Module load_module() {
@@ -27,8 +31,12 @@ Module load_module() {
   void* handle = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) return {.why_not = fmt::format("its module cannot be loaded: {}", ::dlerror())};
   Module module{reinterpret_cast<MakeCudaBackend>(::dlsym(handle, kMakeCudaBackend)),
-                reinterpret_cast<CountGpus>(::dlsym(handle, kCountGpus)), ""};
-  if (module.make == nullptr || module.count == nullptr)
+                reinterpret_cast<CountGpus>(::dlsym(handle, kCountGpus)),
+                reinterpret_cast<MakeGpuExchange>(::dlsym(handle, kMakeGpuExchange)),
+                reinterpret_cast<MakeGpuExchangeId>(::dlsym(handle, kMakeGpuExchangeId)),
+                reinterpret_cast<NameGpu>(::dlsym(handle, kNameGpu))};
+  if (module.make == nullptr || module.count == nullptr || module.make_exchange == nullptr ||
+      module.make_exchange_id == nullptr || module.name_gpu == nullptr)
     return {.why_not = file.string() + " is no CUDA module of this program"};
   return module;
 }
@@ -60,6 +68,22 @@ std::unique_ptr<Backend> open_cuda_backend(const CudaOptions& options) {
   if (options.device < 0 || options.device >= gpus.count)
     throw ConfigError(fmt::format("--gpus: GPU {} is not there, expected fewer: {} found", options.device, gpus.count));
   return std::unique_ptr<Backend>(loaded_module().make(options));
+}
+
+std::unique_ptr<GpuExchange> open_gpu_exchange(const GpuExchangeOptions& options) {
+  return std::unique_ptr<GpuExchange>(loaded_module().make_exchange(options));
+}
+
+GpuExchangeId make_gpu_exchange_id() {
+  GpuExchangeId id;
+  loaded_module().make_exchange_id(id);
+  return id;
+}
+
+std::string bus_id_of_gpu(int device) {
+  std::string bus_id;
+  loaded_module().name_gpu(device, bus_id);
+  return bus_id;
 }
 
 }  // namespace ganymede::kernel

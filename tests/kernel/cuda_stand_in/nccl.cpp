@@ -1,9 +1,14 @@
-// The stand-in's NCCL: all-reduces and all-gathers between the GPUs of the machine.
+// The stand-in's NCCL: all-reduces and all-gathers between the GPUs of the machine, and messages, which may also go to
+// other processes.
 
 #include <nccl.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <utility>
 
 #include "machine.hpp"
@@ -32,6 +37,25 @@ struct Round {
 struct Clique {
   int ranks = 0, joined = 0, left = 0;
   std::map<std::size_t, Round> rounds;
+  /// Has a file for each message that is under way, by the ranks and its number.
+  std::filesystem::path folder;
+  bool of_processes = false;  ///< the folder also has a file for each rank that has joined, and for each that has left
+
+  ~Clique() {
+    std::error_code ignored;
+    if (!folder.empty() && !of_processes) std::filesystem::remove_all(folder, ignored);
+  }
+  /// Notes that a rank has joined or left.
+  void note(const char* what, int rank, int& count) {
+    ++count;
+    if (of_processes) std::ofstream(folder / fmt::format("{}-{}", what, rank));
+  }
+  bool all(const char* what, int count) const {
+    bool noted = of_processes;
+    for (int rank = 0; noted && rank < ranks; ++rank)
+      noted = std::filesystem::exists(folder / fmt::format("{}-{}", what, rank));
+    return noted || count >= ranks;
+  }
 };
 
 struct CommState {
@@ -40,6 +64,7 @@ struct CommState {
   bool blocks;
   std::size_t next_round = 0;
   bool aborted = false, finalized = false, has_work = false;
+  std::map<int, std::size_t> sent = {}, received = {};  ///< messages so far, by peer
   /// Each captured operation holds a copy, as NCCL's persistent plans hold references.
   std::shared_ptr<int> graphs = std::make_shared<int>(0);
 };
@@ -71,17 +96,17 @@ void exchange(const Round& round) {
 ncclResult_t state_of(Machine& here, CommState& comm) {
   const Clique& clique = *comm.clique;
   if (here.network_is_broken) return ncclRemoteError;
-  if (clique.joined < clique.ranks) return ncclInProgress;
+  if (!clique.all("joined", clique.joined)) return ncclInProgress;
   if (comm.finalized) {
     here.advance_all();
-    return clique.left < clique.ranks ? ncclInProgress : ncclSuccess;
+    return clique.all("left", clique.left) ? ncclSuccess : ncclInProgress;
   }
   // The thread that starts an operation is done at the second look.
   return std::exchange(comm.has_work, false) ? ncclInProgress : ncclSuccess;
 }
 
 void leave(CommState& comm) {
-  if (!std::exchange(comm.finalized, true)) ++comm.clique->left;
+  if (!std::exchange(comm.finalized, true)) comm.clique->note("left", comm.rank, comm.clique->left);
 }
 
 void end_comm(Machine& here, CommState& comm, const char* name) {
@@ -127,6 +152,97 @@ ncclResult_t begin_operation(Round::Part part, void (*complete)(const Round&), n
   });
 }
 
+/// A message that a group sends or receives.
+struct Message {
+  const char* name;
+  CommState* comm;
+  StreamState* stream;
+  void* at;
+  std::size_t bytes;
+  int peer;
+  bool is_sent;
+
+  bool overlaps(const Message& other) const {
+    return static_cast<std::byte*>(at) < static_cast<std::byte*>(other.at) + other.bytes &&
+           static_cast<std::byte*>(other.at) < static_cast<std::byte*>(at) + bytes;
+  }
+};
+thread_local int open_groups = 0;
+thread_local std::vector<Message> group;
+
+/// A message that is under way.
+struct Letter {
+  Message message;
+  std::filesystem::path file;
+  bool done = false;
+
+  void send() const {
+    const std::filesystem::path unfinished = file.string() + ".tmp";
+    std::ofstream(unfinished, std::ios::binary)
+        .write(static_cast<const char*>(message.at), static_cast<std::streamsize>(message.bytes));
+    std::filesystem::rename(unfinished, file);
+  }
+  /// A send has ended when its receiver has taken it, as with NCCL where its buffers are full.
+  void look(Machine& here) {
+    if (done || std::filesystem::exists(file) == message.is_sent) return;
+    done = true;
+    if (message.is_sent) return;
+    if (std::filesystem::file_size(file) != message.bytes)
+      here.violate("a message has another length than is expected");
+    std::ifstream(file, std::ios::binary)
+        .read(static_cast<char*>(message.at), static_cast<std::streamsize>(message.bytes));
+    std::filesystem::remove(file);
+  }
+};
+
+/// Adds the messages of the group to the stream as one operation, which ends when all of them have.
+ncclResult_t begin_messages(Machine& here) {
+  const std::vector<Message> messages = std::exchange(group, {});
+  if (messages.empty()) return ncclSuccess;
+  CommState* comm = messages.front().comm;
+  Op op{"ncclGroupEnd", {}, {}};
+  for (const Message& one : messages) {
+    if (one.comm != comm || one.stream != messages.front().stream) here.violate("a group is on several streams");
+    for (const Message& other : messages)
+      if (one.is_sent && !other.is_sent && one.overlaps(other)) here.violate("a group receives into what it sends");
+    op.words.push_back(reinterpret_cast<std::uintptr_t>(one.at));
+  }
+  op.run = [&here, comm, messages, letters = std::vector<Letter>{}]() mutable {
+    if (comm->aborted) return true;
+    if (here.network_is_broken) return false;
+    for (std::size_t i = letters.size(); i < messages.size(); ++i) {
+      const Message& one = messages[i];
+      const int from = one.is_sent ? comm->rank : one.peer, to = one.is_sent ? one.peer : comm->rank;
+      const std::size_t number = (one.is_sent ? comm->sent : comm->received)[one.peer]++;
+      letters.push_back({one, comm->clique->folder / fmt::format("{}-{}-{}", from, to, number)});
+      if (one.is_sent) letters.back().send();
+    }
+    for (Letter& letter : letters) letter.look(here);
+    return std::all_of(letters.begin(), letters.end(), [](const Letter& letter) { return letter.done; });
+  };
+  StreamState& stream = *messages.front().stream;
+  if (stream.capture != nullptr) op.keeps = comm->graphs;
+  op.is_launch = true;
+  here.push(stream, std::move(op));
+  comm->has_work = !comm->blocks;
+  return comm->blocks ? ncclSuccess : ncclInProgress;
+}
+
+ncclResult_t add_message(const char* name, const void* at, std::size_t count, ncclDataType_t type, int peer,
+                         ncclComm_t handle, cudaStream_t on, bool is_sent) {
+  return nccl_call(name, [&](Machine& here, auto&) {
+    auto* comm = here.use<CommState>(handle, "communicator");
+    auto* stream = here.use<StreamState>(on, "stream");
+    if (comm == nullptr || stream == nullptr || type != ncclFloat) return ncclInvalidArgument;
+    if (peer < 0 || peer >= comm->clique->ranks || peer == comm->rank) return ncclInvalidArgument;
+    if (group.empty() && !comm->blocks && state_of(here, *comm) == ncclInProgress)
+      here.violate("NCCL is called while it is busy");
+    here.check_range(at, count * sizeof(float), comm->device, name);
+    group.push_back({name, comm, stream, const_cast<void*>(at), count * sizeof(float), peer, is_sent});
+    return open_groups > 0 ? ncclSuccess : begin_messages(here);
+  });
+}
+
 }  // namespace
 }  // namespace ganymede::kernel::stand_in
 
@@ -137,7 +253,10 @@ const char* ncclGetErrorString(ncclResult_t) { return "a result of the stand-in"
 ncclResult_t ncclGetUniqueId(ncclUniqueId* to) {
   return nccl_call("ncclGetUniqueId", [&](Machine&, auto&) {
     static int made = 0;
-    const std::string text = fmt::format("id {}", ++made);
+    // Where this is set, ranks may be processes.
+    const char* folder = std::getenv("GANYMEDE_STAND_IN_NCCL");
+    std::string text = fmt::format("id {}", ++made);
+    if (folder != nullptr) text = fmt::format("{}/{}-{}", folder, ::getpid(), made);
     std::memset(to->internal, 0, sizeof to->internal);
     std::memcpy(to->internal, text.data(), text.size());
     return ncclSuccess;
@@ -149,13 +268,21 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t* to, int ranks, ncclUniqueId id, 
     auto& clique = cliques[id.internal];
     if (clique == nullptr) clique = std::make_shared<Clique>();
     clique->ranks = ranks;
-    ++clique->joined;
+    if (clique->folder.empty()) {
+      clique->of_processes = id.internal[0] == '/';
+      clique->folder = clique->of_processes ? std::filesystem::path(id.internal)
+                                            : std::filesystem::temp_directory_path() /
+                                                  fmt::format("ganymede-stand-in-{} {}", ::getpid(), id.internal);
+      std::filesystem::create_directories(clique->folder);
+    }
+    clique->note("joined", rank, clique->joined);
     ++here.progress;
     CommState* comm = here.make("communicator", CommState{clique, rank, current_device(), config->blocking != 0});
     *to = reinterpret_cast<ncclComm_t>(comm);
     if (!comm->blocks) return ncclInProgress;
-    return here.wait(lock, "ncclCommInitRank", [&] { return comm->clique->joined == ranks; }) ? ncclSuccess
-                                                                                              : ncclSystemError;
+    return here.wait(lock, "ncclCommInitRank", [&] { return comm->clique->all("joined", comm->clique->joined); })
+               ? ncclSuccess
+               : ncclSystemError;
   });
 }
 ncclResult_t ncclCommInitRank(ncclComm_t* to, int ranks, ncclUniqueId id, int rank) {
@@ -181,6 +308,26 @@ ncclResult_t ncclAllGather(const void* from, void* to, std::size_t count, ncclDa
                            cudaStream_t on) {
   if (type != ncclUint8) return ncclInvalidArgument;
   return begin_operation({"ncclAllGather", from, to, count, false}, exchange, comm, on);
+}
+
+ncclResult_t ncclSend(const void* from, std::size_t count, ncclDataType_t type, int peer, ncclComm_t comm,
+                      cudaStream_t on) {
+  return add_message("ncclSend", from, count, type, peer, comm, on, true);
+}
+ncclResult_t ncclRecv(void* to, std::size_t count, ncclDataType_t type, int peer, ncclComm_t comm, cudaStream_t on) {
+  return add_message("ncclRecv", to, count, type, peer, comm, on, false);
+}
+ncclResult_t ncclGroupStart() {
+  return nccl_call("ncclGroupStart", [&](Machine&, auto&) { return ++open_groups, ncclSuccess; });
+}
+ncclResult_t ncclGroupEnd() {
+  return nccl_call("ncclGroupEnd", [&](Machine& here, auto&) {
+    if (open_groups == 0) return ncclInvalidUsage;
+    return --open_groups == 0 ? begin_messages(here) : ncclSuccess;
+  });
+}
+ncclResult_t ncclGetVersion(int* version) {
+  return nccl_call("ncclGetVersion", [&](Machine&, auto&) { return *version = 22602, ncclSuccess; });
 }
 
 ncclResult_t ncclCommFinalize(ncclComm_t handle) {

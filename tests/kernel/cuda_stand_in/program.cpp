@@ -1,8 +1,10 @@
-// The stand-in as the module of a whole program: the machine, with one GPU, is there as long as the program.
+// The stand-in as the module of a whole program: the machine, with one GPU or GANYMEDE_STAND_IN_GPUS of them, is there
+// as long as the program.
 
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
 
 #include "stand_in.hpp"
 
@@ -10,7 +12,10 @@ namespace ganymede::kernel::stand_in {
 namespace {
 
 struct WholeProgram {
-  WholeProgram() { begin({}); }
+  WholeProgram() {
+    const char* gpus = std::getenv("GANYMEDE_STAND_IN_GPUS");
+    begin({.devices = gpus == nullptr ? 1 : std::atoi(gpus)});
+  }
   /// Ends the program with exit code 70 if the stand-in found something wrong.
   ~WholeProgram() {
     const auto violations = end();

@@ -163,9 +163,9 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* to, int) {
     return cudaSuccess;
   });
 }
-cudaError_t cudaDeviceGetPCIBusId(char* to, int length, int) {
+cudaError_t cudaDeviceGetPCIBusId(char* to, int length, int device) {
   return runtime_call("cudaDeviceGetPCIBusId", [&](Machine&, auto&) {
-    std::strncpy(to, "0000:00:00.0", static_cast<std::size_t>(length) - 1);
+    std::snprintf(to, static_cast<std::size_t>(length), "0000:00:%02x.0", static_cast<unsigned>(device));
     return cudaSuccess;
   });
 }
