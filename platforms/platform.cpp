@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
+#include <set>
 
 namespace ganymede::platforms {
 namespace {
@@ -46,10 +47,11 @@ std::vector<std::string> priced_regions(const Instance& instance) {
   return regions;
 }
 
-std::vector<std::string> priced_markets(const Instance& instance, std::string_view region) {
-  std::vector<std::string> markets;
+/// Each market once, whatever the zones of its prices.
+std::set<std::string> priced_markets(const Instance& instance, std::string_view region) {
+  std::set<std::string> markets;
   for (const Price& price : instance.prices)
-    if (price.region == region) markets.emplace_back(to_string(price.market));
+    if (price.region == region) markets.emplace(to_string(price.market));
   return markets;
 }
 

@@ -9,7 +9,12 @@ namespace {
 
 std::shared_ptr<const policies::PolicyTable> read_table(const JsonNode& at, Fingerprint& fingerprint) {
   const std::filesystem::path file = at.directory() / at.as_string();
-  const std::string text = read_file(file);
+  std::string text;
+  try {
+    text = read_file(file);
+  } catch (const ConfigError& error) {  // says which file; which member names it is said here
+    at.fail(error.what());
+  }
   fingerprint.replace(at.pointer(), text);
   JsonObject in(JsonNode::parse(text, file.string()));
   check_schema(in, "ganymede.q-table/1");

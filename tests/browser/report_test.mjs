@@ -65,11 +65,13 @@ const values = (page, filter) => page.locator(`#filter-${filter} option`).evalua
 const series = (page, chart) => page.evaluate((id) => echarts.getInstanceByDom(document.getElementById(id)).getOption().series.map(({ name, type, itemStyle, symbol, data }) => ({ name, type, color: itemStyle?.color, symbol, count: (data || []).length })), `chart-${chart}`);
 const screen = async (page, name) => { if (screens) { fs.mkdirSync(screens, { recursive: true }); await page.screenshot({ path: path.join(screens, `${name}.png`), fullPage: true }); } };
 
+const seconds = (begin) => `${((Date.now() - begin) / 1000).toFixed(1)} s`;
 async function test(what, body) {
+  const begin = Date.now();
   try {
     await body();
     tests += 1;
-    console.log(`ok    ${what}`);
+    console.log(`ok    ${what} (${seconds(begin)})`);
   } catch (error) {
     console.log(`FAIL  ${what}\n${error.stack}`);
     process.exitCode = 1;

@@ -38,10 +38,11 @@ async function open(tab, look) {
 
 async function test(what, body) {
   for (const look of Object.keys(looks)) {
+    const begin = Date.now();
     try {
       await body(look);
       tests += 1;
-      console.log(`ok    ${what} (${look})`);
+      console.log(`ok    ${what} (${look}, ${((Date.now() - begin) / 1000).toFixed(1)} s)`);
     } catch (error) {
       console.log(`FAIL  ${what} (${look})\n${error.stack}`);
       process.exitCode = 1;

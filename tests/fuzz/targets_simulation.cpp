@@ -1,5 +1,8 @@
 // Readers of scenarios and clusters, and of what a user's policies and schedulers answer.
 
+#include <fmt/format.h>
+#include <unistd.h>
+
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
@@ -20,12 +23,37 @@
 namespace ganymede::fuzz {
 namespace {
 
+/// A folder with the files that a scenario may name: recordings and the table of a policy that learns.
+const std::filesystem::path& folder_of_scenarios() {
+  struct Folder {
+    std::filesystem::path path =
+        std::filesystem::temp_directory_path() / fmt::format("ganymede-fuzz-scenario-{}", ::getpid());
+    Folder() {
+      std::filesystem::create_directories(path);
+      write_file(path / "capacity.csv", "time_s,nodes\n0,3\n200,1\n500,4\n");
+      write_file(path / "prices.csv", "time_s,usd_per_hour\n0,1.5\n3600,0.9\n");
+      write_file(path / "table.json", R"({"schema": "ganymede.q-table/1", "values": {"0/1": [0, 1, 2]}})");
+    }
+    ~Folder() {
+      std::error_code ignored;
+      std::filesystem::remove_all(path, ignored);
+    }
+  };
+  static const Folder kFolder;
+  return kFolder.path;
+}
+
+JsonNode in_folder_of_scenarios(const JsonNode& scenario) {
+  return JsonNode::wrap(scenario.value(), "scenario.json", folder_of_scenarios());
+}
+
 void read_scenario(std::string_view bytes) {
   // Traces that come with the program are parsed once; a cache would otherwise grow with names that are tried.
   static sim::ScenarioInputCache cache;
   static int uses = 0;
   if (++uses % 1000 == 0) cache = {};
-  const sim::Scenario scenario = sim::read_scenario(JsonNode::parse(bytes, "scenario.json"), cache);
+  const sim::Scenario scenario =
+      sim::read_scenario(in_folder_of_scenarios(JsonNode::parse(bytes, "scenario.json")), cache);
   expect(scenario.steps > 0 && scenario.workers() > 0, "a scenario with steps and workers");
 }
 

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "platforms/overlay.hpp"
+
 namespace ganymede::platforms {
 namespace {
 
@@ -252,6 +254,11 @@ TEST(PlatformLookup, PlacesItsErrorAtTheValueThatAsked) {
             "\"room-1\"?");
   EXPECT_EQ(message([&] { lab.price(node, "room-1", Market::spot, &region, &market); }),
             "scenario.json: /market: the catalog lab has no spot price of node in room-1; it has on-demand");
+  // Each market is named once, however many zones have prices of their own.
+  const Platform aws = load_platform_choice("aws", "");
+  EXPECT_EQ(message([&] { aws.price(aws.instance("p3.2xlarge"), "us-east-1", Market::reserved_3y, &region, &market); }),
+            "scenario.json: /market: the catalog aws has no reserved-3y price of p3.2xlarge in us-east-1; it has "
+            "on-demand, spot");
 }
 
 TEST(Markets, HaveOneNameEach) {

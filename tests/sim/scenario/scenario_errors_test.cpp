@@ -64,6 +64,8 @@ TEST_F(ScenarioErrors, UnknownNames) {
               AllOf(StartsWith("/platform/catalog: "), HasSubstr("did you mean \"aws\"?")));
   EXPECT_THAT(with("/synchronization/scheme", "rign"),
               AllOf(StartsWith("/synchronization/scheme: found \"rign\""), HasSubstr("did you mean \"ring\"?")));
+  EXPECT_THAT(with("/policy", {{"name", "q-learning"}, {"table", "none.json"}}),
+              AllOf(StartsWith("/policy/table: "), HasSubstr("none.json: cannot be read")));
   EXPECT_THAT(with("/policy/name", "fixde"), AllOf(StartsWith("/policy/name: "), HasSubstr("did you mean \"fixed\"?")));
   EXPECT_THAT(with("/fidelity/mode", "exact"), StartsWith("/fidelity/mode: found \"exact\", expected"));
   EXPECT_THAT(with("/schema", "ganymede.study/1"), HasSubstr("expected \"ganymede.scenario/1\""));
