@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 
 #include "common/random.hpp"
 #include "plan/learn.hpp"
@@ -72,7 +73,8 @@ void read_document(std::string_view bytes) {
       {DocumentKind::result, DocumentKind::sweep, DocumentKind::plan, DocumentKind::validation, DocumentKind::cluster});
   try {
     (void)report::report_page(document.json());
-  } catch (const nlohmann::json::exception&) {  // which the command turns into a message
+  } catch (const nlohmann::json::exception&) {  // cli/report.cpp answers both
+  } catch (const std::logic_error&) {           // a text that is no number
   }
 }
 
