@@ -48,7 +48,7 @@ struct Layer : LayerCost {
 struct LayerNetwork {
   double copies = 1;  ///< number of equal networks, for example CycleGAN's two generators
   std::vector<Layer> layers;
-  std::vector<int> output;  ///< shape of its result: channels, height, width
+  std::vector<int> output;  ///< shape of its result: channels, depth if it has one, height, width
   LayerCost total() const;  ///< sum over the layers of one copy
 };
 

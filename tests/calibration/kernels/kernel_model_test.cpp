@@ -193,6 +193,64 @@ TEST(KernelModel, GrowsWithBatchAndChannels) {
   }
 }
 
+// Batches and channels over the whole range, RGB ends and channels that are no multiple of eight included, in each
+// precision and direction, of one, two and three dimensions: always a time, and for twice the batch not much less of
+// it. A larger batch may have a faster algorithm, or tiles that fill the GPU better.
+std::vector<Kernel> kernels_of_batch(std::int64_t batch) {
+  std::vector<Kernel> kernels;
+  for (const std::int64_t in : {1, 3, 20, 64, 512, 2048})
+    for (const std::int64_t out : {1, 3, 64, 100, 2048})
+      for (const auto& [filter, stride] : {std::pair{1, 1}, std::pair{3, 1}, std::pair{4, 2}, std::pair{7, 1}})
+        for (const KernelKind kind :
+             {KernelKind::kConvolution, KernelKind::kConvolutionDataGradient, KernelKind::kConvolutionWeightGradient}) {
+          Kernel c = square_convolution(batch, in, 16, out, filter, stride);
+          c.kind = kind;
+          kernels.push_back(c);
+          c.in_h = c.kernel_h = c.stride_h = 1, c.pad_h = 0;
+          kernels.push_back(c);
+          c = square_convolution(batch, in, 8, out, filter, stride);
+          c.kind = kind, c.in_d = 8, c.kernel_d = filter, c.stride_d = stride, c.pad_d = (filter - 1) / 2;
+          kernels.push_back(c);
+        }
+  for (const std::int64_t size : {1, 17, 512, 2048}) {
+    kernels.push_back(product_of(1, batch, size, size));
+    kernels.push_back(product_of(1, size, size, batch));
+    kernels.push_back(product_of(batch, size, 64, size));
+    for (const KernelKind kind : {KernelKind::kElementwise, KernelKind::kSoftmax, KernelKind::kNormalization}) {
+      kernels.push_back(elementwise(batch * size, 256));
+      kernels.back().kind = kind;
+    }
+  }
+  return kernels;
+}
+
+TEST(KernelModel, HasATimeForEveryShapeThatGrowsWithTheBatch) {
+  for (const char* gpu : {"K80", "P100", "V100", "T4", "A100-40GB", "H100", "B200", "L4"}) {
+    const KernelModel model = model_of(gpu);
+    for (const KernelPrecision precision :
+         {KernelPrecision::kFp32, KernelPrecision::kTf32, KernelPrecision::kFp16, KernelPrecision::kBf16}) {
+      std::vector<double> before;
+      for (std::int64_t batch = 1; batch <= 1024; batch *= 4) {
+        std::vector<Kernel> kernels = kernels_of_batch(batch);
+        before.resize(kernels.size(), 0);
+        for (std::size_t i = 0; i < kernels.size(); ++i) {
+          kernels[i].precision = precision;
+          const KernelTime time = model.time(kernels[i]);
+          ASSERT_TRUE(std::isfinite(time.low_s) && time.low_s > 0 && std::isfinite(time.high_s));
+          ASSERT_LE(time.low_s, time.central_s);
+          ASSERT_LE(time.central_s, time.high_s);
+          const Kernel& k = kernels[i];
+          EXPECT_GT(time.central_s, 0.6 * before[i])
+              << gpu << " " << to_string(precision) << " " << to_string(k.kind) << " batch " << batch << " "
+              << k.in_channels << "x" << k.in_d << "x" << k.in_h << " to " << k.out_channels << ", " << k.kernel_h
+              << "/" << k.stride_h << " or " << k.m << "x" << k.k << "x" << k.n << " or " << k.rows;
+          before[i] = time.central_s;
+        }
+      }
+    }
+  }
+}
+
 TEST(KernelModel, PowerLimitsLongWorkOnSmallBoards) {
   const Kernel product = product_of(1, 8192, 8192, 8192);
   const auto slowed = [&](std::string_view gpu) {
