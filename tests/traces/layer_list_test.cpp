@@ -253,8 +253,9 @@ TEST(LayerTrace, PhasesByHand) {
   EXPECT_EQ(phase("discriminator.forward_real").flops, 10 * 384);
   EXPECT_EQ(phase("discriminator.backward_real").flops, 2 * 10 * 384);
   EXPECT_EQ(phase("generator.backward_through_discriminator").flops, 10 * 384);
-  EXPECT_EQ(phase("discriminator.update").bytes_read, 4 * 4 * 193);
-  EXPECT_EQ(phase("discriminator.update").bytes_written, 3 * 4 * 193);
+  // Eager: lerp, mul, addcmul, sqrt, div, add and addcdiv.
+  EXPECT_EQ(phase("discriminator.update").bytes_read, 11 * 4 * 193);
+  EXPECT_EQ(phase("discriminator.update").bytes_written, 7 * 4 * 193);
   // The longest of work, traffic and launches: two launches of 4 us.
   EXPECT_EQ(phase("discriminator.forward_real").seconds[0], 8e-6);
   EXPECT_EQ(trace.software.backend, "roofline");

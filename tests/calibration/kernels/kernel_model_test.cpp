@@ -116,6 +116,44 @@ TEST(KernelModel, PartialSumsOfADataGradientAreAsLargeAsItsResult) {
   EXPECT_LE(time.bytes, operands + 2 * 64 * result);
 }
 
+// Channel by channel, tensor cores need the numbers rearranged in kernels of their own: up to Turing those that are
+// read, of which a gradient of filters reads both, and none for filters of one number; from Ampere on the result too.
+TEST(KernelModel, TensorCoresRearrangeNumbersThatAreChannelByChannel) {
+  const double in = 16.0 * 64 * 56 * 56 * 2, out = 16.0 * 128 * 56 * 56 * 2;
+  const auto extra = [](const char* gpu, KernelKind kind, std::int64_t filter) {
+    Kernel c = square_convolution(16, 64, 56, 128, filter, 1);
+    c.kind = kind, c.precision = KernelPrecision::kFp16;
+    const KernelTime first = model_of(gpu).time(c);
+    c.channels_last = true;
+    const KernelTime last = model_of(gpu).time(c);
+    // They add to the rest, at no more than the rate of the memory.
+    const double bytes = first.bytes - last.bytes;
+    EXPECT_GE(first.central_s - last.central_s, 0.25 * bytes / find_gpu_sheet(gpu)->memory_bandwidth);
+    return bytes;
+  };
+  EXPECT_NEAR(extra("V100", KernelKind::kConvolution, 3), 2 * in, 1);
+  EXPECT_NEAR(extra("V100", KernelKind::kConvolutionDataGradient, 3), 2 * out, 1);
+  EXPECT_NEAR(extra("V100", KernelKind::kConvolutionWeightGradient, 3), 2 * (in + out), 1);
+  EXPECT_EQ(extra("V100", KernelKind::kConvolution, 1), 0);
+  EXPECT_NEAR(extra("A100-40GB", KernelKind::kConvolution, 3), 2 * (in + out), 1);
+  EXPECT_NEAR(extra("A100-40GB", KernelKind::kConvolution, 1), 2 * (in + out), 1);
+}
+
+// DeepBench, P100: 8 x 256 channels of 56 x 56 from 128 of 28 x 28 took 19.3 ms, the forward pass 88 us.
+TEST(KernelModel, StridedGradientsOfHalfStorageAreScattered) {
+  Kernel c = square_convolution(8, 256, 56, 128, 1, 2);
+  c.precision = KernelPrecision::kFp16;
+  const KernelModel model = model_of("P100");
+  const double forward_s = model.time(c).central_s;
+  c.kind = KernelKind::kConvolutionDataGradient;
+  EXPECT_EQ(model.time(c).algorithm, "scatter");
+  EXPECT_GT(model.time(c).central_s, 20 * forward_s);
+  c.stride_h = c.stride_w = 1;
+  EXPECT_NE(model.time(c).algorithm, "scatter");
+  c.stride_h = c.stride_w = 2;
+  EXPECT_NE(model_of("V100").time(c).algorithm, "scatter");
+}
+
 TEST(KernelModel, OneBlockMoreThanAWaveTakesAnotherWave) {
   // A100: batches of products run in blocks of 128 x 128, one after the other on each of 108 multiprocessors.
   const KernelModel model = model_of("A100-40GB");
