@@ -25,8 +25,8 @@ import tempfile
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
-def elementwise(reads=1, writes=1, backward=None):
-    layer = {"kind": "elementwise", "reads": reads, "writes": writes}
+def elementwise(reads=1, writes=1, backward=None, broadcast=False):
+    layer = {"kind": "elementwise", "reads": reads, "writes": writes, **({"broadcast": True} if broadcast else {})}
     return {**layer, "backward": list(backward)} if backward else layer
 
 
@@ -36,7 +36,7 @@ FILTER = elementwise(3, 1, (3, 1))
 # Bias and activation in one kernel; the bias's gradient is a sum of its own.
 BIASED = elementwise(1, 1, (3, 1))
 # Products with a number of each channel: the gradient of the input, and the sum that is the gradient of the channel's.
-SCALE = elementwise(1, 1, (4, 2))
+SCALE = elementwise(1, 1, (4, 2), broadcast=True)
 
 
 def side(shape, layers):
@@ -48,7 +48,7 @@ def in_precision(precision, layers):
 
 
 # The scaled filters of each image: products with its style; backward, the same with both, and two sums.
-SCALED = elementwise(0, 1, (4, 2))
+SCALED = elementwise(0, 1, (4, 2), broadcast=True)
 # Backward of a square in PyTorch 1.7: a power, its product with two, and that with the gradient of the sum.
 SQUARE = elementwise(1, 1, (3, 3))
 SUM = elementwise(1, 0, (0, 0))
@@ -68,8 +68,8 @@ def styled_filters(channels, out, kernel, demodulate):
     gain of the input, and as a copy in 16 bits."""
     each = [SCALED]
     if demodulate:  # the product with 1 / norm, whose gradient goes to both, and the sum of the two ways backward
-        each += [SQUARE, SUM, elementwise(1, 1, (4, 2)), elementwise(0, 0, (2, 1))]
-    each += [elementwise(1, 1, (1, 1)), elementwise(1, 0.5, (0.5, 1))]
+        each += [SQUARE, SUM, elementwise(1, 1, (4, 2), broadcast=True), elementwise(0, 0, (2, 1))]
+    each += [elementwise(1, 1, (1, 1), broadcast=True), elementwise(1, 0.5, (0.5, 1))]
     return in_precision("fp32", [side([512, 1, 1], [{"kind": "linear", "out": channels}]), side([out, channels, kernel * kernel], each)])
 
 
@@ -88,7 +88,7 @@ def stylegan2_ada(size, base):
         else:
             layers += [{"kind": "convolution", "out": out, "kernel": 3, "bias": False}]
         noise = side([1, resolution, resolution], [elementwise(0, 1), elementwise()])
-        return styled(before, out, 3, True) + in_precision(half(resolution), layers + [noise, elementwise(1, 1, (5, 2)), elementwise(1, 1, (3, 1))])
+        return styled(before, out, 3, True) + in_precision(half(resolution), layers + [noise, elementwise(1, 1, (5, 2), broadcast=True), elementwise(1, 1, (3, 1))])
 
     def to_rgb(resolution):
         layers = [SCALE, {"kind": "convolution", "out": 3, "kernel": 1, "bias": False}, elementwise(1, 1, (3, 1))]

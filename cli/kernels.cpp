@@ -114,18 +114,23 @@ std::string short_kernel(const Kernel& kernel) {
   return before + shape_of(kernel);
 }
 
-/// "53.4-171 us": an interval in the unit of its middle, of which three digits say enough.
-std::string short_interval(const calibration::KernelTime& time) {
+/// "86.1 us" and "53.4-171": a time, and its interval in the same unit; three digits say enough.
+std::pair<std::string, std::string> short_time(const calibration::KernelTime& time) {
   const auto [unit, name] = time.central_s < 1e-3 ? std::pair{1e-6, "us"}
                             : time.central_s < 1  ? std::pair{1e-3, "ms"}
                                                   : std::pair{1.0, "s"};
-  return fmt::format("{}-{} {}", three_digits(time.low_s / unit), three_digits(time.high_s / unit), name);
+  return {fmt::format("{} {}", three_digits(time.central_s / unit), name),
+          fmt::format("{}-{}", three_digits(time.low_s / unit), three_digits(time.high_s / unit))};
 }
 
-/// "21 transposed" for "21 transposed-convolution", which is the longest of a list's layers.
+/// "21 conv" for "21 convolution", "21 transposed" for "21 transposed-convolution": the longest of a list's layers.
 std::string short_layer(std::string layer) {
-  constexpr std::string_view longest = "transposed-convolution";
-  if (layer.ends_with(longest)) layer.erase(layer.size() - std::string_view("-convolution").size());
+  constexpr std::string_view transposed = "-convolution", convolution = "olution";
+  if (layer.ends_with(transposed)) {
+    layer.erase(layer.size() - transposed.size());
+  } else if (layer.ends_with(" convolution")) {
+    layer.erase(layer.size() - convolution.size());
+  }
   return layer;
 }
 
@@ -138,9 +143,9 @@ std::string short_table(const KernelStep& step, std::size_t width) {
       phases.push_back(one.phase);
       table.rule();
     }
+    const auto [time, interval] = short_time(one.time);
     table.add({short_layer(one.kernel.name), short_kernel(one.kernel), std::string(to_string(one.kernel.precision)),
-               fmt::format("{:g}", one.times), to_string(Seconds{one.time.central_s}), short_interval(one.time),
-               percent(share_of(one, step)), one.time.limit});
+               fmt::format("{:g}", one.times), time, interval, percent(share_of(one, step)), one.time.limit});
   }
   // The phases take the places of the lines between them.
   const std::string constant = table.take_constant_columns();

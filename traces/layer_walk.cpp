@@ -167,9 +167,15 @@ class Walk {
       back = node->as_numbers(0, 1000);
       if (back.size() != 2) node->expected("reads and writes of each number, such as [2, 1]");
     }
+    const bool broadcast = optional_flag(in, "broadcast", false);
     Layer& layer = add("elementwise", 0, reads * shape_.size(), writes * shape_.size(), 0);
-    layer.forward = {moving("elementwise", shape_.size(), reads, writes)};
-    layer.to_inputs = {moving("elementwise_backward", shape_.size(), back[0], back[1])};
+    layer.forward = {moving(broadcast ? "broadcast" : "elementwise", shape_.size(), reads, writes)};
+    if (broadcast && back[0] >= reads && back[1] >= writes) {  // the input's gradient is such a kernel too
+      layer.to_inputs = {moving("broadcast", shape_.size(), reads, writes)};
+      back[0] -= reads, back[1] -= writes;
+    }
+    if (back[0] + back[1] > 0)
+      layer.to_inputs.push_back(moving("elementwise_backward", shape_.size(), back[0], back[1]));
     needed_ = true;
   }
 

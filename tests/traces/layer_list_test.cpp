@@ -95,6 +95,20 @@ TEST(LayerList, AConvolutionOfThreeDimensionsByHand) {
   EXPECT_EQ(last.out(1), 4);
 }
 
+// A product with a number of each channel: such a kernel forward, and for the input's gradient; the rest is its own.
+TEST(LayerList, ABroadcastIsOneInBothDirections) {
+  const LayerNetwork network =
+      generator(R"({ "kind": "elementwise", "backward": [4, 2], "broadcast": true }, { "kind": "linear", "out": 1 })");
+  const Layer& layer = network.layers[0];
+  ASSERT_EQ(layer.forward.size(), 1U);
+  EXPECT_EQ(layer.forward[0].op, "broadcast");
+  ASSERT_EQ(layer.to_inputs.size(), 2U);
+  EXPECT_EQ(layer.to_inputs[0].op, "broadcast");
+  EXPECT_EQ(layer.to_inputs[1].op, "elementwise_backward");
+  EXPECT_EQ(layer.to_inputs[1].reads, 3);
+  EXPECT_EQ(layer.to_inputs[1].writes, 1);
+}
+
 // A list with a number for each side, in two dimensions.
 TEST(LayerList, AConvolutionThatIsNotSquareByHand) {
   const LayerNetwork network = generator(

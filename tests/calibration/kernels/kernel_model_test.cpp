@@ -139,6 +139,20 @@ TEST(KernelModel, TensorCoresRearrangeNumbersThatAreChannelByChannel) {
   EXPECT_NEAR(extra("A100-40GB", KernelKind::kConvolution, 1), 2 * (in + out), 1);
 }
 
+// 16-bit numbers that need a place each are slower than the memory, 32-bit ones are not.
+TEST(KernelModel, BroadcastNumbersNeedTheirPlaces) {
+  const auto slower = [](KernelPrecision precision, std::int64_t rows) {
+    Kernel kernel = elementwise(rows, 65536);
+    kernel.precision = precision, kernel.reads_per_element = 1, kernel.op = "relu";
+    const double whole_s = model_of("V100").time(kernel).central_s;
+    kernel.op = "broadcast";
+    return model_of("V100").time(kernel).central_s / whole_s;
+  };
+  EXPECT_GT(slower(KernelPrecision::kFp16, 4096), 1.3);
+  EXPECT_LT(slower(KernelPrecision::kFp16, 4096), 1.8);
+  EXPECT_NEAR(slower(KernelPrecision::kFp32, 4096), 1, 1e-9);
+}
+
 // DeepBench, P100: 8 x 256 channels of 56 x 56 from 128 of 28 x 28 took 19.3 ms, the forward pass 88 us.
 TEST(KernelModel, StridedGradientsOfHalfStorageAreScattered) {
   Kernel c = square_convolution(8, 256, 56, 128, 1, 2);
