@@ -25,16 +25,18 @@ import tempfile
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
-def elementwise(reads=1, writes=1, backward=None):
-    layer = {"kind": "elementwise", "reads": reads, "writes": writes}
+def elementwise(reads=1, writes=1, backward=None, broadcast=False):
+    layer = {"kind": "elementwise", "reads": reads, "writes": writes, **({"broadcast": True} if broadcast else {})}
     return {**layer, "backward": list(backward)} if backward else layer
 
 
 # A filter of 4 x 4 in a kernel of its own. Each result takes 32 loads from shared memory, of which a V100 does some
 # 4e12 a second at best: three times what its memory takes to move two 16-bit numbers.
 FILTER = elementwise(3, 1, (3, 1))
+# Bias and activation in one kernel; the bias's gradient is a sum of its own.
+BIASED = elementwise(1, 1, (3, 1))
 # Products with a number of each channel: the gradient of the input, and the sum that is the gradient of the channel's.
-SCALE = elementwise(1, 1, (4, 2))
+SCALE = elementwise(1, 1, (4, 2), broadcast=True)
 
 
 def side(shape, layers):
@@ -45,12 +47,30 @@ def in_precision(precision, layers):
     return [{**layer, "precision": precision} for layer in layers]
 
 
+# The scaled filters of each image: products with its style; backward, the same with both, and two sums.
+SCALED = elementwise(0, 1, (4, 2), broadcast=True)
+# Backward of a square in PyTorch 1.7: a power, its product with two, and that with the gradient of the sum.
+SQUARE = elementwise(1, 1, (3, 3))
+SUM = elementwise(1, 0, (0, 0))
+
+
 def styled(channels, out, kernel, demodulate):
-    """The affine layer of a style and, with demodulation, the scaled filters of each image and their norms."""
+    """The affine layer of a style and, with demodulation, the scaled filters of each image and their norms: StyleGAN2's, which
+    scales the activations before and after the convolution (fused_modconv=False in training)."""
     layers = [side([512, 1, 1], [{"kind": "linear", "out": channels}])]
-    if demodulate:  # scaled filters, their squares, and the sums of these; backward: six kernels
-        layers.append(side([out, channels, kernel * kernel], [elementwise(0, 1, (4, 2)), elementwise(1, 1, (3, 2)), elementwise(1, 0, (1, 1))]))
+    if demodulate:
+        layers.append(side([out, channels, kernel * kernel], [SCALED, SQUARE, SUM]))
     return in_precision("fp32", layers)
+
+
+def styled_filters(channels, out, kernel, demodulate):
+    """The same of StyleGAN3, whose convolutions have the scaled filters of each image: times the style, by the norm, times the
+    gain of the input, and as a copy in 16 bits."""
+    each = [SCALED]
+    if demodulate:  # the product with 1 / norm, whose gradient goes to both, and the sum of the two ways backward
+        each += [SQUARE, SUM, elementwise(1, 1, (4, 2), broadcast=True), elementwise(0, 0, (2, 1))]
+    each += [elementwise(1, 1, (1, 1), broadcast=True), elementwise(1, 0.5, (0.5, 1))]
+    return in_precision("fp32", [side([512, 1, 1], [{"kind": "linear", "out": channels}]), side([out, channels, kernel * kernel], each)])
 
 
 def stylegan2_ada(size, base):
@@ -68,7 +88,7 @@ def stylegan2_ada(size, base):
         else:
             layers += [{"kind": "convolution", "out": out, "kernel": 3, "bias": False}]
         noise = side([1, resolution, resolution], [elementwise(0, 1), elementwise()])
-        return styled(before, out, 3, True) + in_precision(half(resolution), layers + [noise, elementwise(1, 1, (5, 2)), elementwise(1, 1, (3, 1))])
+        return styled(before, out, 3, True) + in_precision(half(resolution), layers + [noise, elementwise(1, 1, (5, 2), broadcast=True), elementwise(1, 1, (3, 1))])
 
     def to_rgb(resolution):
         layers = [SCALE, {"kind": "convolution", "out": 3, "kernel": 1, "bias": False}, elementwise(1, 1, (3, 1))]
@@ -81,17 +101,20 @@ def stylegan2_ada(size, base):
     generator += synthesis(4, channels[4], False) + [to_rgb(4)]
     for i in range(3, depth + 1):
         generator += synthesis(2 ** i, channels[2 ** i], True) + synthesis(2 ** i, channels[2 ** i], False) + [to_rgb(2 ** i)]
-    # Blits, geometry at twice the size, colours.
-    judge = [side([3, 2 * size, 2 * size], [elementwise()] * 6), side([3, size, size], [elementwise()] * 6),
-             {"kind": "convolution", "out": channels[size], "kernel": 1, "precision": half(size)}, {"kind": "activation", "precision": half(size)}]
+    # Blits, geometry at twice the size, colours; before them some 15 kernels over a number of each image for each of 13
+    # random transformations.
+    judge = [side([1, 1, 1], [elementwise()] * 195), side([3, 2 * size, 2 * size], [elementwise()] * 6), side([3, size, size], [elementwise()] * 6),
+             {"kind": "convolution", "out": channels[size], "kernel": 1, "bias": False, "precision": half(size)}, {**BIASED, "precision": half(size)}]
     for i in range(depth, 2, -1):
         here, below = channels[2 ** i], channels[2 ** (i - 1)]
         judge.append({"kind": "residual", "precision": half(2 ** i), "layers": [
-            {"kind": "convolution", "out": here, "kernel": 3, "bias": False}, {"kind": "activation"},
+            {"kind": "convolution", "out": here, "kernel": 3, "bias": False}, BIASED,
             FILTER,
-            {"kind": "convolution", "out": below, "kernel": 3, "stride": 2, "padding": 1, "bias": False}, {"kind": "activation"}],
-            "shortcut": [FILTER, {"kind": "downsample", "factor": 2}, {"kind": "convolution", "out": below, "kernel": 1, "bias": False}]})
-    judge += [elementwise(), {"kind": "concat", "channels": 1}, {"kind": "convolution", "out": 512, "kernel": 3}, {"kind": "activation"},
+            {"kind": "convolution", "out": below, "kernel": 3, "stride": 2, "padding": 1, "bias": False}, BIASED],
+            # The filter of the shortcut computes every fourth pixel only; the gain and the limit after it are a kernel.
+            "shortcut": [{"kind": "downsample", "factor": 2}, {"kind": "convolution", "out": below, "kernel": 1, "bias": False},
+                         elementwise(1, 1, (2, 1))]})
+    judge += [elementwise(), {"kind": "concat", "channels": 1}, {"kind": "convolution", "out": 512, "kernel": 3, "bias": False}, BIASED,
               {"kind": "linear", "out": 512}, {"kind": "activation"}, {"kind": "linear", "out": 1}]
     return {"schema": "ganymede.layers/1", "name": f"stylegan2-ada-{size}", "executor": "eager",
             "networks": {"generator": {"input": [512, 1, 1], "layers": generator},
@@ -100,14 +123,18 @@ def stylegan2_ada(size, base):
 
 
 def gan_step(path_length):
-    """Regularizers on half a batch in every fourth step (path length) and on a batch in every 16th (R1)."""
+    """Regularizers on half a batch in every fourth step (path length) and on a batch in every 16th (R1), each with an update
+    of its own. Beside Adam's 18 numbers for each parameter an update replaces NaN in the gradients (2 reads, 2 writes), and the
+    moving average of the generator takes 3 reads and 2 writes."""
+    guarded, average = 22 / 18, 5 / 18
     passes = [("generator", "forward", 1), ("discriminator", "forward", 1), ("discriminator", "backward-input", 1),
-              ("generator", "backward", 1)]
+              ("generator", "backward", 1), ("generator", "update", guarded + average)]
     if path_length:
-        passes += [("generator", "forward", 0.125), ("generator", "backward-input", 0.125), ("generator", "backward", 0.25)]
-    passes += [("generator", "update", 1), ("generator", "forward", 1), ("discriminator", "forward", 2),
-               ("discriminator", "backward", 2), ("discriminator", "forward", 1 / 16),
-               ("discriminator", "backward-input", 1 / 16), ("discriminator", "backward", 2 / 16), ("discriminator", "update", 1)]
+        passes += [("generator", "forward", 0.125), ("generator", "backward-input", 0.125), ("generator", "backward", 0.25),
+                   ("generator", "update", guarded / 4)]
+    passes += [("generator", "forward", 1), ("discriminator", "forward", 2), ("discriminator", "backward", 2),
+               ("discriminator", "update", guarded), ("discriminator", "forward", 1 / 16),
+               ("discriminator", "backward-input", 1 / 16), ("discriminator", "backward", 2 / 16), ("discriminator", "update", guarded / 16)]
     return [{"network": network, "pass": kind, "times": times, "name": f"{i}.{network}.{kind}"}
             for i, (network, kind, times) in enumerate(passes)]
 
@@ -137,8 +164,8 @@ def stylegan3_t(size, base):
         kernel = 1 if i == count else 3
         out = channels[i]
         inner = sizes[before]
-        layers += styled(channels[before], out, kernel, i < count)
-        layers += in_precision(precision, [{"kind": "reshape", "to": [channels[before], inner, inner]}, SCALE,
+        layers += styled_filters(channels[before], out, kernel, i < count)
+        layers += in_precision(precision, [{"kind": "reshape", "to": [channels[before], inner, inner]},
                                            {"kind": "convolution", "out": out, "kernel": kernel, "bias": False}])
         if i < count:  # filtered activation: up, leaky ReLU, down, within one kernel
             fine = 2 * max(rates[before], rate)
@@ -167,7 +194,7 @@ def cyclegan():
     for out in (128, 256, 512):
         judge += [{"kind": "convolution", "out": out, "kernel": 4, "stride": 2, "padding": 1}, *norm]
     judge += [elementwise(), {"kind": "convolution", "out": 1, "kernel": 4, "padding": 1}]
-    passes = [("generator", "forward", 6), ("discriminator", "forward", 2), ("discriminator", "backward-input", 2),
+    passes = [("generator", "forward", 6), ("discriminator", "forward", 2), ("discriminator", "backward", 2),  # whose gradients are not used
               ("generator", "backward", 6), ("generator", "update", 1), ("discriminator", "forward", 4),
               ("discriminator", "backward", 4), ("discriminator", "update", 1)]
     return {"schema": "ganymede.layers/1", "name": "cyclegan-gavel", "executor": "eager",
@@ -187,8 +214,9 @@ def rows():
         yield ("StyleGAN3-T", stylegan3_t(size, 32768), batch, "V100", None, "eager", None, passes, per_thousand * batch / 1000)
     for gpu, rates in (("K80", (0.5048, 0.5469)), ("P100", (2.4027,)), ("V100", (4.4261, 4.7356))):
         yield "CycleGAN", cyclegan(), 1, gpu, "fp32", "eager", None, 1, 1 / statistics.mean(rates)
-    for gpu, precision, executor, layout, batch, images in (
-            ("K80", "fp32", "graph", None, 64, 51.7), ("P100", "fp32", "graph", None, 64, 219), ("P100", "fp32", "graph", None, 32, 195),
+    for gpu, precision, executor, layout, batch, images in (  # TensorFlow's P100 are those of a DGX-1
+            ("K80", "fp32", "graph", None, 64, 51.7), ("P100-SXM2", "fp32", "graph", None, 64, 219),
+            ("P100-SXM2", "fp32", "graph", None, 32, 195),
             ("V100", "fp32", "eager", None, 128, 362), ("V100", "fp16", "eager", "channels_last", 256, 1178),
             ("V100", "fp16", "eager", None, 256, 815), ("V100", "fp32", "graph", None, 128, 392.24),
             ("A100-80GB", "tf32", "eager", None, 256, 938), ("A100-80GB", "fp16", "eager", "channels_last", 256, 2470)):
@@ -198,7 +226,7 @@ def rows():
         yield "ResNet-50 (Gavel)", "resnet50", batch, gpu, "fp32", "eager", None, 1, 1 / statistics.mean(rates)
 
 
-SHEETS = {"K80": (4.113e12, 4.113e12, 240e9), "P100": (9.526e12, 9.526e12, 732e9), "V100": (15.7e12, 125e12, 900e9),
+SHEETS = {"K80": (4.113e12, 4.113e12, 240e9), "P100": (9.526e12, 9.526e12, 732e9), "P100-SXM2": (10.6e12, 10.6e12, 732e9), "V100": (15.7e12, 125e12, 900e9),
           "A100-80GB": (19.5e12, 312e12, 2039e9)}
 
 

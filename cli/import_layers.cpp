@@ -35,7 +35,7 @@ std::string report_of(const traces::LayerList& list, const traces::StepTrace& tr
     const traces::LayerCost total = network.total();
     networks.add({name, fmt::format("{:g}", network.copies), fmt::format("{}", total.parameters),
                   fmt::format("{:.3f}", total.flops / 1e9), std::to_string(total.launches),
-                  fmt::format("{} x {} x {}", network.output[0], network.output[1], network.output[2])});
+                  fmt::format("{}", fmt::join(network.output, " x "))});
   }
   out += networks.text(remark_width()) + "\n";
   const traces::TraceBatch& batch = trace.batches.back();

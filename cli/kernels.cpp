@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "calibration/kernel_comparison.hpp"
 #include "calibration/kernels/error_of_sums.hpp"
@@ -14,6 +16,7 @@
 #include "cli/names.hpp"
 #include "cli/terminal.hpp"
 #include "common/errors.hpp"
+#include "common/printable.hpp"
 #include "report/table.hpp"
 
 namespace ganymede::cli {
@@ -27,7 +30,10 @@ using OrderedJson = nlohmann::ordered_json;
 struct KernelsOptions {
   KernelWorkloadOptions workload;
   std::string compare;
+  bool verbose = false;
 };
+
+constexpr std::size_t kShortWidth = 100;  // columns
 
 std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
 
@@ -48,6 +54,15 @@ std::string shape_of(const Kernel& k) {
   return text;
 }
 
+double share_of(const StepKernel& one, const KernelStep& step) {
+  return one.times * one.time.central_s / step.sum.device_s;
+}
+
+std::string interval_text(const calibration::KernelTime& time) {
+  return fmt::format("{} to {}", to_string(Seconds{time.low_s}), to_string(Seconds{time.high_s}));
+}
+
+/// Every figure of every kernel, for a wide window or for a program.
 report::Table table_of(const KernelStep& step, bool for_people) {
   std::vector<std::string> names = {"phase",     "layer",  "kind", "shape",  "precision", ">launches",
                                     "algorithm", ">GFLOP", ">MB",  ">tiles", ">waves"};
@@ -69,11 +84,9 @@ report::Table table_of(const KernelStep& step, bool for_people) {
                                     fmt::format("{:.3g}", time.bytes / 1e6),
                                     std::to_string(time.tiles),
                                     fmt::format("{:.2f}", time.waves)};
-    const double share = one.times * time.central_s / step.sum.device_s;
+    const double share = share_of(one, step);
     if (for_people) {
-      row.insert(row.end(), {to_string(Seconds{time.central_s}),
-                             fmt::format("{} to {}", to_string(Seconds{time.low_s}), to_string(Seconds{time.high_s})),
-                             percent(share), time.limit});
+      row.insert(row.end(), {to_string(Seconds{time.central_s}), interval_text(time), percent(share), time.limit});
     } else {
       row.insert(row.end(), {fmt::format("{}", time.central_s), fmt::format("{}", time.low_s),
                              fmt::format("{}", time.high_s), fmt::format("{:.6f}", share), time.limit});
@@ -83,15 +96,86 @@ report::Table table_of(const KernelStep& step, bool for_people) {
   return table;
 }
 
-std::string step_text(const KernelStep& step, std::size_t width) {
-  return table_of(step, true).text_below_constants(width) +
-         fmt::format(
-             "\n{} at batch {} in {} on {}: a step of {} ({} to {}, kernel model) with {:.0f} launches\n"
-             "kernels {}, host {} ({}); decided by {}\n",
-             step.model, step.batch, step.precision, step.gpu, to_string(Seconds{step.sum.seconds}),
-             to_string(Seconds{step.sum.low_s}), to_string(Seconds{step.sum.high_s}), step.sum.launches,
-             to_string(Seconds{step.sum.device_s}), to_string(Seconds{step.sum.host_s}), step.executor,
-             step.sum.decided_by);
+/// A positive number with three significant digits and without an exponent.
+std::string three_digits(double value) {
+  return value >= 100  ? fmt::format("{:.0f}", value)
+         : value >= 10 ? fmt::format("{:.1f}", value)
+                       : fmt::format("{:.2f}", value);
+}
+
+/// "dgrad 128x512x4x4 -> 1, 4x4": the direction of a convolution before its shape; the other kinds say what they are.
+std::string short_kernel(const Kernel& kernel) {
+  using Kind = calibration::KernelKind;
+  const char* before = kernel.kind == Kind::kConvolution                 ? "conv "
+                       : kernel.kind == Kind::kConvolutionDataGradient   ? "dgrad "
+                       : kernel.kind == Kind::kConvolutionWeightGradient ? "wgrad "
+                       : calibration::is_product(kernel.kind)            ? "product "
+                                                                         : "";
+  return before + shape_of(kernel);
+}
+
+/// "86.1 us" and "53.4-171": a time, and its interval in the same unit; three digits say enough.
+std::pair<std::string, std::string> short_time(const calibration::KernelTime& time) {
+  const auto [unit, name] = time.central_s < 1e-3 ? std::pair{1e-6, "us"}
+                            : time.central_s < 1  ? std::pair{1e-3, "ms"}
+                                                  : std::pair{1.0, "s"};
+  return {fmt::format("{} {}", three_digits(time.central_s / unit), name),
+          fmt::format("{}-{}", three_digits(time.low_s / unit), three_digits(time.high_s / unit))};
+}
+
+/// "21 conv" for "21 convolution", "21 transposed" for "21 transposed-convolution": the longest of a list's layers.
+std::string short_layer(std::string layer) {
+  constexpr std::string_view transposed = "-convolution", convolution = "olution";
+  if (layer.ends_with(transposed)) {
+    layer.erase(layer.size() - transposed.size());
+  } else if (layer.ends_with(" convolution")) {
+    layer.erase(layer.size() - convolution.size());
+  }
+  return layer;
+}
+
+/// What decides a kernel's share of the step, in at most so many columns: the kernels below the name of their phase.
+std::string short_table(const KernelStep& step, std::size_t width) {
+  report::Table table({"layer", "kernel", "type", ">times", ">time", ">90 %", ">share", "limit"});
+  std::vector<std::string> phases;
+  for (const StepKernel& one : step.kernels) {
+    if (phases.empty() || phases.back() != one.phase) {
+      phases.push_back(one.phase);
+      table.rule();
+    }
+    const auto [time, interval] = short_time(one.time);
+    table.add({short_layer(one.kernel.name), short_kernel(one.kernel), std::string(to_string(one.kernel.precision)),
+               fmt::format("{:g}", one.times), time, interval, percent(share_of(one, step)), one.time.limit});
+  }
+  // The phases take the places of the lines between them.
+  const std::string constant = table.take_constant_columns();
+  std::istringstream lines(table.text(width));
+  std::string text = constant.empty() ? "" : report::wrap_prose("all: " + constant + "\n\n", width);
+  std::string rule;
+  auto phase = phases.begin();
+  for (std::string line; std::getline(lines, line);) {
+    if (rule.empty() && line.find_first_not_of("- ") == std::string::npos) {
+      rule = line;
+    } else if (line == rule) {
+      line = printable(*phase++);
+    }
+    text += line + "\n";
+  }
+  return text;
+}
+
+std::string step_text(const KernelStep& step, bool verbose, std::size_t width) {
+  const std::size_t narrow = std::min(width, kShortWidth);
+  return (verbose ? table_of(step, true).text_below_constants(width) : short_table(step, narrow)) +
+         report::wrap_prose(
+             fmt::format("\n{} at batch {} in {} on {}: a step of {} ({} to {}, kernel model) with {:.0f} launches\n"
+                         "kernels {}, host {} ({}); decided by {}\n",
+                         step.model, step.batch, step.precision, step.gpu, to_string(Seconds{step.sum.seconds}),
+                         to_string(Seconds{step.sum.low_s}), to_string(Seconds{step.sum.high_s}), step.sum.launches,
+                         to_string(Seconds{step.sum.device_s}), to_string(Seconds{step.sum.host_s}), step.executor,
+                         step.sum.decided_by),
+             narrow) +
+         (verbose ? "" : "--verbose adds algorithms, arithmetic, bytes, tiles and waves.\n");
 }
 
 OrderedJson step_json(const KernelStep& step) {
@@ -110,7 +194,7 @@ OrderedJson step_json(const KernelStep& step) {
                        {"waves", one.time.waves},
                        {"seconds", one.time.central_s},
                        {"interval_s", {one.time.low_s, one.time.high_s}},
-                       {"share", one.times * one.time.central_s / step.sum.device_s},
+                       {"share", share_of(one, step)},
                        {"limit", one.time.limit}});
   return {{"gpu", step.gpu},
           {"model", step.model},
@@ -166,9 +250,19 @@ std::vector<calibration::MeasuredKernel> on_gpu(std::vector<calibration::Measure
   return kernels;
 }
 
+/// A file that was cut short within its last number reads like a whole one; that its last line has no end may tell.
+bool ends_within_a_line(const std::string& file) {
+  std::ifstream in(file, std::ios::binary | std::ios::ate);
+  return in.tellg() > 0 && in.seekg(-1, std::ios::end) && in.get() != '\n';
+}
+
 void compare_kernels(const KernelsOptions& options, Shared& shared) {
   keep_input(shared, options.compare);
   std::vector<calibration::MeasuredKernel> kernels = calibration::read_measured_kernels(options.compare);
+  if (ends_within_a_line(options.compare))
+    remark(shared,
+           fmt::format("{}: line {}: ends without a line break; if the file was cut short, its last time is wrong",
+                       options.compare, kernels.back().line));
   if (!options.workload.gpu.empty()) kernels = on_gpu(std::move(kernels), options.workload.gpu, options.compare);
   const std::vector<KernelErrors> errors = calibration::compare(kernels);
   emit(shared, shared.format == "json"  ? errors_json(errors).dump(2) + "\n"
@@ -187,7 +281,7 @@ void run_kernels(const KernelsOptions& options, Shared& shared) {
   const KernelStep step = kernel_step(options.workload);
   emit(shared, shared.format == "json"  ? step_json(step).dump(2) + "\n"
                : shared.format == "csv" ? table_of(step, false).csv()
-                                        : step_text(step, result_width(shared)));
+                                        : step_text(step, options.verbose, result_width(shared)));
 }
 
 void declare_kernels(CLI::App& command, Shared& shared) {
@@ -214,7 +308,9 @@ void declare_kernels(CLI::App& command, Shared& shared) {
                          "measured kernels, in the columns of NeuSight's or DeepBench's figures: prints the model's "
                          "errors");
   compare->check(suggest("@files"));
-  for (CLI::Option* other : {model, batch, precision, executor, catalog}) compare->excludes(other);
+  CLI::Option* verbose =
+      command.add_flag("--verbose", options->verbose, "every figure of each kernel, in a table of about 200 columns");
+  for (CLI::Option* other : {model, batch, precision, executor, catalog, verbose}) compare->excludes(other);
   add_format(command, shared, {"table", "json", "csv"});
   add_output(command, shared);
   command.callback([options, &shared] { run_kernels(*options, shared); });
@@ -230,9 +326,10 @@ Command kernels_command() {
               "  ganymede kernels --gpu V100 --model resnet50 --batch 64 --precision fp16 --format csv\n"
               "  ganymede kernels --compare measured.csv --gpu V100 --format json\n",
           .about =
-              "Predicts each kernel from its shape and the GPU's data sheet: algorithm, arithmetic, bytes, tiles,\n"
-              "waves and time, with a 90 % interval, its share of the step, and what limits it. With --compare it\n"
-              "prints how far it is off on measured kernels: each for itself, and in sums of 20.",
+              "Predicts each kernel from its shape and the GPU's data sheet: its time with a 90 % interval, its\n"
+              "share of the step, and what limits it; with --verbose, and in csv and json, algorithm, arithmetic,\n"
+              "bytes, tiles and waves too. With --compare it prints how far it is off on measured kernels: each for\n"
+              "itself, and in sums of 20.",
           .declare = declare_kernels};
 }
 

@@ -48,7 +48,7 @@ struct Layer : LayerCost {
 struct LayerNetwork {
   double copies = 1;  ///< number of equal networks, for example CycleGAN's two generators
   std::vector<Layer> layers;
-  std::vector<int> output;  ///< shape of its result: channels, height, width
+  std::vector<int> output;  ///< shape of its result: channels, depth if it has one, height, width
   LayerCost total() const;  ///< sum over the layers of one copy
 };
 
@@ -98,15 +98,15 @@ inline constexpr double kBackwardInputSlowdown = 1.25;
 /// True for a trace whose times were computed from a list of layers.
 bool is_counted(const TraceSoftware& software);
 
-/// The kernels of a step, phase by phase: those of each pass's layers, and one kernel of each update. A backward pass
-/// does not compute the gradients of its network's own input, which nothing needs.
+/// The kernels of a step, phase by phase: those of each pass's layers, of each update, and of adding the gradients of
+/// further backward passes to the first one's. A backward pass does not compute the gradients of its network's own
+/// input, which nothing needs.
 std::vector<TraceKernel> kernels_of(const LayerList& list);
 
 /// The trace of one step for each batch size, with kRooflineBackend as its backend. The list's precision decides the
 /// size of activations and of the weights that kernels read: two bytes in bf16 and fp16; the weights that are updated,
-/// gradients and the optimizer stay in fp32, as in mixed precision. Adam reads four numbers for each parameter and
-/// writes three. Gradients are reduced in buckets of 25 MiB, from the last layer on, as by PyTorch's
-/// DistributedDataParallel.
+/// gradients and the optimizer stay in fp32, as in mixed precision. Adam is one kernel, or in an eager program several.
+/// Gradients are reduced in buckets of 25 MiB, from the last layer on, as by PyTorch's DistributedDataParallel.
 StepTrace trace_of(const LayerList& list, const std::vector<int>& batches, const RooflineDevice& device);
 
 }  // namespace ganymede::traces

@@ -38,8 +38,19 @@ NetworkCost cost_of(const LayerList& list, const LayerNetwork& network) {
   return sum;
 }
 
+/// Adam as kernels. Fused by a compiler it reads weight, gradient and two moments and writes weight and moments. Eager
+/// PyTorch (torch/optim/adam.py) runs seven operations one after the other over all tensors: lerp, mul, addcmul, sqrt,
+/// div, add and addcdiv, which read 2, 1, 2, 1, 1, 1 and 3 numbers for each parameter and write one each.
+struct Adam {
+  double kernels, reads, writes;  ///< reads and writes of all kernels
+};
+constexpr Adam kFusedAdam{1, 4, 3}, kEagerAdam{7, 11, 7};
+Adam adam_of(const LayerList& list) { return list.executor == "eager" ? kEagerAdam : kFusedAdam; }
+
 /// What a pass over a batch computes and moves.
-TracePhase phase_of(const LayerPass& pass, const LayerNetwork& network, int batch, const NetworkCost& one) {
+TracePhase phase_of(const LayerList& list, const LayerPass& pass, int batch, const NetworkCost& one) {
+  const LayerNetwork& network = list.networks.at(pass.network);
+  const Adam adam = adam_of(list);
   const double master = kBytesPerNumber * static_cast<double>(one.parameters);
   TracePhase phase;
   phase.name = pass.name;
@@ -60,29 +71,56 @@ TracePhase phase_of(const LayerPass& pass, const LayerNetwork& network, int batc
     case PassKind::backward_input:
       set(batch * one.flops, batch * (one.read + one.written) + one.weights, batch * one.read);
       break;
-    case PassKind::update:  // Adam reads weight, gradient and two moments, and writes weight and moments
-      set(0, network.copies * 4 * master, network.copies * 3 * master);
+    case PassKind::update:
+      set(0, network.copies * adam.reads * master, network.copies * adam.writes * master);
       break;
   }
   return phase;
 }
 
-TraceKernel update_of(const LayerNetwork& network) {
+TraceKernel update_of(const LayerList& list, const LayerNetwork& network) {
+  const Adam all = adam_of(list);
   TraceKernel adam;
   adam.layer = "update";
   adam.op = "adam";
   adam.precision = "fp32";
   adam.grows = TraceKernel::Growth::none;
   adam.cols = std::llround(network.copies * static_cast<double>(network.total().parameters));
-  adam.reads = 4, adam.writes = 3;
+  adam.times = all.kernels;
+  adam.reads = all.reads / all.kernels, adam.writes = all.writes / all.kernels;
   return adam;
+}
+
+/// How often a backward pass adds its gradients to those of an earlier one since the last update, instead of leaving
+/// them where they were made: each pass but the first of each copy.
+double additions_of(const LayerList& list, const LayerPass& pass) {
+  double before = 0;
+  for (const LayerPass& one : list.step) {
+    if (&one == &pass) break;
+    if (one.network != pass.network) continue;
+    if (one.kind == PassKind::update) before = 0;
+    if (one.kind == PassKind::backward) before += one.times;
+  }
+  const double copies = list.networks.at(pass.network).copies;
+  return std::max(0.0, before + pass.times - copies) - std::max(0.0, before - copies);
+}
+
+TraceKernel addition_of(const Layer& layer, double times) {
+  TraceKernel add;
+  add.layer = "gradients";
+  add.op = "accumulate";
+  add.precision = "fp32";
+  add.grows = TraceKernel::Growth::none;
+  add.cols = layer.parameters;
+  add.reads = 2, add.writes = 1, add.times = times;
+  return add;
 }
 
 /// The kernels of one pass, without those that its precision does not need.
 std::vector<TraceKernel> pass_kernels(const LayerList& list, const LayerPass& pass) {
   const LayerNetwork& network = list.networks.at(pass.network);
   std::vector<TraceKernel> kernels;
-  if (pass.kind == PassKind::update) kernels.push_back(update_of(network));
+  if (pass.kind == PassKind::update) kernels.push_back(update_of(list, network));
   const auto add = [&](const Layer& layer, const std::vector<TraceKernel>& more) {
     for (TraceKernel kernel : more) {
       if (kernel.op == kCast && size_share(list, layer) == 1) continue;
@@ -104,10 +142,13 @@ std::vector<TraceKernel> pass_kernels(const LayerList& list, const LayerPass& pa
       if (to_input || layer != first) add(*layer, layer->to_inputs);
       if (!to_input) add(*layer, layer->to_parameters);
     }
+  for (TraceKernel& kernel : kernels) kernel.times *= pass.times;
+  if (const double times = additions_of(list, pass); pass.kind == PassKind::backward && times > 1e-6)
+    for (auto layer = network.layers.rbegin(); layer != network.layers.rend(); ++layer)
+      if (layer->parameters > 0) kernels.push_back(addition_of(*layer, times));
   for (TraceKernel& kernel : kernels) {
     kernel.phase = pass.name;
     kernel.channels_last = kernel.is_convolution() && list.channels_last;
-    kernel.times *= pass.times;
   }
   return kernels;
 }
@@ -208,8 +249,7 @@ TraceBatch entry_of(const LayerList& list, int batch, const RooflineDevice& devi
     const double slowdown = pass.kind == PassKind::backward         ? kBackwardSlowdown
                             : pass.kind == PassKind::backward_input ? kBackwardInputSlowdown
                                                                     : 1;
-    const LayerNetwork& network = list.networks.at(pass.network);
-    TracePhase phase = phase_of(pass, network, batch, cost_of(list, network));
+    TracePhase phase = phase_of(list, pass, batch, cost_of(list, list.networks.at(pass.network)));
     phase.launches = launches_of(kernels, pass.name);
     place(std::move(phase), slowdown);
   }
@@ -241,7 +281,7 @@ StepTrace trace_of(const LayerList& list, const std::vector<int>& batches, const
   for (const auto& [name, network] : list.networks) {
     double flops = 0;
     for (const LayerPass& pass : list.step)
-      if (pass.network == name) flops += phase_of(pass, network, 1, cost_of(list, network)).flops;
+      if (pass.network == name) flops += phase_of(list, pass, 1, cost_of(list, network)).flops;
     const auto parameters = static_cast<std::int64_t>(network.copies) * network.total().parameters;
     trace.networks[name] = {parameters, flops, static_cast<std::int64_t>(kBytesPerNumber) * parameters};
   }

@@ -72,15 +72,14 @@ class Walk {
     in.finish();
     if (costs_.size() > kMaxLayers) node.fail(fmt::format("more than {} layers", kMaxLayers));
     if (shape_.size() > kMaxImageNumbers)
-      node.fail(fmt::format("its result has {} x {} x {} numbers for each image, expected at most {:.0e}",
-                            shape_.channels, shape_.height, shape_.width, kMaxImageNumbers));
+      node.fail(fmt::format("its result has {} numbers for each image, expected at most {:.0e}", shape_.text(),
+                            kMaxImageNumbers));
   }
 
-  /// The length of a side after a layer, which must not be larger than that of an input may be.
-  int side(const JsonObject& in, std::int64_t length) const {
-    const int most = shape_.line ? kMaxLength : kMaxSide;
+  /// Checks the length of a side after a layer, which must not be larger than that of an input may be.
+  void check_side(const JsonObject& in, std::int64_t length) const {
+    const int most = shape_.dimensions == 1 ? kMaxLength : kMaxSide;
     if (length > most) in.node().fail(fmt::format("its result has a side of {}, expected at most {}", length, most));
-    return static_cast<int>(length);
   }
 
   /// Adds a layer that reads `in` numbers and writes `out`, which are kept for the backward pass.
@@ -168,9 +167,15 @@ class Walk {
       back = node->as_numbers(0, 1000);
       if (back.size() != 2) node->expected("reads and writes of each number, such as [2, 1]");
     }
+    const bool broadcast = optional_flag(in, "broadcast", false);
     Layer& layer = add("elementwise", 0, reads * shape_.size(), writes * shape_.size(), 0);
-    layer.forward = {moving("elementwise", shape_.size(), reads, writes)};
-    layer.to_inputs = {moving("elementwise_backward", shape_.size(), back[0], back[1])};
+    layer.forward = {moving(broadcast ? "broadcast" : "elementwise", shape_.size(), reads, writes)};
+    if (broadcast && back[0] >= reads && back[1] >= writes) {  // the input's gradient is such a kernel too
+      layer.to_inputs = {moving("broadcast", shape_.size(), reads, writes)};
+      back[0] -= reads, back[1] -= writes;
+    }
+    if (back[0] + back[1] > 0)
+      layer.to_inputs.push_back(moving("elementwise_backward", shape_.size(), back[0], back[1]));
     needed_ = true;
   }
 
@@ -183,38 +188,44 @@ class Walk {
   void convolution(JsonObject& in, bool transposed) {
     const LayerShape from = shape_;
     const int out = static_cast<int>(in.required("out").as_integer(1, kMaxChannels));
-    const JsonNode kernel_node = in.required("kernel");
-    const int kernel = static_cast<int>(kernel_node.as_integer(1, 1024));
-    const int stride = optional_integer(in, "stride", 1, 1, 1024);
-    const int padding = optional_integer(in, "padding", (kernel - 1) / 2, 0, 1024);
+    const Extents one = {1, 1, 1}, zero = {0, 0, 0}, most = {1024, 1024, 1024};
+    TraceKernel shape;
+    shape.window = read_layer_extents(in, "kernel", from, 1, std::nullopt, one, most);
+    shape.stride = read_layer_extents(in, "stride", from, 1, one, one, most);
+    Extents same, below = zero;
+    for (std::size_t i = 0; i < 3; ++i) same[i] = (shape.window[i] - 1) / 2, below[i] = shape.stride[i] - 1;
+    shape.padding = read_layer_extents(in, "padding", from, 0, same, zero, most);
     // As in PyTorch: beyond it, the convolution that is mirrored would have another input.
-    const int extra = transposed ? optional_integer(in, "output_padding", 0, 0, stride - 1) : 0;
+    const Extents extra =
+        transposed ? read_layer_extents(in, "output_padding", from, 0, zero, zero, below) : Extents{0, 0, 0};
     const int groups = optional_integer(in, "groups", 1, 1, kMaxChannels);
     const bool bias = optional_flag(in, "bias", true);
     if (from.channels % groups != 0 || out % groups != 0)
       in.node().fail(fmt::format("{} groups must divide both {} and {} channels", groups, from.channels, out));
-    const auto size = [&](std::int64_t length) {
-      const std::int64_t to = transposed ? (length - 1) * stride - 2 * padding + kernel + extra
-                                         : (length + 2 * padding - kernel) / stride + 1;
-      if (to < 1 || (!transposed && kernel > length + 2 * padding))
-        kernel_node.fail(fmt::format("a kernel of {} with a padding of {} leaves nothing of an input of {} x {}",
-                                     kernel, padding, from.height, from.width));
-      return side(in, to);
-    };
-    shape_ = {out, from.line ? 1 : size(from.height), size(from.width), from.line};
+    shape_.channels = out;
+    for (std::size_t i = 0; i < 3; ++i) {
+      const std::int64_t length = from.sides[i], padded = length + 2 * shape.padding[i] - shape.window[i];
+      const std::int64_t to = transposed
+                                  ? (length - 1) * shape.stride[i] - 2 * shape.padding[i] + shape.window[i] + extra[i]
+                                  : padded / shape.stride[i] + 1;
+      if (to < 1 || (!transposed && padded < 0))
+        in.required("kernel").fail(fmt::format("a kernel of {} with a padding of {} leaves nothing of an input of {}",
+                                               shape.window[i], shape.padding[i], from.sides_text()));
+      check_side(in, to);
+      shape_.sides[i] = to;
+    }
+    const auto taps = static_cast<double>(shape.window[0] * shape.window[1] * shape.window[2]);
     const int group = from.channels / groups;
-    const double weights = static_cast<double>(kernel) * (from.line ? 1 : kernel) * group * out;
+    const double weights = taps * group * out;
+    if (weights > kMaxImageNumbers)
+      in.node().fail(fmt::format("{:.6g} weights, expected at most {:.0e}", weights, kMaxImageNumbers));
     const double places = transposed ? from.pixels() : shape_.pixels();
     add(transposed ? "transposed-convolution" : "convolution", 2 * weights * places, from.size(), shape_.size(),
         static_cast<std::int64_t>(weights) + (bias ? out : 0));
     const LayerShape& large = transposed ? shape_ : from;
-    TraceKernel shape;
     shape.in_channels = large.channels, shape.out_channels = transposed ? from.channels : out;
     shape.groups = groups;
-    shape.in = {1, large.height, large.width};
-    shape.window = {1, from.line ? 1 : kernel, kernel};
-    shape.padding = {0, from.line ? 0 : padding, padding};
-    shape.stride = {1, from.line ? 1 : stride, stride};
+    shape.in = large.sides;
     add_convolution(shape, transposed, bias);
   }
 
@@ -225,7 +236,7 @@ class Walk {
     if (from * out > kMaxImageNumbers)
       in.node().fail(
           fmt::format("{:.6g} inputs by {} outputs, expected at most {:.0e} weights", from, out, kMaxImageNumbers));
-    shape_ = {out, 1, 1};
+    shape_ = {out};
     Layer& layer = add("linear", 2 * from * out, from, out, static_cast<std::int64_t>(from) * out + (bias ? out : 0));
     layer.forward = {moving(kCast, from * out, 1, 0.5, false),
                      product(TraceKernel::Growth::m, 1, out, from, false, true)};
@@ -240,10 +251,9 @@ class Walk {
   void attention(JsonObject& in) {
     const int key = static_cast<int>(in.required("key").as_integer(1, kMaxChannels));
     const int value = static_cast<int>(in.required("value").as_integer(1, kMaxChannels));
-    const int pool =
-        optional_integer(in, "pool", 1, 1, shape_.line ? shape_.width : std::min(shape_.height, shape_.width));
+    const Extents pool = read_layer_extents(in, "pool", shape_, 1, Extents{1, 1, 1}, {1, 1, 1}, shape_.sides);
     const double tokens = shape_.pixels();
-    const double others = tokens / (static_cast<double>(pool) * (shape_.line ? 1 : pool));
+    const double others = tokens / static_cast<double>(pool[0] * pool[1] * pool[2]);
     const double channels = shape_.channels;
     const double projections = channels * (2.0 * key + 2.0 * value);
     const double scores = tokens * others;
@@ -257,7 +267,7 @@ class Walk {
   /// scores, their softmax and the weighted sums.
   void add_attention(Layer& layer, int key, int value, double tokens, double others) {
     TraceKernel shape;
-    shape.in = {1, shape_.height, shape_.width};
+    shape.in = shape_.sides;
     for (const auto& [from, to] : {std::pair{shape_.channels, key}, std::pair{shape_.channels, key},
                                    std::pair{shape_.channels, value}, std::pair{value, shape_.channels}}) {
       shape.in_channels = from, shape.out_channels = to;
@@ -314,18 +324,16 @@ class Walk {
   }
 
   void resize(JsonObject& in, bool up) {
-    const JsonNode node = in.required("factor");
-    const int factor = static_cast<int>(node.as_integer(1, 1024));
+    const Extents factor =
+        read_layer_extents(in, "factor", shape_, 1, std::nullopt, {1, 1, 1}, Extents{1024, 1024, 1024});
     const double before = shape_.size();
     end_way();  // like a sum, it needs nothing of its input for the backward pass
-    const int vertical = shape_.line ? 1 : factor;
-    if (up) {
-      shape_.height = side(in, std::int64_t{shape_.height} * vertical);
-      shape_.width = side(in, std::int64_t{shape_.width} * factor);
-    } else {
-      if (vertical > shape_.height || factor > shape_.width)
-        node.fail(fmt::format("{} x {} cannot be made smaller {} times", shape_.height, shape_.width, factor));
-      shape_.height /= vertical, shape_.width /= factor;
+    for (std::size_t i = 0; i < 3; ++i) {
+      std::int64_t& side = shape_.sides[i];
+      if (!up && factor[i] > side)
+        in.required("factor").fail(fmt::format("{} cannot be made smaller {} times", shape_.sides_text(), factor[i]));
+      side = up ? side * factor[i] : side / factor[i];
+      check_side(in, side);
     }
     const double after = shape_.size(), larger = std::max(before, after);
     Layer& layer = add(up ? "upsample" : "downsample", 0, before, after, 0);
@@ -356,9 +364,8 @@ class Walk {
     own_ = false;
     if (const auto shortcut = in.optional("shortcut")) layers(*shortcut);
     end_way();
-    if (shape_.channels != end.channels || shape_.height != end.height || shape_.width != end.width)
-      in.node().fail(fmt::format("its ways end in {} x {} x {} and {} x {} x {}, which cannot be added", end.channels,
-                                 end.height, end.width, shape_.channels, shape_.height, shape_.width));
+    if (shape_ != end)
+      in.node().fail(fmt::format("its ways end in {} and {}, which cannot be added", end.text(), shape_.text()));
     Layer& layer = add("residual", 0, 2 * shape_.size(), shape_.size(), 0);
     layer.forward = {moving("add", shape_.size(), 2, 1)};
     layer.to_inputs = {moving("add", start.size(), 2, 1)};  // the gradients of both ways
@@ -383,7 +390,7 @@ LayerNetwork read_layer_network(const JsonNode& node) {
   walk.layers(layers);
   in.optional("about");
   in.finish();
-  network.output = {walk.shape().channels, walk.shape().height, walk.shape().width};
+  network.output = walk.shape().numbers();
   network.layers = walk.take();
   if (network.total().parameters == 0) layers.fail("nothing in it is trained");
   return network;

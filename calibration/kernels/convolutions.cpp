@@ -151,6 +151,19 @@ double direction_work(const Way& way, bool tensor) {
   return way[has_unit_stride(way.kernel) ? Scalar::kDataGradientWork : Scalar::kStridedGradientWork];
 }
 
+/// Bytes that are rearranged before tensor cores can read them, and after, for numbers of a channel that are next to
+/// each other: each is read and written in a kernel of its own (nchwToNhwcKernel, nhwcToNchwKernel). Up to Turing the
+/// convolution itself writes its result channel by channel ("nhwc2nchw" in its name), and a filter of one number is a
+/// plain product, whose numbers may stay where they are, as DeepBench's times show. A gradient of filters reads both.
+/// Kernels of Ampere and later know only numbers of a pixel next to each other.
+double transposed_bytes(const Way& way) {
+  const Shape& s = way.shape;
+  if (way.kernel.channels_last) return 0;
+  const bool both = way.chip.sheet.capability >= 80 || way.kernel.kind == KernelKind::kConvolutionWeightGradient;
+  if (way.chip.sheet.capability < 80 && s.taps == 1) return 0;
+  return 2 * (s.in_bytes + (both ? s.out_bytes : 0));
+}
+
 double result_bytes(const Kernel& kernel, const Shape& s) {
   return kernel.kind == KernelKind::kConvolutionWeightGradient ? s.filter_bytes : s.out_bytes;
 }
@@ -171,9 +184,26 @@ void add_gemm(const Way& way, bool tensor) {
   c.group = gemm_group(way.kernel, tensor), c.algorithm = tensor ? "tensor-gemm" : "implicit-gemm";
   double bytes = s.in_bytes + s.out_bytes + s.filter_bytes;
   if (time.split > 1) bytes += 2 * time.split * result_bytes(way.kernel, s);  // partial sums
-  // A filter of one number is a plain product of channels, whose numbers may stay where they are.
-  if (tensor && !way.kernel.channels_last && s.taps > 1) bytes += 2 * (s.in_bytes + s.out_bytes);
-  fill_from_blocks(c, time, rates, way.parameters, product, bytes, time.split > 1 ? 3 : tensor ? 3 : 2);
+  const double transposed = tensor ? transposed_bytes(way) : 0;
+  fill_from_blocks(c, time, rates, way.parameters, product, bytes, (time.split > 1 ? 3 : 2) + (transposed > 0 ? 1 : 0));
+  const double moving = transposed * way[Scalar::kTransposeBytes] / rates.memory_bandwidth;
+  c.analytic_s += moving, c.memory_s += moving, c.bytes += transposed;
+}
+
+/// Data gradients of strided convolutions of half-precision numbers without tensor cores: libraries of that time had
+/// only the algorithm that adds each product to its place in memory, whose time follows the number of places, by
+/// sixteen channels.
+void add_scatter(const Way& way) {
+  const Shape& s = way.shape;
+  const double places = s.batch * s.groups * 16 * whole_above(s.out / 16) * s.out_pixels;
+  Candidate& c = way.out.add();
+  c.group = Group::kHalfScatter, c.algorithm = "scatter";
+  c.flops = direct_flops(way.kernel), c.bytes = s.in_bytes + s.out_bytes + s.filter_bytes;
+  c.launch_s = way[Scalar::kLaunchSeconds];
+  c.memory_s = places * way[Scalar::kScatterSeconds], c.analytic_s = c.memory_s + c.launch_s;
+  c.blocks = places / 256, c.waves = c.blocks / (way.rates.multiprocessors * 8);
+  c.features = {rough_log2(c.blocks / way.rates.multiprocessors), 1, -10, -6,
+                rough_log2(c.bytes / way.rates.l2_bytes),         0, -10};
 }
 
 // The few rows that ran this way tell how fast it is where it is fast; elsewhere it is slower than they suggest.
@@ -202,6 +232,12 @@ void add_fft(const Way& way, double size) {
 void add_convolutions(const Kernel& kernel, const Chip& chip, const KernelParameters& parameters, Candidates& out) {
   const Way way{kernel, chip, parameters, chip.fp32, shape_of(kernel), out};
   const bool tensor = on_tensor_cores(chip, kernel.precision);
+  const bool half = !tensor && bytes_per_number(kernel.precision) == 2;
+  if (half && kernel.kind == KernelKind::kConvolutionDataGradient && !has_unit_stride(kernel)) {
+    add_scatter(way);
+    out.all[0].least_bytes = operand_bytes(kernel);
+    return;
+  }
   add_gemm(way, tensor && (has_aligned_channels(kernel) || chip.sheet.capability >= 80));
   // TF32 allows tensor cores and does not demand them.
   const bool either = tensor && kernel.precision == KernelPrecision::kTf32;
@@ -218,7 +254,7 @@ void add_convolutions(const Kernel& kernel, const Chip& chip, const KernelParame
   for (std::size_t i = 0; i < out.count; ++i) {
     out.all[i].least_bytes = operand_bytes(kernel);
     // Half-precision storage without tensor cores: libraries of that time chose among few algorithms for it.
-    if (!tensor && bytes_per_number(kernel.precision) == 2) out.all[i].group = Group::kHalfStorage;
+    if (half) out.all[i].group = Group::kHalfStorage;
     if (out.all[i].algorithm != "tensor-gemm") out.all[i].power_flops = out.all[i].flops;
   }
 }

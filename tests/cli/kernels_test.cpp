@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "run_program.hpp"
 
@@ -44,8 +45,33 @@ TEST(Kernels, ArePrintedAsTableAndAsCsv) {
   EXPECT_EQ(table.code, 0) << table.err;
   EXPECT_THAT(table.out, AllOf(HasSubstr("kernel model"), HasSubstr("decided by"),
                                HasSubstr("32x3x224x224 -> 64, 7x7/2"), HasSubstr("arithmetic")));
+  EXPECT_THAT(run_program("kernels --gpu V100 --model resnet50 --batch 32 --verbose").out,
+              AllOf(HasSubstr("algorithm"), HasSubstr("GFLOP"), HasSubstr("tiles"), HasSubstr("waves")));
   const Outcome csv = run_program("kernels --gpu V100 --model resnet50 --batch 32 --format csv");
   EXPECT_THAT(csv.out, AllOf(testing::StartsWith("phase,layer,kind,shape,"), HasSubstr("convolution-wgrad")));
+}
+
+// Lists of layers have long names, several precisions and kernels that run in some steps only.
+TEST(Kernels, FitInHundredColumns) {
+  for (const std::string model : {"dcgan-64", "stylegan2", "cyclegan", "biggan --precision fp16"}) {
+    const Outcome table = run_program("kernels --gpu V100 --batch 32 --model " + model);
+    ASSERT_EQ(table.code, 0) << table.err;
+    std::istringstream lines(table.out);
+    for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 100U) << model << ": " << line;
+    EXPECT_THAT(table.out, HasSubstr("\ngenerator.backward\n")) << model;
+  }
+}
+
+TEST(Kernels, OfClips) {
+  const Scratch scratch;
+  const std::string layers =
+      scratch.write("clips.json", R"({ "schema": "ganymede.layers/1", "name": "clips", "networks": {
+    "net": { "input": [3, 16, 64, 64], "layers": [ { "kind": "convolution", "out": 32, "kernel": [3, 4, 4], "stride": 2 } ] } },
+    "step": [ { "network": "net", "pass": "forward" }, { "network": "net", "pass": "backward" },
+              { "network": "net", "pass": "update" } ] })");
+  const Outcome table = run_program("kernels --gpu V100 --batch 8 --model " + layers);
+  EXPECT_EQ(table.code, 0) << table.err;
+  EXPECT_THAT(table.out, AllOf(HasSubstr("conv 8x3x16x64x64 -> 32, 3x4x4/2"), HasSubstr("wgrad 8x3x16x64x64")));
 }
 
 TEST(Kernels, OfAFileAndOfAPrivateGpu) {
@@ -137,6 +163,10 @@ TEST(Kernels, RefuseCsvThatIsWrong) {
   EXPECT_THAT(error("V100,fp32,-3,10,10,N,N,5\n"), HasSubstr("line 2"));
   EXPECT_THAT(error("V100,fp32,10,10,10,N,N,5us\n"), HasSubstr("line 2"));
   EXPECT_THAT(error("GPU-Y,fp32,10,10,10,N,N,5\n"), HasSubstr("line 2"));
+  const Outcome cut =
+      run_program("kernels --compare " + scratch.write("cut.csv", "gpu,op,rows,cols,time_us\nV100,add,1000,1000,1"));
+  EXPECT_EQ(cut.code, 0);
+  EXPECT_THAT(cut.err, HasSubstr("cut.csv: line 2: ends without a line break; if the file was cut short"));
   const Outcome columns =
       run_program("kernels --compare " + scratch.write("c.csv", "gpu,op,rows,cols,time\nV100,add,1,1,5\n"));
   EXPECT_EQ(columns.code, 2);

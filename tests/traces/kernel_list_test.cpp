@@ -103,6 +103,35 @@ TEST(KernelsOfLayers, AreThoseThatPyTorchLaunches) {
   EXPECT_THAT(launches(list, "net.backward"),
               ElementsAre("product", "product", "activation_backward", "convolution-wgrad", "sum"));
   EXPECT_THAT(launches(list, "net.update"), ElementsAre("adam"));
+  EXPECT_EQ(kernels_of(list).back().times, 7);  // one after the other over all tensors
+}
+
+// The second of two backward passes adds its gradients to those of the first; after an update there are none again. A
+// graph replays a fused update.
+TEST(KernelsOfLayers, AddTheGradientsOfFurtherPasses) {
+  const auto list = [](const std::string& passes, const std::string& executor) {
+    return read_layer_list(JsonNode::parse(R"({ "schema": "ganymede.layers/1", "name": "m", "executor": ")" + executor +
+                                               R"(", "networks": { "net": { "copies": 2, "input": [3, 8, 8],
+      "layers": [ { "kind": "linear", "out": 2 } ] } }, "step": [ )" +
+                                               passes + R"( { "network": "net", "pass": "update" } ] })",
+                                           "model.json"));
+  };
+  const auto added = [](const LayerList& layers) {
+    double times = 0;
+    for (const TraceKernel& kernel : kernels_of(layers))
+      if (kernel.op == "accumulate") {
+        times += kernel.times;
+        EXPECT_EQ(kernel.cols, 3 * 8 * 8 * 2 + 2);
+      }
+    return times;
+  };
+  const std::string two = R"({ "network": "net", "pass": "backward", "times": 2 },)";
+  EXPECT_EQ(added(list(two, "eager")), 0);  // one for each copy
+  EXPECT_EQ(added(list(two + two, "eager")), 2);
+  EXPECT_EQ(added(list(R"({ "network": "net", "pass": "backward", "times": 6 },)", "eager")), 4);
+  EXPECT_EQ(added(list(two + R"({ "network": "net", "pass": "update" },)" + two, "eager")), 0);
+  EXPECT_EQ(kernels_of(list(two, "graph")).back().times, 1);
+  EXPECT_EQ(kernels_of(list(two, "graph")).back().reads, 4);
 }
 
 TEST(KernelsOfLayers, OfATransposedConvolutionAreThoseOfTheOneThatItMirrors) {

@@ -73,6 +73,50 @@ TEST(LayerList, AConvolutionOfOneDimensionByHand) {
   EXPECT_EQ(network.layers[2].flops, 2.0 * 4 * 64 * 100);
 }
 
+// Clips: 3 channels of 16 images of 8 x 8 to 16 of 8 times 4 x 4. Each of 2 x 4 x 4 x 3 x 16 weights is used at 128
+// places.
+TEST(LayerList, AConvolutionOfThreeDimensionsByHand) {
+  const LayerNetwork network = generator(
+      R"({ "kind": "convolution", "out": 16, "kernel": [2, 4, 4], "stride": 2, "padding": [0, 1, 1], "bias": false },
+         { "kind": "norm" }, { "kind": "upsample", "factor": [1, 2, 2] }, { "kind": "downsample", "factor": 2 },
+         { "kind": "transposed-convolution", "out": 3, "kernel": 4, "stride": [1, 2, 2], "padding": [2, 1, 1], "bias": false })",
+      "[3, 16, 8, 8]");
+  EXPECT_EQ(network.output, (std::vector<int>{3, 3, 8, 8}));
+  EXPECT_EQ(network.layers[0].parameters, 2 * 4 * 4 * 3 * 16);
+  EXPECT_EQ(network.layers[0].flops, 2.0 * 2 * 4 * 4 * 3 * 16 * 8 * 4 * 4);
+  EXPECT_EQ(network.layers[1].written, 4.0 * 16 * 8 * 4 * 4);
+  EXPECT_EQ(network.layers[4].flops, 2.0 * 4 * 4 * 4 * 3 * 16 * 4 * 4 * 4);
+  const TraceKernel& first = network.layers[0].forward[1];
+  EXPECT_EQ(first.in, (std::array<std::int64_t, 3>{16, 8, 8}));
+  EXPECT_EQ(first.window, (std::array<std::int64_t, 3>{2, 4, 4}));
+  EXPECT_EQ(first.flops(), network.layers[0].flops);
+  const TraceKernel& last = network.layers[4].forward[1];  // the gradient of the convolution that it mirrors
+  EXPECT_EQ(last.out(0), 4);
+  EXPECT_EQ(last.out(1), 4);
+}
+
+// A product with a number of each channel: such a kernel forward, and for the input's gradient; the rest is its own.
+TEST(LayerList, ABroadcastIsOneInBothDirections) {
+  const LayerNetwork network =
+      generator(R"({ "kind": "elementwise", "backward": [4, 2], "broadcast": true }, { "kind": "linear", "out": 1 })");
+  const Layer& layer = network.layers[0];
+  ASSERT_EQ(layer.forward.size(), 1U);
+  EXPECT_EQ(layer.forward[0].op, "broadcast");
+  ASSERT_EQ(layer.to_inputs.size(), 2U);
+  EXPECT_EQ(layer.to_inputs[0].op, "broadcast");
+  EXPECT_EQ(layer.to_inputs[1].op, "elementwise_backward");
+  EXPECT_EQ(layer.to_inputs[1].reads, 3);
+  EXPECT_EQ(layer.to_inputs[1].writes, 1);
+}
+
+// A list with a number for each side, in two dimensions.
+TEST(LayerList, AConvolutionThatIsNotSquareByHand) {
+  const LayerNetwork network = generator(
+      R"({ "kind": "convolution", "out": 2, "kernel": [1, 7], "stride": [2, 1], "bias": false })", "[3, 8, 8]");
+  EXPECT_EQ(network.output, (std::vector<int>{2, 4, 8}));
+  EXPECT_EQ(network.total().flops, 2.0 * 7 * 3 * 2 * 4 * 8);
+}
+
 // A convolution with a norm keeps its result for the norm and the norm's, which the activation overwrites; a sum keeps
 // none of the results that it adds.
 TEST(LayerList, KeepsWhatPyTorchKeepsForTheBackwardPass) {
@@ -223,8 +267,9 @@ TEST(LayerTrace, PhasesByHand) {
   EXPECT_EQ(phase("discriminator.forward_real").flops, 10 * 384);
   EXPECT_EQ(phase("discriminator.backward_real").flops, 2 * 10 * 384);
   EXPECT_EQ(phase("generator.backward_through_discriminator").flops, 10 * 384);
-  EXPECT_EQ(phase("discriminator.update").bytes_read, 4 * 4 * 193);
-  EXPECT_EQ(phase("discriminator.update").bytes_written, 3 * 4 * 193);
+  // Eager: lerp, mul, addcmul, sqrt, div, add and addcdiv.
+  EXPECT_EQ(phase("discriminator.update").bytes_read, 11 * 4 * 193);
+  EXPECT_EQ(phase("discriminator.update").bytes_written, 7 * 4 * 193);
   // The longest of work, traffic and launches: two launches of 4 us.
   EXPECT_EQ(phase("discriminator.forward_real").seconds[0], 8e-6);
   EXPECT_EQ(trace.software.backend, "roofline");
@@ -239,6 +284,16 @@ TEST(LayerList, NamesThePlaceOfWhatCannotBe) {
                     HasSubstr("did you mean")));
   EXPECT_THAT(error(gan(R"({ "kind": "convolution", "out": 3, "kernel": 11, "padding": 0 })")),
               HasSubstr("/layers/0/kernel: a kernel of 11 with a padding of 0 leaves nothing of an input of 8 x 8"));
+  EXPECT_THAT(error(gan(R"({ "kind": "convolution", "out": 3, "kernel": [3, 3, 3] })")),
+              HasSubstr("/layers/0/kernel: found an array of 3, expected one number, or a list of 2"));
+  EXPECT_THAT(error(gan(R"({ "kind": "convolution", "out": 3, "kernel": [3, 3, 0] })", "[3, 4, 8, 8]")),
+              HasSubstr("/layers/0/kernel/2: found 0, expected an integer from 1 to 1024"));
+  EXPECT_THAT(error(gan(R"({ "kind": "convolution", "out": 3, "kernel": 9, "padding": [1, 4, 4] })", "[3, 4, 8, 8]")),
+              HasSubstr("a kernel of 9 with a padding of 1 leaves nothing of an input of 4 x 8 x 8"));
+  EXPECT_THAT(error(gan(R"({ "kind": "convolution", "out": 1048576, "kernel": 1000 })", "[1048576, 1000, 1000, 1000]")),
+              HasSubstr("/layers/0: 1.09951e+21 weights, expected at most"));
+  EXPECT_THAT(error(gan(R"({ "kind": "linear", "out": 3 })", "[3, 4, 4, 8, 8]")),
+              HasSubstr("/networks/generator/input"));
   EXPECT_THAT(error(gan(R"({ "kind": "convolution", "out": 4, "kernel": 1, "groups": 3 })")),
               HasSubstr("3 groups must divide both"));
   EXPECT_THAT(error(gan(R"({ "kind": "convolution", "out": 4, "kernel": 1, "stirde": 3 })")),

@@ -116,6 +116,58 @@ TEST(KernelModel, PartialSumsOfADataGradientAreAsLargeAsItsResult) {
   EXPECT_LE(time.bytes, operands + 2 * 64 * result);
 }
 
+// Channel by channel, tensor cores need the numbers rearranged in kernels of their own: up to Turing those that are
+// read, of which a gradient of filters reads both, and none for filters of one number; from Ampere on the result too.
+TEST(KernelModel, TensorCoresRearrangeNumbersThatAreChannelByChannel) {
+  const double in = 16.0 * 64 * 56 * 56 * 2, out = 16.0 * 128 * 56 * 56 * 2;
+  const auto extra = [](const char* gpu, KernelKind kind, std::int64_t filter) {
+    Kernel c = square_convolution(16, 64, 56, 128, filter, 1);
+    c.kind = kind, c.precision = KernelPrecision::kFp16;
+    const KernelTime first = model_of(gpu).time(c);
+    c.channels_last = true;
+    const KernelTime last = model_of(gpu).time(c);
+    // They add to the rest, at no more than the rate of the memory.
+    const double bytes = first.bytes - last.bytes;
+    EXPECT_GE(first.central_s - last.central_s, 0.25 * bytes / find_gpu_sheet(gpu)->memory_bandwidth);
+    return bytes;
+  };
+  EXPECT_NEAR(extra("V100", KernelKind::kConvolution, 3), 2 * in, 1);
+  EXPECT_NEAR(extra("V100", KernelKind::kConvolutionDataGradient, 3), 2 * out, 1);
+  EXPECT_NEAR(extra("V100", KernelKind::kConvolutionWeightGradient, 3), 2 * (in + out), 1);
+  EXPECT_EQ(extra("V100", KernelKind::kConvolution, 1), 0);
+  EXPECT_NEAR(extra("A100-40GB", KernelKind::kConvolution, 3), 2 * (in + out), 1);
+  EXPECT_NEAR(extra("A100-40GB", KernelKind::kConvolution, 1), 2 * (in + out), 1);
+}
+
+// 16-bit numbers that need a place each are slower than the memory, 32-bit ones are not.
+TEST(KernelModel, BroadcastNumbersNeedTheirPlaces) {
+  const auto slower = [](KernelPrecision precision, std::int64_t rows) {
+    Kernel kernel = elementwise(rows, 65536);
+    kernel.precision = precision, kernel.reads_per_element = 1, kernel.op = "relu";
+    const double whole_s = model_of("V100").time(kernel).central_s;
+    kernel.op = "broadcast";
+    return model_of("V100").time(kernel).central_s / whole_s;
+  };
+  EXPECT_GT(slower(KernelPrecision::kFp16, 4096), 1.3);
+  EXPECT_LT(slower(KernelPrecision::kFp16, 4096), 1.8);
+  EXPECT_NEAR(slower(KernelPrecision::kFp32, 4096), 1, 1e-9);
+}
+
+// DeepBench, P100: 8 x 256 channels of 56 x 56 from 128 of 28 x 28 took 19.3 ms, the forward pass 88 us.
+TEST(KernelModel, StridedGradientsOfHalfStorageAreScattered) {
+  Kernel c = square_convolution(8, 256, 56, 128, 1, 2);
+  c.precision = KernelPrecision::kFp16;
+  const KernelModel model = model_of("P100");
+  const double forward_s = model.time(c).central_s;
+  c.kind = KernelKind::kConvolutionDataGradient;
+  EXPECT_EQ(model.time(c).algorithm, "scatter");
+  EXPECT_GT(model.time(c).central_s, 20 * forward_s);
+  c.stride_h = c.stride_w = 1;
+  EXPECT_NE(model.time(c).algorithm, "scatter");
+  c.stride_h = c.stride_w = 2;
+  EXPECT_NE(model_of("V100").time(c).algorithm, "scatter");
+}
+
 TEST(KernelModel, OneBlockMoreThanAWaveTakesAnotherWave) {
   // A100: batches of products run in blocks of 128 x 128, one after the other on each of 108 multiprocessors.
   const KernelModel model = model_of("A100-40GB");
@@ -189,6 +241,64 @@ TEST(KernelModel, GrowsWithBatchAndChannels) {
       Kernel narrow = square_convolution(16, 1, 32, 128, 4, 2), wide = square_convolution(16, 2048, 32, 128, 4, 2);
       narrow.kind = wide.kind = kind;
       EXPECT_GT(model.time(wide).central_s, 20 * model.time(narrow).central_s) << gpu;
+    }
+  }
+}
+
+// Batches and channels over the whole range, RGB ends and channels that are no multiple of eight included, in each
+// precision and direction, of one, two and three dimensions: always a time, and for twice the batch not much less of
+// it. A larger batch may have a faster algorithm, or tiles that fill the GPU better.
+std::vector<Kernel> kernels_of_batch(std::int64_t batch) {
+  std::vector<Kernel> kernels;
+  for (const std::int64_t in : {1, 3, 20, 64, 512, 2048})
+    for (const std::int64_t out : {1, 3, 64, 100, 2048})
+      for (const auto& [filter, stride] : {std::pair{1, 1}, std::pair{3, 1}, std::pair{4, 2}, std::pair{7, 1}})
+        for (const KernelKind kind :
+             {KernelKind::kConvolution, KernelKind::kConvolutionDataGradient, KernelKind::kConvolutionWeightGradient}) {
+          Kernel c = square_convolution(batch, in, 16, out, filter, stride);
+          c.kind = kind;
+          kernels.push_back(c);
+          c.in_h = c.kernel_h = c.stride_h = 1, c.pad_h = 0;
+          kernels.push_back(c);
+          c = square_convolution(batch, in, 8, out, filter, stride);
+          c.kind = kind, c.in_d = 8, c.kernel_d = filter, c.stride_d = stride, c.pad_d = (filter - 1) / 2;
+          kernels.push_back(c);
+        }
+  for (const std::int64_t size : {1, 17, 512, 2048}) {
+    kernels.push_back(product_of(1, batch, size, size));
+    kernels.push_back(product_of(1, size, size, batch));
+    kernels.push_back(product_of(batch, size, 64, size));
+    for (const KernelKind kind : {KernelKind::kElementwise, KernelKind::kSoftmax, KernelKind::kNormalization}) {
+      kernels.push_back(elementwise(batch * size, 256));
+      kernels.back().kind = kind;
+    }
+  }
+  return kernels;
+}
+
+TEST(KernelModel, HasATimeForEveryShapeThatGrowsWithTheBatch) {
+  for (const char* gpu : {"K80", "P100", "V100", "T4", "A100-40GB", "H100", "B200", "L4"}) {
+    const KernelModel model = model_of(gpu);
+    for (const KernelPrecision precision :
+         {KernelPrecision::kFp32, KernelPrecision::kTf32, KernelPrecision::kFp16, KernelPrecision::kBf16}) {
+      std::vector<double> before;
+      for (std::int64_t batch = 1; batch <= 1024; batch *= 4) {
+        std::vector<Kernel> kernels = kernels_of_batch(batch);
+        before.resize(kernels.size(), 0);
+        for (std::size_t i = 0; i < kernels.size(); ++i) {
+          kernels[i].precision = precision;
+          const KernelTime time = model.time(kernels[i]);
+          ASSERT_TRUE(std::isfinite(time.low_s) && time.low_s > 0 && std::isfinite(time.high_s));
+          ASSERT_LE(time.low_s, time.central_s);
+          ASSERT_LE(time.central_s, time.high_s);
+          const Kernel& k = kernels[i];
+          EXPECT_GT(time.central_s, 0.6 * before[i])
+              << gpu << " " << to_string(precision) << " " << to_string(k.kind) << " batch " << batch << " "
+              << k.in_channels << "x" << k.in_d << "x" << k.in_h << " to " << k.out_channels << ", " << k.kernel_h
+              << "/" << k.stride_h << " or " << k.m << "x" << k.k << "x" << k.n << " or " << k.rows;
+          before[i] = time.central_s;
+        }
+      }
     }
   }
 }
