@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "platforms/catalog.hpp"
+#include "platforms/check.hpp"
 #include "platforms/overlay.hpp"
 #include "platforms/platform.hpp"
 #include "platforms/price_list.hpp"
@@ -32,7 +33,10 @@ std::vector<Target> platform_targets() {
       {"platform",
        "platforms/read_platform.cpp platforms/read_links.cpp platforms/read_prices.cpp platforms/money.cpp "
        "platforms/check.cpp common/units.cpp",
-       [](std::string_view bytes) { (void)platforms::read_platform(JsonNode::parse(bytes, "platform.json")); },
+       [](std::string_view bytes) {
+         (void)platforms::check_platform(platforms::read_platform(JsonNode::parse(bytes, "platform.json")),
+                                         "2026-11-25");
+       },
        "platform"},
       {"overlay", "platforms/overlay.cpp",
        [](std::string_view bytes) {
