@@ -94,6 +94,8 @@ void set_transport(platforms::Platform& platform, const AllReduceOptions& option
                                       names[static_cast<std::size_t>(nic.transport)]));
       nic.transport = transport;
       nic.gpu_direct = false;
+      if (!nic.tcp)
+        nic.tcp = platforms::Nic::Tcp{};  // one socket: what NCCL opens on an interface that it does not know
     }
   }
 }
