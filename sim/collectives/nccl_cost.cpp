@@ -127,14 +127,14 @@ BytesPerSecond line_rate(const Topology& topology, const NcclChoice& choice, dou
 
 /// The share of a GPU's port that a message of a tree gets while all trees are busy: a GPU in a chain sends each byte
 /// up and down. The first GPU and the last one of a chain send it once; that counts where each GPU is at an end in
-/// turn, because each has a NIC. The plan's pipeline is shorter than NCCL's and its bytes are scaled down, so without
-/// this limit the ports would carry less than all bytes while it fills.
+/// turn, because each or each second one has a NIC. The plan's pipeline is shorter than NCCL's and its bytes are scaled
+/// down, so without this limit the ports would carry less than all bytes while it fills.
 BytesPerSecond port_share(const Topology& topology, int lanes) {
   const NcclMachine& machine = topology.nccl;
   if (topology.gpus_per_node < 2 || machine.inside == NcclMachine::Inside::nvlink_mesh ||
       machine.inside_bandwidth.si <= 0)
     return kNoLimit;
-  const bool in_turn = topology.nodes() > 1 && topology.rails >= topology.gpus_per_node;
+  const bool in_turn = topology.nodes() > 1 && 2 * topology.rails >= topology.gpus_per_node;
   const double sends = in_turn ? 2 - 2.0 / topology.gpus_per_node : 2;
   return machine.inside_bandwidth / (sends * lanes);
 }
