@@ -273,15 +273,13 @@ Seconds nccl_inside_hop(const Topology& topology, NcclAlgorithm algorithm, NcclP
 Seconds nccl_between_hop(const Topology& topology, NcclAlgorithm algorithm, NcclProtocol protocol) {
   const Seconds nic = beyond_short_hop(topology), hop = table_hop(topology, algorithm, protocol);
   if (protocol != NcclProtocol::simple) return hop + nic;
-  // What the table adds for Simple to a hop with LL is hidden where the network is slower than InfiniBand: between two
-  // g4dn over EFA a hop with Simple takes 28 us at 4 bytes, between two nodes with LL 32 us.
-  const Seconds least = table_hop(topology, NcclAlgorithm::ring, NcclProtocol::ll) + nic;
   // Over sockets the size of a message goes ahead of its bytes; elsewhere the receiver's buffers are announced before
   // the first bytes arrive, and only a network with a rendezvous waits for them.
-  const Seconds ahead = topology.nccl.rendezvous.si > 0 ? topology.nccl.rendezvous
-                        : topology.nccl.sockets         ? topology.nccl.network_latency
-                                                        : Seconds{0};
-  return std::max(hop, least) + ahead;
+  const Seconds rendezvous = topology.nccl.rendezvous;
+  if (topology.nccl.sockets && rendezvous.si == 0) return hop + 2 * nic;
+  // What the table adds for Simple to a hop with LL is hidden where the network is slower than InfiniBand: between two
+  // g4dn over EFA a hop with Simple takes 28 us at 4 bytes, between two nodes with LL 32 us.
+  return std::max(hop, table_hop(topology, NcclAlgorithm::ring, NcclProtocol::ll) + nic) + rendezvous;
 }
 
 double nccl_plateau(const Topology& topology, std::int64_t bytes, NcclAlgorithm algorithm, NcclProtocol protocol) {
