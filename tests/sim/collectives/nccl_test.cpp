@@ -248,8 +248,8 @@ TEST(Nccl, OnlySimpleWaitsForTheReceiver) {
   const auto between = [&](const char* variant) { return planned(topology, 1 << 20, variant).cost().between; };
   const Seconds ll = between("ring/ll"), simple = between("ring/simple"), latency = topology.nccl.network_latency;
   topology.nccl.sockets = true;  // the size goes ahead
-  EXPECT_NEAR((between("ring/simple") - simple).si, 1.4 * (14e-6 + 2 * (latency - 2.7e-6) - std::max(14e-6, latency)),
-              1e-12);
+  EXPECT_NEAR((between("ring/simple") - simple).si,
+              1.4 * (14e-6 + 2 * (latency.si - 2.7e-6) - std::max(14e-6, latency.si)), 1e-12);
   topology.nccl.sockets = false;
   topology.nccl.rendezvous = 400_us;  // which is part of the path
   EXPECT_NEAR((between("ring/ll") - ll).si, -400e-6, 1e-12);
