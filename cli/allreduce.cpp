@@ -93,7 +93,10 @@ void set_transport(platforms::Platform& platform, const AllReduceOptions& option
         throw ConfigError(fmt::format("--transport {}: the NICs of {} have {}", options.transport, name,
                                       names[static_cast<std::size_t>(nic.transport)]));
       nic.transport = transport;
-      nic.gpu_direct = false;
+      nic.gpu_direct = !instance.host_link.has_value();  // without a host link nothing says what a copy takes
+      nic.rendezvous = Seconds{0};                       // that of the network which TCP stands in for
+      nic.rendezvous_in_tuner = false;
+      if (!nic.tcp) nic.tcp = platforms::Nic::Tcp{};  // one socket, as on an interface that NCCL does not know
     }
   }
 }

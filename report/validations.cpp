@@ -125,7 +125,8 @@ std::string leave_one_out_text(const OrderedJson& rows, std::size_t width) {
                row.contains("rows") ? std::to_string(row.at("rows").get<int>()) : "",
                row.contains("error") ? plain_percent(row.at("error")) : "recorded",
                plain_percent(row.at("left_out_error")), plain_percent(row.at("without_it"))});
-  return table.text(width);
+  return table.text(width) +
+         "recorded: not fitted again here, but by bench/step_fits.py (steps) and bench/nccl_logs.py (collectives)\n";
 }
 
 /// What rehearsals of one's own have changed.

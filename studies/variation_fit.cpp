@@ -39,34 +39,53 @@ std::vector<VariationRow> select(const std::vector<VariationRow>& rows, bool eag
   return out;
 }
 
+/// The part of a log in bench/nccl_logs that an error is of; tests/reference/recorded_errors.py measures it again.
+struct LogPart {
+  const char* name = nullptr;
+  std::int64_t from = 0, to = 0;  ///< sizes in bytes; 0: to the largest
+  bool fitted = true;             ///< latency and bandwidth are fitted to two sizes
+};
+
 /// Errors of a constant that was fitted to data of which the studies hold only a part, as its comment states them.
 struct RecordedError {
   const char* constant;
   const char* left_out;
   double left_out_error;  ///< of the fit without them
   double without;         ///< of what was assumed before
+  const char* by;         ///< what measures it
+  LogPart log = {};
 };
+constexpr std::int64_t kMiB = 1 << 20;
+constexpr const char *kSteps = "bench/step_fits.py", *kLogs = "bench/nccl_logs.py";
 constexpr RecordedError kRecorded[] = {
     // calibration/batch_step.hpp; before: the square root of the ratio of the batches.
-    {"a step's fixed time (batch)", "tensorflow_2017_single_machine", 0.02, 0.28},
-    {"a step's fixed time (batch)", "Gavel, ResNet-50", 0.06, 0.40},
-    {"a step's fixed time (batch)", "Gavel, ResNet-18", 0.26, 0.27},
-    {"a step's fixed time (batch)", "stylegan3_v100", 0.03, 0.35},
-    {"a step's fixed time (batch)", "stylegan2_ada_v100", 0.32, 0.15},
-    // sim/collectives/nccl_cost.cpp, from 1 MiB on with two sizes fitted, of logs in bench/nccl_logs; before: latencies
-    // that no bytes hide.
-    {"PCIe: what bytes hide of a hop", "log v100_4_pcie_283", 0.077, 0.108},
-    {"PCIe: what bytes hide of a hop", "log v100_4_pcie", 0.011, 0.029},
-    {"PCIe: what bytes hide of a hop", "log gtx1080_2_pcie", 0.025, 0.022},
-    {"PCIe: what bytes hide of a hop", "log rtx2080ti_2_pcie", 0.002, 0.005},
-    // The same file, nothing fitted, from 32 MiB on; before: no such cost.
-    {"NVSwitch: full slices, last copy", "log a100_8", 0.024, 0.095},
-    {"NVSwitch: full slices, last copy", "log a100_8_mpi", 0.040, 0.063},
-    // sim/collectives/nccl_pipeline.cpp, nothing of it fitted, from 64 KiB to 1 MiB with two sizes fitted; before: no
-    // copies.
-    {"trees: staged chunks", "log g4dn_2_efa", 0.030, 0.261},
+    {"a step's fixed time (batch)", "tensorflow_2017_single_machine", 0.02, 0.28, kSteps},
+    {"a step's fixed time (batch)", "Gavel, ResNet-50", 0.06, 0.40, kSteps},
+    {"a step's fixed time (batch)", "Gavel, ResNet-18", 0.26, 0.27, kSteps},
+    {"a step's fixed time (batch)", "stylegan3_v100", 0.03, 0.35, kSteps},
+    {"a step's fixed time (batch)", "stylegan2_ada_v100", 0.32, 0.15, kSteps},
+    // sim/collectives/nccl_cost.cpp, from 1 MiB on with two sizes fitted; before: latencies that no bytes hide.
+    {"PCIe: what bytes hide of a hop", "log v100_4_pcie_283", 0.077, 0.108, kLogs, {"v100_4_pcie_283", kMiB}},
+    {"PCIe: what bytes hide of a hop", "log v100_4_pcie", 0.011, 0.029, kLogs, {"v100_4_pcie", kMiB}},
+    {"PCIe: what bytes hide of a hop", "log gtx1080_2_pcie", 0.025, 0.022, kLogs, {"gtx1080_2_pcie", kMiB}},
+    {"PCIe: what bytes hide of a hop", "log rtx2080ti_2_pcie", 0.002, 0.005, kLogs, {"rtx2080ti_2_pcie", kMiB}},
+    // The same file, nothing fitted; before: no such cost.
+    {"NVSwitch: full slices, last copy", "log a100_8", 0.025, 0.095, kLogs, {"a100_8", 32 * kMiB, 0, false}},
+    {"NVSwitch: full slices, last copy", "log a100_8_mpi", 0.039, 0.063, kLogs, {"a100_8_mpi", 32 * kMiB, 0, false}},
+    // sim/collectives/nccl_pipeline.cpp, nothing of it fitted; before: no copies.
+    {"trees: staged chunks", "log g4dn_2_efa", 0.030, 0.261, kLogs, {"g4dn_2_efa", kMiB / 16, kMiB}},
+    // platforms/catalog/gcp.json, fitted to all-gathers of a3-highgpu-8g; before: the NICs' latency alone.
+    {"TCPX, FasTrak: rendezvous", "log h100_a3mega_16", 0.056, 0.374, kLogs, {"h100_a3mega_16", 32 * kMiB, 0, false}},
+    // sim/collectives/nccl_tuner.cpp, the latency of EFA from a log of another instance type; before: paid twice.
+    {"EFA: what Simple adds to a hop", "log p4d_16_efa", 0.188, 0.987, kLogs, {"p4d_16_efa", 0, kMiB / 16, false}},
+    {"EFA: what Simple adds to a hop",
+     "log p4d_16_efa_283",
+     0.266,
+     0.967,
+     kLogs,
+     {"p4d_16_efa_283", 0, kMiB / 16, false}},
     // sim/collectives/host_paths.cpp, VMs with 8 sockets; before: the rate of one socket.
-    {"TCP: growth with sockets", "NVIDIA/nccl issue 209, V100 VMs", 0.01, 0.45},
+    {"TCP: growth with sockets", "NVIDIA/nccl issue 209, V100 VMs", 0.01, 0.45, "bench/README.md"},
 };
 
 }  // namespace
@@ -138,11 +157,16 @@ OrderedJson leave_one_out(const std::vector<OrderedJson>& studies) {
                      {"per_gigabyte_s", fit.per_gigabyte}});
     }
   }
-  for (const RecordedError& row : kRecorded)
+  for (const RecordedError& row : kRecorded) {
     out.push_back({{"constant", row.constant},
                    {"study", row.left_out},
                    {"left_out_error", row.left_out_error},
-                   {"without_it", row.without}});
+                   {"without_it", row.without},
+                   {"by", row.by}});
+    if (row.log.name != nullptr)
+      out.back()["log"] = {
+          {"name", row.log.name}, {"from", row.log.from}, {"to", row.log.to}, {"fitted", row.log.fitted}};
+  }
   return out;
 }
 

@@ -114,12 +114,29 @@ BytesPerSecond payload_rate(const Topology& topology, int lanes) {
   return (machine.efa ? kEfaPayload : kRdmaPayload) / lanes * machine.between_bandwidth;
 }
 
+/// True if lines of LL128 are slower than NVLinks.
+bool lines_are_slow(const NcclMachine& machine, NcclProtocol protocol) {
+  return protocol == NcclProtocol::ll128 && has_nvlink(machine) && machine.generation < NcclMachine::Generation::hopper;
+}
+
 /// The rate of a ring's lane with LL128 over NVLinks, in bytes on the wire.
 BytesPerSecond line_rate(const Topology& topology, const NcclChoice& choice, double wire, int lanes) {
   const NcclMachine& machine = topology.nccl;
-  const bool limited = choice.protocol == NcclProtocol::ll128 && has_nvlink(machine) &&
-                       machine.generation < NcclMachine::Generation::hopper;
-  return limited ? kLl128Inside * wire / lanes * machine.inside_bandwidth : kNoLimit;
+  return lines_are_slow(machine, choice.protocol) ? kLl128Inside * wire / lanes * machine.inside_bandwidth : kNoLimit;
+}
+
+/// The share of a GPU's port that a message of a tree gets while all trees are busy: a GPU in a chain sends each byte
+/// up and down. The first GPU and the last one of a chain send it once; that counts where each GPU is at an end in
+/// turn, because each or each second one has a NIC. The plan's pipeline is shorter than NCCL's and its bytes are scaled
+/// down, so without this limit the ports would carry less than all bytes while it fills.
+BytesPerSecond port_share(const Topology& topology, int lanes) {
+  const NcclMachine& machine = topology.nccl;
+  if (topology.gpus_per_node < 2 || machine.inside == NcclMachine::Inside::nvlink_mesh ||
+      machine.inside_bandwidth.si <= 0)
+    return kNoLimit;
+  const bool in_turn = topology.nodes() > 1 && 2 * topology.rails >= topology.gpus_per_node;
+  const double sends = in_turn ? 2 - 2.0 / topology.gpus_per_node : 2;
+  return machine.inside_bandwidth / (sends * lanes);
 }
 
 /// What a hop between nodes of a ring takes if the tuner's factor applies. The network's rendezvous is no part of it.
@@ -205,6 +222,10 @@ ProtocolCost nccl_tree_cost(const PlanRequest& request, const NcclChoice& choice
     rate = std::min(rate, 0.5 * endpoint_rate(topology.nccl, Bytes{chunk}));
   }
   cost.flow_between = pipeline.rate_between() * rate;
+  const double share = nccl_bandwidth_share(topology, choice.algorithm, choice.protocol, version);
+  if (!switches)
+    cost.flow_inside = (lines_are_slow(topology.nccl, choice.protocol) ? std::min(1.0, kLl128Inside / share) : 1) *
+                       port_share(topology, lanes);
   if (switches) {
     const BytesPerSecond rate_inside = nccl_switch_rate(topology);
     cost.flow_inside = rate_inside / lanes;

@@ -58,6 +58,20 @@ double ll_ceiling(const Topology& topology) {
   return kCeiling[topology.nodes() == 1 ? static_cast<std::size_t>(generation) : 0][column];
 }
 
+/// The latency of one hop between nodes that the tuner's tables state.
+Seconds table_hop(const Topology& topology, NcclAlgorithm algorithm, NcclProtocol protocol) {
+  if (algorithm == NcclAlgorithm::nvls_tree) return Seconds{kMicro * kNetNvlsTree};
+  const auto& hops = algorithm == NcclAlgorithm::tree || topology.gpus_per_node == 1 ? kNetTree : kNetRing;
+  return Seconds{kMicro * hops[index(protocol)]};
+}
+
+/// What a network's latency adds to the hops of the tables. A platform states the latency of a small message, which
+/// NCCL sends by a ring with LL.
+Seconds beyond_short_hop(const Topology& topology) {
+  return std::max(Seconds{0},
+                  topology.nccl.network_latency - table_hop(topology, NcclAlgorithm::ring, NcclProtocol::ll));
+}
+
 /// The bandwidth of the graph that NCCL finds: the lower of the bandwidths inside a node and between nodes.
 double graph_bandwidth(const Topology& topology) {
   const NcclMachine& machine = topology.nccl;
@@ -143,7 +157,14 @@ Seconds estimate(const Topology& topology, std::int64_t bytes, NcclAlgorithm alg
   if (!topology.nccl.rendezvous_in_tuner) reported.nccl.rendezvous = reported.nccl.network_latency = Seconds{0};
   if (topology.nccl.efa) reported.nccl.network_latency = Seconds{kMicro * (topology.nccl.gpu_direct ? 75 : 150)};
   reported.nccl.sockets = false;  // the tuner counts on the same shares for them
-  const double between = nccl_between_hop(reported, algorithm, protocol).si;
+  // For Simple the tuner counts the reported latency once more, for a flush (src/graph/tuning.cc); no log shows it.
+  const Seconds beyond = beyond_short_hop(reported), rendezvous = reported.nccl.rendezvous;
+  const bool simple = protocol == NcclProtocol::simple;
+  const double between = (table_hop(topology, algorithm, protocol) + beyond +
+                          (!simple             ? Seconds{0}
+                           : rendezvous.si > 0 ? rendezvous
+                                               : beyond))
+                             .si;
   double bandwidth = graph_bandwidth(topology) * nccl_bandwidth_share(reported, algorithm, protocol, version);
   double latency = nccl_base_latency(algorithm, protocol).si;
   if (algorithm == NcclAlgorithm::tree) {
@@ -250,15 +271,15 @@ Seconds nccl_inside_hop(const Topology& topology, NcclAlgorithm algorithm, NcclP
 }
 
 Seconds nccl_between_hop(const Topology& topology, NcclAlgorithm algorithm, NcclProtocol protocol) {
-  const auto& hops = algorithm == NcclAlgorithm::tree || topology.gpus_per_node == 1 ? kNetTree : kNetRing;
-  // A platform states the latency of a small message, which NCCL sends by a ring with LL.
-  const Seconds ring = Seconds{kMicro * (topology.gpus_per_node == 1 ? kNetTree : kNetRing)[0]};
-  const Seconds nic = std::max(Seconds{0}, topology.nccl.network_latency - ring);
-  const double hop = algorithm == NcclAlgorithm::nvls_tree ? kNetNvlsTree : hops[index(protocol)];
-  if (protocol != NcclProtocol::simple) return Seconds{kMicro * hop} + nic;
-  // A rendezvous of the network is the receiver's grant.
-  const Seconds grant = topology.nccl.rendezvous.si > 0 ? topology.nccl.rendezvous : nic;
-  return Seconds{kMicro * hop} + nic + grant;
+  const Seconds nic = beyond_short_hop(topology), hop = table_hop(topology, algorithm, protocol);
+  if (protocol != NcclProtocol::simple) return hop + nic;
+  // Over sockets the size of a message goes ahead of its bytes; elsewhere the receiver's buffers are announced before
+  // the first bytes arrive, and only a network with a rendezvous waits for them.
+  const Seconds rendezvous = topology.nccl.rendezvous;
+  if (topology.nccl.sockets && rendezvous.si == 0) return hop + 2 * nic;
+  // What the table adds for Simple to a hop with LL is hidden where the network is slower than InfiniBand: between two
+  // g4dn over EFA a hop with Simple takes 28 us at 4 bytes, between two nodes with LL 32 us.
+  return std::max(hop, table_hop(topology, NcclAlgorithm::ring, NcclProtocol::ll) + nic) + rendezvous;
 }
 
 double nccl_plateau(const Topology& topology, std::int64_t bytes, NcclAlgorithm algorithm, NcclProtocol protocol) {

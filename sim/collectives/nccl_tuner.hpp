@@ -62,8 +62,8 @@ bool has_nvlink(const NcclMachine& machine);
 Seconds nccl_base_latency(NcclAlgorithm algorithm, NcclProtocol protocol);
 /// The latency of one hop inside a node.
 Seconds nccl_inside_hop(const Topology& topology, NcclAlgorithm algorithm, NcclProtocol protocol);
-/// The latency of one hop between nodes, including the NIC's. Simple pays the NIC's latency twice, because the receiver
-/// first grants a buffer, or, where the network has one, its rendezvous instead.
+/// The latency of one hop between nodes, including the NIC's. Simple adds the network's rendezvous, or, over sockets,
+/// the NIC's latency once more.
 Seconds nccl_between_hop(const Topology& topology, NcclAlgorithm algorithm, NcclProtocol protocol);
 /// The factor by which the tuner multiplies all latencies of a ring with Simple over several nodes, for sizes that fill
 /// its channels; else 1.

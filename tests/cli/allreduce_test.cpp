@@ -94,6 +94,15 @@ TEST(AllReduce, TcpInPlaceOfEfaIsSlower) {
   EXPECT_THAT(run_program("allreduce " + command + " --transport tcp").out, HasSubstr("; 4 x 100 Gbit/s tcp a node"));
 }
 
+// A NIC whose catalog says nothing of TCP has one socket, not the whole wire.
+TEST(AllReduce, TcpInPlaceOfRdmaHasALimit) {
+  const Scratch scratch;
+  const std::string star = scratch.write("star.json", kStar);
+  const std::string command = "--catalog " + star + " --instance one --nodes 2 --scheme nccl --bytes 1GiB";
+  const double rdma = rows_of(command)[0]["time_s"], tcp = rows_of(command + " --transport tcp")[0]["time_s"];
+  EXPECT_GT(tcp, 2 * rdma);
+}
+
 TEST(AllReduce, ATimelineHoldsEveryMessage) {
   const Scratch scratch;
   const std::string star = scratch.write("star.json", kStar);

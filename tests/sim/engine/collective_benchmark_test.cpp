@@ -21,19 +21,60 @@ BenchmarkRequest request(const char* scheme, std::int64_t bytes) {
 }
 
 // EFA avoids the host, so the same adapters are not faster over TCP.
-TEST(CollectiveBenchmark, TcpIsNotFasterThanEfa) {
-  platforms::Platform platform = platforms::load_catalog("aws", ".");
-  for (const char* name : {"p3dn.24xlarge", "p4d.24xlarge", "p5.48xlarge", "p5en.48xlarge"})
-    for (const std::int64_t bytes : {1 << 20, 1 << 25, 1 << 30}) {
-      platforms::Instance instance = platform.instance(name);
-      const auto seconds = [&](platforms::Nic::Transport transport) {
-        instance.nic->transport = transport;
-        instance.nic->gpu_direct = transport == platforms::Nic::Transport::efa && instance.nic->gpu_direct;
-        const FabricGraph fabric(platform, instance, 2, 8);
-        return CollectiveBenchmark(fabric, request("nccl", bytes)).run(CollectiveFidelity::folded).time;
-      };
-      const Seconds efa = seconds(platforms::Nic::Transport::efa);
-      EXPECT_GE(seconds(platforms::Nic::Transport::tcp), efa) << name << ", " << bytes << " bytes";
+TEST(CollectiveBenchmark, TcpIsNotFasterThanEfaAndRdma) {
+  const std::vector<std::pair<const char*, std::vector<const char*>>> kMachines = {
+      {"aws", {"p3dn.24xlarge", "p4d.24xlarge", "p5.48xlarge", "p5en.48xlarge"}},
+      {"azure", {"Standard_ND40rs_v2", "Standard_ND96asr_v4", "Standard_ND96isr_H100_v5"}},
+      {"gcp", {"a3-highgpu-8g", "a3-megagpu-8g", "a3-ultragpu-8g"}}};
+  for (const auto& [catalog, names] : kMachines) {
+    const platforms::Platform platform = platforms::load_catalog(catalog, ".");
+    for (const char* name : names)
+      for (const std::int64_t bytes : {1 << 20, 1 << 25, 1 << 30}) {
+        platforms::Instance instance = platform.instance(name);
+        const auto seconds = [&] {
+          const FabricGraph fabric(platform, instance, 2, 8);
+          return CollectiveBenchmark(fabric, request("nccl", bytes)).run(CollectiveFidelity::folded).time;
+        };
+        const Seconds own = seconds();
+        instance.nic->transport = platforms::Nic::Transport::tcp;
+        instance.nic->gpu_direct = false;
+        EXPECT_GE(seconds(), own) << name << ", " << bytes << " bytes";
+      }
+  }
+}
+
+// Public logs of nccl-tests on two nodes, from the catalogs alone (bench/nccl_logs): Google's networks make a message
+// wait for its receiver, and InfiniBand's latency is not EFA's. 15 % is what the median of all logs must keep.
+TEST(CollectiveBenchmark, CatalogsPredictPublicLogs) {
+  struct Row {
+    const char *catalog, *instance, *scheme;
+    std::int64_t bytes;
+    double microseconds;
+  };
+  for (const Row& row :
+       {Row{"gcp", "a3-megagpu-8g", "nccl", 64, 123.4}, Row{"gcp", "a3-megagpu-8g", "nccl", 16 << 20, 977.6},
+        Row{"gcp", "a3-megagpu-8g", "nccl", 256 << 20, 2360.9},
+        Row{"azure", "Standard_ND96asr_v4", "nccl:2.9.9", 64, 40.47},
+        Row{"azure", "Standard_ND96asr_v4", "nccl:2.9.9", 8 << 20, 209.2},
+        Row{"azure", "Standard_ND96asr_v4", "nccl:2.9.9", 512 << 20, 5601.4}}) {
+    const platforms::Platform platform = platforms::load_catalog(row.catalog, ".");
+    const FabricGraph fabric(platform, platform.instance(row.instance), 2, 8);
+    const double time =
+        CollectiveBenchmark(fabric, request(row.scheme, row.bytes)).run(CollectiveFidelity::folded).time.si;
+    EXPECT_NEAR(time * 1e6, row.microseconds, 0.15 * row.microseconds) << row.instance << ", " << row.bytes << " bytes";
+  }
+}
+
+// A chain of eight GPUs with two links at its ends sends each byte 14 times, up and down, whatever the tree's protocol.
+TEST(CollectiveBenchmark, TreesSendNoMoreThanThePortsOfGpus) {
+  constexpr std::int64_t kBytes = 1 << 30;
+  const platforms::Platform platform = platforms::load_catalog("azure", ".");
+  const platforms::Instance& instance = platform.instance("Standard_ND96asr_v4");
+  for (const char* scheme : {"nccl:tree/simple", "nccl:tree/ll128", "nccl:tree/ll"})
+    for (const int nodes : {1, 2, 4}) {
+      const FabricGraph fabric(platform, instance, nodes, 8);
+      const Seconds time = CollectiveBenchmark(fabric, request(scheme, kBytes)).run(CollectiveFidelity::folded).time;
+      EXPECT_GE(time.si * instance.gpu_links->bandwidth.si, 14.0 / 8 * kBytes) << scheme << ", " << nodes << " nodes";
     }
 }
 
@@ -137,7 +178,7 @@ TEST(CollectiveBenchmark, ReductionInSwitchesPaysItsLatencyOnce) {
 }
 
 // Between two nodes each NIC sends all bytes once, whatever the algorithm, so the bandwidth of the algorithm is at most
-// that of a node's NICs; a tree comes near it.
+// that of a node's NICs; a tree comes near it, or near what the ports of its GPUs carry twice.
 TEST(CollectiveBenchmark, TwoNodesSendNoMoreThanTheirNics) {
   const platforms::Platform platform = platforms::load_catalog("azure", ".");
   for (const char* name : {"Standard_ND40rs_v2", "Standard_ND96asr_v4"}) {
@@ -148,7 +189,7 @@ TEST(CollectiveBenchmark, TwoNodesSendNoMoreThanTheirNics) {
       const auto result =
           CollectiveBenchmark(fabric, request(scheme, std::int64_t{4} << 30)).run(CollectiveFidelity::folded);
       EXPECT_LT(result.algorithm_GB_per_s, nics) << name << " " << scheme;
-      EXPECT_GT(result.algorithm_GB_per_s, nics / 2) << name << " " << scheme;
+      EXPECT_GT(result.algorithm_GB_per_s, 0.45 * nics) << name << " " << scheme;
     }
   }
 }

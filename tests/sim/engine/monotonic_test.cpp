@@ -84,14 +84,14 @@ TEST_P(Monotonic, MoreBandwidthIsNeverSlowerAndMoreLatencyNeverFaster) {
 }
 
 // Trees send more chunks as sizes rise, and rings with LL more passes. Neither may make a larger size faster; that a
-// limited number of chunks is planned shows in some tenths of a percent. Simple and LL128 halve their chunks for small
+// limited number of chunks is planned shows in up to two percent. Simple and LL128 halve their chunks for small
 // sizes, which costs more.
 TEST_P(Monotonic, MoreBytesAreNeverFasterByTheSameAlgorithmAndProtocol) {
   const platforms::Platform platform =
       platform_of(filled(GetParam().node, "10GB/s", "5us"), filled(GetParam().fabric, "10GB/s", "5us"), kFreeAdding);
   const FabricGraph fabric(platform, platform.instance("node"), GetParam().nodes, platform.instance("node").gpus);
   const std::map<std::string, double> tolerances = {
-      {"ring/ll", 0.005}, {"ring/simple", 1e-9}, {"tree/ll", 0.005}, {"tree/ll128", 0.02}, {"tree/simple", 0.1}};
+      {"ring/ll", 0.005}, {"ring/simple", 1e-9}, {"tree/ll", 0.02}, {"tree/ll128", 0.02}, {"tree/simple", 0.1}};
   int served = 0;
   for (const auto& [variant, tolerance] : tolerances) {
     double before = 0;
