@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "cli/terminal.hpp"
 #include "common/errors.hpp"
@@ -43,6 +44,8 @@ void check_request(const RealAllReduce& request, const Shared& shared) {
     throw ConfigError("--backend: found cuda, expected cpu with --hosts, whose network is one of processes");
   if (!shared.output.empty() && (request.link.instance.empty() || request.hosts.hosts > 0))
     throw ConfigError("--output: expected --catalog and one --instance whose links are to be fitted, and no --hosts");
+  if (!shared.output.empty() && std::set(request.sizes.begin(), request.sizes.end()).size() < 2)
+    throw ConfigError("--bytes: found one size, expected two or more with --output, which fits latency and bandwidth");
   for (const std::int64_t bytes : request.sizes)
     if (bytes < 1 || bytes > kMaxRealBytes)
       throw ConfigError(fmt::format("--bytes: found {}, expected 1B to 1GiB with --real", bytes));
@@ -85,13 +88,27 @@ std::string circumstances(const rehearsal::Group& group, const std::string& why_
   return text;
 }
 
+/// What is executed, in the order of the rows: all sizes, of each all schemes.
+struct PlannedCalls {
+  sim::Topology topology;
+  std::vector<sim::Schedule> schedules = {};
+};
+
+/// Plans before any rank is started, so that what cannot be planned is refused once and at once.
+PlannedCalls plan_calls(const RealAllReduce& request) {
+  const int ranks = request.hosts.hosts > 0 ? request.hosts.hosts : kernel::launched_processes();
+  PlannedCalls out{request.fabric != nullptr ? request.fabric->topology()
+                                             : sim::clustered(ranks, std::max(1, request.gpus_per_node))};
+  for (const std::int64_t bytes : request.sizes)
+    for (const sim::Scheme& scheme : request.schemes)
+      out.schedules.push_back(rehearsal::plan_for_processes(scheme, out.topology, bytes));
+  return out;
+}
+
 /// All schemes and sizes on all ranks; at rank 0 what is printed. `fabric` predicts, unless it is null.
-std::string execute(const RealAllReduce& request, const sim::FabricGraph* fabric, kernel::Messenger& messenger,
-                    const Shared& shared) {
+std::string execute(const RealAllReduce& request, const PlannedCalls& calls, const sim::FabricGraph* fabric,
+                    kernel::Messenger& messenger, const Shared& shared) {
   rehearsal::Group group(messenger);
-  const sim::Topology topology = request.fabric != nullptr
-                                     ? request.fabric->topology()
-                                     : sim::clustered(group.ranks(), std::max(1, request.gpus_per_node));
   std::string why_no_gpus;
   const auto gpu = rehearsal::join_gpus(group, request.hosts.hosts > 0 ? "cpu" : request.backend, why_no_gpus);
   const std::string network = gpu != nullptr ? gpu->name() : messenger.name();
@@ -99,21 +116,21 @@ std::string execute(const RealAllReduce& request, const sim::FabricGraph* fabric
   const rehearsal::Ping ping = rehearsal::measure_ping(group, gpu.get());
   std::function<void(std::size_t)> progress;
   if (group.is_first()) progress = progress_bar(shared, request.schemes.size() * request.sizes.size(), "collectives");
-  std::vector<sim::Schedule> schedules;
   OrderedJson rows = OrderedJson::array();
   for (const std::int64_t bytes : request.sizes)
     for (const sim::Scheme& scheme : request.schemes) {
-      schedules.push_back(rehearsal::plan_for_processes(scheme, topology, bytes));
+      const sim::Schedule& schedule = calls.schedules[rows.size()];
       const std::string what = fmt::format("{} of {}", scheme.name(), to_string(Bytes{static_cast<double>(bytes)}));
-      rows.push_back(row_json(scheme, bytes, schedules.back(),
-                              time_call(group, gpu.get(), schedules.back(), what, request.repeats), group));
+      rows.push_back(
+          row_json(scheme, bytes, schedule, time_call(group, gpu.get(), schedule, what, request.repeats), group));
       if (progress) progress(rows.size());
     }
   if (!group.is_first()) return "";
   // Predicted when nobody waits for rank 0 any more.
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    if (fabric != nullptr) rows[i]["predicted_s"] = rehearsal::predicted_time(*fabric, schedules[i]).si;
-    if (topology.nodes() == group.ranks()) rows[i]["predicted_from_ping_s"] = from_ping(group, ping, schedules[i]);
+    if (fabric != nullptr) rows[i]["predicted_s"] = rehearsal::predicted_time(*fabric, calls.schedules[i]).si;
+    if (calls.topology.nodes() == group.ranks())
+      rows[i]["predicted_from_ping_s"] = from_ping(group, ping, calls.schedules[i]);
   }
   return OrderedJson{
       {"heading", fmt::format("{} {}, {}; every sum was right on every rank; {}", group.ranks(),
@@ -208,7 +225,7 @@ CLI::Option* add_real(CLI::App& command, bool& execute, RealAllReduce& request) 
   command
       .add_option("--repeats", request.repeats,
                   "calls that --real times for each scheme and size; default: as many as a second holds, from 7 to 101")
-      ->check(CLI::Range(1, 100000))
+      ->check(CLI::Range(7, 100000))
       ->needs(real);
   add_hosts(command, request.hosts);
   return real;
@@ -216,17 +233,18 @@ CLI::Option* add_real(CLI::App& command, bool& execute, RealAllReduce& request) 
 
 void run_real_allreduce(const RealAllReduce& request, const Shared& shared) {
   check_request(request, shared);
+  const PlannedCalls calls = plan_calls(request);
   const std::string machine = request.machine.empty() ? "" : "predicted for " + request.machine;
   if (request.hosts.hosts == 0) {
     const auto messenger = kernel::open_messenger();
-    const std::string text = execute(request, request.fabric, *messenger, shared);
+    const std::string text = execute(request, calls, request.fabric, *messenger, shared);
     if (!text.empty()) print_result(request, machine, text, shared);
     return;
   }
   const HostsNetwork network = network_of_hosts(request.hosts, *request.fabric, shared);
   const rehearsal::PlainFabric stated(request.hosts.hosts, network.stated);
   const std::string text = run_on(request.hosts, network, [&](kernel::Messenger& messenger) {
-    return execute(request, &stated.graph(), messenger, shared);
+    return execute(request, calls, &stated.graph(), messenger, shared);
   });
   print_result(request,
                fmt::format("everything takes {:g} times as long as on the machine that is predicted for:\n{}",

@@ -66,16 +66,21 @@ void check_processes(const RehearseOptions& options, const sim::Scenario& scenar
                                   scenario.workers(), expected, options.hosts.hosts > 0 ? "--hosts" : "processes"));
 }
 
-/// What the ranks do; at rank 0 the result as text.
-std::string rehearse_as_rank(const rehearsal::RehearsalRequest& request, kernel::Messenger& messenger) {
+/// What the ranks do; at rank 0 the result as text. `nodes`: a study of the links between so many is to be written.
+std::string rehearse_as_rank(const rehearsal::RehearsalRequest& request, kernel::Messenger& messenger, int nodes = 1) {
   rehearsal::Group group(messenger);
+  if (nodes > 1 && group.clock().same_machine)
+    throw ConfigError(
+        fmt::format("--output: all ranks are on one machine, expected them on {} as the scenario has nodes: a study "
+                    "would take the machine's own memory for the links between nodes; --hosts plays these links",
+                    nodes));
   const OrderedJson result = rehearsal::rehearse_steps(request, group);
   return group.is_first() ? result.dump() : "";
 }
 
 /// The result of processes that a launcher has started, at the first one; null elsewhere.
 OrderedJson rehearse_launched(const RehearseOptions& options, const sim::Scenario& scenario,
-                              const sim::FabricGraph& fabric) {
+                              const sim::FabricGraph& fabric, bool is_study) {
   const bool is_played = !options.played.empty();
   const double scale = is_played ? options.played[0] : 1;
   const rehearsal::StepPlan plan = rehearsal::plan_steps(scenario, fabric.topology(), scale);
@@ -86,8 +91,9 @@ OrderedJson rehearse_launched(const RehearseOptions& options, const sim::Scenari
     messenger = std::make_unique<rehearsal::LateMessenger>(std::move(messenger), Seconds{options.played[1]});
   }
   const rehearsal::PlainFabric stated(fabric.ranks(), scaled(rehearsal::stated_ping(fabric), scale));
+  const int nodes = is_study && !is_played ? scenario.pools.front().pool.nodes : 1;
   const std::string text = rehearse_as_rank(
-      {&plan, length_of(options), is_played ? &stated.graph() : &fabric, options.compute == "real"}, *messenger);
+      {&plan, length_of(options), is_played ? &stated.graph() : &fabric, options.compute == "real"}, *messenger, nodes);
   if (text.empty()) return nullptr;
   OrderedJson result = OrderedJson::parse(text);
   result["scale"] = scale;
@@ -123,7 +129,7 @@ OrderedJson rehearse_all(const RehearseOptions& options, const sim::Scenario& sc
   const Seconds length = length_of(options);
   const bool computes = options.compute == "real";
   if (computes && options.hosts.hosts > 0) rehearsal::check_processors(options.hosts.hosts);
-  if (options.hosts.hosts == 0) return rehearse_launched(options, scenario, fabric);
+  if (options.hosts.hosts == 0) return rehearse_launched(options, scenario, fabric, !shared.output.empty());
   const HostsNetwork network = network_of_hosts(options.hosts, fabric, shared);
   if (options.hosts.network == "mpirun") return rehearse_by_mpirun(options, network);
   const rehearsal::StepPlan plan = rehearsal::plan_steps(scenario, fabric.topology(), network.scale);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "cli/command.hpp"
@@ -82,8 +83,14 @@ void run_validate_shard(const ValidateOptions& options, Shared& shared) {
 /// What the user's rehearsals teach: each is predicted as any other study.
 studies::RehearsedLinks read_rehearsals(const std::vector<std::string>& files) {
   studies::RehearsedLinks out;
-  for (const std::string& file : files)
-    out.add(studies::run_validation(studies::read_validation(JsonNode::load(file))), file);
+  std::map<std::string, std::string> seen;  // files by their content
+  for (const std::string& file : files) {
+    const JsonNode study = JsonNode::load(file);
+    if (const auto [same, is_new] = seen.emplace(study.value().dump(), file); !is_new)
+      throw ConfigError(
+          fmt::format("--rehearsed: {} and {} are the same rehearsal, which counts once", same->second, file));
+    out.add(studies::run_validation(studies::read_validation(study)), file);
+  }
   return out;
 }
 

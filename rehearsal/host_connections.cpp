@@ -100,11 +100,14 @@ AmongOthers::~AmongOthers() { ::sched_setscheduler(0, policy_, &priority_); }
 
 EndSignals::EndSignals() {
   hosts_end_asked = 0;
-  for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, [](int) { hosts_end_asked = 1; });
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP})
+    if (std::signal(signal, [](int) { hosts_end_asked = 1; }) == SIG_IGN && signal == SIGHUP)
+      std::signal(signal, SIG_IGN);
 }
 
 EndSignals::~EndSignals() {
   for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, SIG_DFL);
+  if (std::signal(SIGHUP, SIG_DFL) == SIG_IGN) std::signal(SIGHUP, SIG_IGN);
 }
 
 bool EndSignals::asked() { return hosts_end_asked != 0; }

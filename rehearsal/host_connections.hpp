@@ -64,7 +64,7 @@ class AmongOthers {
   sched_param priority_{};
 };
 
-/// Notes SIGINT and SIGTERM while it lives.
+/// Notes SIGINT and SIGTERM while it lives, and SIGHUP unless that is ignored (nohup).
 class EndSignals {
  public:
   EndSignals();

@@ -15,6 +15,7 @@
 
 #include "common/errors.hpp"
 #include "common/process.hpp"
+#include "rehearsal/clock.hpp"
 #include "rehearsal/host_connections.hpp"
 
 namespace ganymede::rehearsal {
@@ -34,9 +35,9 @@ class RunningHosts {
   RunningHosts& operator=(const RunningHosts&) = delete;
 
   std::atomic<pid_t>& pid(std::size_t host) const { return pids_[host]; }
-  void ask_to_end() const {
+  void send(int signal) const {
     for (std::size_t host = 0; host < hosts_; ++host)
-      if (const pid_t pid = pids_[host]; pid > 0) ::kill(pid, SIGTERM);
+      if (const pid_t pid = pids_[host]; pid > 0) ::kill(pid, signal);
   }
 
  private:
@@ -45,11 +46,17 @@ class RunningHosts {
   Pid* pids_ = nullptr;
 };
 
+constexpr const char* kCrash = "the simulation ";  // how the outcome of a child that a signal has ended begins
+
+bool is_crash(const ChildOutcome& outcome) {
+  return outcome.kind == ChildOutcome::Kind::failure && outcome.text.starts_with(kCrash);
+}
+
 /// What another rank said when it ended because a rank had died, best of all one that waited for it.
 std::string where_others_were(std::size_t dead, const std::vector<ChildOutcome>& outcomes) {
   std::string said;
   for (std::size_t rank = 0; rank < outcomes.size(); ++rank) {
-    if (rank == dead || outcomes[rank].kind != ChildOutcome::Kind::failure) continue;
+    if (rank == dead || outcomes[rank].kind != ChildOutcome::Kind::failure || is_crash(outcomes[rank])) continue;
     const bool waited = (outcomes[rank].text + " ").find(fmt::format("rank {} ", dead)) != std::string::npos;
     if (said.empty() || waited) said = "; " + outcomes[rank].text;
     if (waited) break;
@@ -72,22 +79,36 @@ std::string run_on_hosts(int hosts, Shaping shaping, bool name_spaces,
   HostConnections connections(all, spaces ? &*spaces : nullptr);
   const RunningHosts running(all.size());
   std::optional<std::size_t> failed;  // the first host that did; a death comes before what it causes
-  bool died = false;
+  bool died = false, killed = false;
+  std::optional<double> ending;  // since when all are to end
+  const auto end_all = [&] {
+    if (!ending) ending = machine_time();
+    running.send(SIGTERM);  // they may be in a long phase, in which nobody waits for a message
+  };
   const auto landed = [&](std::size_t host, ChildOutcome& outcome) {
     connections.end(host);
     running.pid(host) = 0;
-    const bool is_death = outcome.kind == ChildOutcome::Kind::failure && outcome.text.starts_with("the simulation ");
-    if (outcome.kind == ChildOutcome::Kind::ok || (failed && (died || !is_death))) return;
-    if (is_death)
-      outcome.text = fmt::format("rank {} has died: {}", host, outcome.text.substr(std::strlen("the simulation ")));
+    const bool is_death = is_crash(outcome);
+    const bool by_this = is_death && ending && outcome.text.ends_with(killed ? "(Killed)" : "(Terminated)");
+    if (outcome.kind == ChildOutcome::Kind::ok || by_this || (failed && (died || !is_death))) return;
+    if (is_death) outcome.text = fmt::format("rank {} has died: {}", host, outcome.text.substr(std::strlen(kCrash)));
     died = is_death;
     failed = host;
-    running.ask_to_end();  // they may be in a long phase, in which nobody waits for a message
+    end_all();
   };
-  const auto stopped = [&] {
-    if (!EndSignals::asked()) return false;
-    for (std::size_t host = 0; host < static_cast<std::size_t>(hosts); ++host) connections.end(host);
-    return true;
+  // Asked twice a second. All hosts have begun, so that there is nothing to stop; one that is stopped does not end when
+  // it is asked to.
+  const auto look_after = [&] {
+    constexpr double kPatience = 1;  // seconds
+    if (EndSignals::asked() && !ending) {
+      for (std::size_t host = 0; host < static_cast<std::size_t>(hosts); ++host) connections.end(host);
+      end_all();
+    }
+    if (ending && !killed && machine_time() - *ending > kPatience) {
+      killed = true;
+      running.send(SIGKILL);
+    }
+    return false;
   };
   const auto outcomes = run_children(
       static_cast<std::size_t>(hosts), hosts,
@@ -98,7 +119,7 @@ std::string run_on_hosts(int hosts, Shaping shaping, bool name_spaces,
         SocketMessenger messenger(static_cast<int>(host), connections.take(host), shaping);
         return work(messenger);
       },
-      {}, ChildUse::once, landed, stopped);
+      {}, ChildUse::once, landed, look_after);
   if (EndSignals::asked()) throw Failure("interrupted; all hosts have ended");
   if (!failed) return outcomes[0].text;
   ChildOutcome first = outcomes[*failed];

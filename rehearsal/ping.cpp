@@ -104,7 +104,9 @@ Ping measure_ping(Group& group, kernel::GpuExchange* gpu) {
     return gpu != nullptr ? round_trip_of_gpus(group, *gpu, bytes, times) : round_trip(group, bytes, times);
   };
   const PingTimes small = trip(kSmall, kSmallTimes), large = trip(largest, kLargeTimes);
-  const double rate = static_cast<double>(largest - kSmall) / std::max(large.half - small.half, 1e-9);
+  // The difference tells the rate, unless noise hides it: then all of the large message's time is taken for its bytes.
+  const double difference = large.half - small.half;
+  const double rate = static_cast<double>(largest - kSmall) / (difference > 0 ? difference : large.half);
   // More than the caches hold of a processor or of a GPU.
   const std::size_t floats = std::size_t{1} << (gpu != nullptr ? 26 : 20);
   const double adding = gpu != nullptr ? gpu->seconds_of_adding(floats) : seconds_of_adding(group, floats);

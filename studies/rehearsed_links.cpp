@@ -21,6 +21,9 @@ constexpr double kDeviations90 = 1.6449;  // of the standard normal distribution
 // steps of which nothing is communication 2 %.
 constexpr double kPlayedLinks = 0.1, kReplayedCompute = 0.02;
 
+/// No link is measured to be so far from what any source says of it; other links than those that are stated are.
+constexpr double kMostApart = 10;
+
 LinkEvidence evidence_of_links(const std::string& links) {
   return links == "measured"    ? LinkEvidence::measured
          : links == "datasheet" ? LinkEvidence::datasheet
@@ -56,7 +59,13 @@ void RehearsedLinks::add(const OrderedJson& study, const std::string& file) {
   Sums& sums = kinds_[links];
   for (const OrderedJson& cell : cells) {
     if (!is_communication(cell)) continue;
-    const double error = portable_log(cell["measured"].get<double>() / cell["predicted"].get<double>());
+    const double ratio = cell["measured"].get<double>() / cell["predicted"].get<double>();
+    if (!(ratio > 1 / kMostApart && ratio < kMostApart))
+      throw ConfigError(
+          fmt::format("{}: /cells: communication took {:g} times what is predicted, expected less than {:g} "
+                      "times more or less: these are other links than those of the study's platform",
+                      file, ratio, kMostApart));
+    const double error = portable_log(ratio);
     const double deviations = kDeviations90 * error / half_width_of_links(links);
     ++sums.count;
     sums.errors += error;

@@ -75,6 +75,9 @@ TEST_F(RealAllReduceUnderMpi, RefusesWhatDoesNotFit) {
   EXPECT_THAT(ranks.err, HasSubstr("started as 2 processes, expected 4"));
   EXPECT_THAT(run(2, "--scheme in-network --bytes 1KiB").err, HasSubstr("in-network"));
   EXPECT_THAT(run(2, "--scheme ring --bytes 1KiB -o /tmp/overlay.json").err, HasSubstr("--catalog and one --instance"));
+  EXPECT_THAT(run(4, "--scheme ring --bytes 4KiB,4KiB -o /tmp/overlay.json" + lab.substr(0, lab.find(" --scheme"))).err,
+              HasSubstr("--bytes: found one size, expected two or more"));
+  EXPECT_EQ(run(2, "--scheme ring --bytes 4KiB --repeats 6").code, 2);
   EXPECT_THAT(run(2, "--scheme ring --bytes 2GiB").err, HasSubstr("expected 1B to 1GiB"));
 }
 
@@ -151,6 +154,10 @@ TEST(RealAllReduce, StartsHostsOfItsOwn) {
               HasSubstr("found 2 GPUs on 2 nodes, expected 3 nodes with one GPU each"));
   EXPECT_EQ(run_program("allreduce --hosts 3 --nodes 3" + lab).code, 2);
   EXPECT_EQ(run_program("allreduce --real --hosts 3 --scheme ring --bytes 1KiB").code, 2);
+  const Outcome torus = run_program("allreduce --real --hosts 3 --nodes 3 --network paced --catalog " + catalog +
+                                    " --instance node --gpus-per-node 1 --scheme torus:8x4 --bytes 1KiB");
+  EXPECT_EQ(torus.code, 2);
+  EXPECT_THAT(torus.err, HasSubstr("8x4"));
 }
 
 TEST(RealAllReduce, NeedsSeveralProcesses) {

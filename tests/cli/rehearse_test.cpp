@@ -73,6 +73,14 @@ TEST_F(Rehearse, OnOwnHostsWritesAStudyThatValidateRuns) {
   EXPECT_GT(after["studies"][0]["cells"][0]["interval_90"][1], cell["interval_90"][1]);
   EXPECT_THAT(run_program("validate " + study + " --rehearsed " + wide).out,
               HasSubstr("1 rehearsal on played networks: communication took"));
+  const Outcome twice = run_program("validate --rehearsed " + wide + "," + wide);
+  EXPECT_EQ(twice.code, 2);
+  EXPECT_THAT(twice.err, HasSubstr("are the same rehearsal, which counts once"));
+  Json absurd = other;
+  for (Json& one : absurd["cells"]) one["measured"] = 1e6 * one["measured"].get<double>();
+  const Outcome apart = run_program("validate --rehearsed " + scratch.write("absurd.json", absurd.dump()));
+  EXPECT_EQ(apart.code, 2);
+  EXPECT_THAT(apart.err, HasSubstr("absurd.json: /cells: communication took"));
   const Outcome no_rehearsal = run_program("validate --rehearsed missing.json");
   EXPECT_EQ(no_rehearsal.code, 2);
   EXPECT_THAT(no_rehearsal.err, HasSubstr("missing.json"));
@@ -142,7 +150,7 @@ exit $code
   EXPECT_EQ(outcome.code, 1) << outcome.err;
   EXPECT_THAT(outcome.err, HasSubstr("has died: crashed (Killed)"));
   // Another rank says where it was.
-  EXPECT_THAT(outcome.err, testing::ContainsRegex("; rank [01] on .*in step [0-9]+"));
+  EXPECT_THAT(outcome.err, testing::ContainsRegex("; rank [0-2] on .*in step [0-9]+"));
 }
 
 TEST_F(Rehearse, UnderMpiAllEndSoonAfterARankHasDiedAndSayWhereTheyWere) {
@@ -286,6 +294,11 @@ TEST_F(Rehearse, UnderMpiSumsEveryBucket) {
   const Outcome ranks = run_program("rehearse " + scenario(3), launcher);
   EXPECT_EQ(ranks.code, 2);
   EXPECT_THAT(ranks.err, HasSubstr("found 3 GPUs, expected 2, as many as there are processes"));
+  const Outcome study =
+      run_program("rehearse " + scenario(2) + " --for 1s -o " + (scratch / "of-memory.json").string(), launcher);
+  EXPECT_EQ(study.code, 2);
+  EXPECT_THAT(study.err, HasSubstr("--output: all ranks are on one machine, expected them on 2"));
+  EXPECT_FALSE(std::filesystem::exists(scratch / "of-memory.json"));
 }
 
 TEST_F(Rehearse, RefusesWhatItCannotPlay) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cmath>
 #include <csignal>
 #include <cstdlib>
@@ -75,6 +76,33 @@ TEST(LocalHosts, NameADeadPeer) {
   } catch (const Failure& failure) {
     EXPECT_THAT(failure.what(), HasSubstr("rank 1 has died: crashed (Killed); rank "));
   }
+}
+
+TEST(LocalHosts, KillAHostThatIsStopped) {
+  const auto begin = std::chrono::steady_clock::now();
+  try {
+    run_on_hosts(3, kFast, false, [](kernel::Messenger& messenger) -> std::string {
+      if (messenger.rank() == 1) ::raise(SIGSTOP);
+      if (messenger.rank() == 0) throw Failure("rank 0 has waited for rank 1");
+      ::sleep(20);
+      return "";
+    });
+    FAIL() << "no failure";
+  } catch (const Failure& failure) {
+    // Neither the host that was asked to end nor the one that was killed is what failed.
+    EXPECT_STREQ(failure.what(), "rank 0 has waited for rank 1");
+  }
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(10));
+}
+
+TEST(LocalHosts, ArentTakenForDeadWhenTheyAreAskedToEnd) {
+  for (int i = 0; i < 20; ++i)
+    EXPECT_THROW(run_on_hosts(4, kFast, false,
+                              [](kernel::Messenger& messenger) -> std::string {
+                                if (messenger.rank() > 0) ::usleep(1000 * static_cast<unsigned>(messenger.rank()));
+                                throw ConfigError("nothing of this can be planned");
+                              }),
+                 ConfigError);
 }
 
 TEST(LocalHosts, PassOnWhatAHostThrows) {
