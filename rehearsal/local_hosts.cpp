@@ -52,6 +52,35 @@ bool is_crash(const ChildOutcome& outcome) {
   return outcome.kind == ChildOutcome::Kind::failure && outcome.text.starts_with(kCrash);
 }
 
+/// How all hosts are brought to an end once one has failed or this program is to end.
+class Ending {
+ public:
+  explicit Ending(const RunningHosts& running) : running_(running) {}
+
+  void begin() {
+    if (!since_) since_ = machine_time();
+    running_.send(SIGTERM);  // they may be in a long phase, in which nobody waits for a message
+  }
+  bool has_begun() const { return since_.has_value(); }
+  /// Kills what has not ended: a process that is stopped does not when it is asked to.
+  void go_on() {
+    constexpr double kPatience = 1;  // seconds
+    if (!since_ || killed_ || machine_time() - *since_ < kPatience) return;
+    killed_ = true;
+    running_.send(SIGKILL);
+  }
+  /// True if a host has ended because of this.
+  bool explains(const ChildOutcome& outcome) const {
+    const auto by = [&](const char* signal) { return outcome.text.ends_with(signal); };
+    return since_ && is_crash(outcome) && (by("(Terminated)") || (killed_ && by("(Killed)")));
+  }
+
+ private:
+  const RunningHosts& running_;
+  std::optional<double> since_;
+  bool killed_ = false;
+};
+
 /// What another rank said when it ended because a rank had died, best of all one that waited for it.
 std::string where_others_were(std::size_t dead, const std::vector<ChildOutcome>& outcomes) {
   std::string said;
@@ -79,35 +108,25 @@ std::string run_on_hosts(int hosts, Shaping shaping, bool name_spaces,
   HostConnections connections(all, spaces ? &*spaces : nullptr);
   const RunningHosts running(all.size());
   std::optional<std::size_t> failed;  // the first host that did; a death comes before what it causes
-  bool died = false, killed = false;
-  std::optional<double> ending;  // since when all are to end
-  const auto end_all = [&] {
-    if (!ending) ending = machine_time();
-    running.send(SIGTERM);  // they may be in a long phase, in which nobody waits for a message
-  };
+  bool died = false;
+  Ending ending(running);
   const auto landed = [&](std::size_t host, ChildOutcome& outcome) {
     connections.end(host);
     running.pid(host) = 0;
     const bool is_death = is_crash(outcome);
-    const bool by_this = is_death && ending && outcome.text.ends_with(killed ? "(Killed)" : "(Terminated)");
-    if (outcome.kind == ChildOutcome::Kind::ok || by_this || (failed && (died || !is_death))) return;
+    if (outcome.kind == ChildOutcome::Kind::ok || ending.explains(outcome) || (failed && (died || !is_death))) return;
     if (is_death) outcome.text = fmt::format("rank {} has died: {}", host, outcome.text.substr(std::strlen(kCrash)));
     died = is_death;
     failed = host;
-    end_all();
+    ending.begin();
   };
-  // Asked twice a second. All hosts have begun, so that there is nothing to stop; one that is stopped does not end when
-  // it is asked to.
+  // Asked twice a second. All hosts have begun, so that there is nothing to stop.
   const auto look_after = [&] {
-    constexpr double kPatience = 1;  // seconds
-    if (EndSignals::asked() && !ending) {
+    if (EndSignals::asked() && !ending.has_begun()) {
       for (std::size_t host = 0; host < static_cast<std::size_t>(hosts); ++host) connections.end(host);
-      end_all();
+      ending.begin();
     }
-    if (ending && !killed && machine_time() - *ending > kPatience) {
-      killed = true;
-      running.send(SIGKILL);
-    }
+    ending.go_on();
     return false;
   };
   const auto outcomes = run_children(
