@@ -78,7 +78,7 @@ double from_ping(const rehearsal::Group& group, const rehearsal::Ping& ping, con
   return rehearsal::predicted_time(fabric.graph(), schedule).si;
 }
 
-/// What a reader of the times should know. A machine without any GPU is not asked why they are not used.
+/// What a reader of the times should know. On a machine without GPUs nothing is said of GPUs.
 std::string circumstances(const rehearsal::Group& group, const std::string& why_no_gpus) {
   std::string text = group.clock().same_machine ? "one machine and one clock"
                                                 : "clocks agree within " + to_string(Seconds{group.clock().error_s});

@@ -66,7 +66,8 @@ void check_processes(const RehearseOptions& options, const sim::Scenario& scenar
                                   scenario.workers(), expected, options.hosts.hosts > 0 ? "--hosts" : "processes"));
 }
 
-/// What the ranks do; at rank 0 the result as text. `nodes`: a study of the links between so many is to be written.
+/// What the ranks do; at rank 0 the result as text. If `nodes` is above 1, a study of the links between so many nodes
+/// is to be written.
 std::string rehearse_as_rank(const rehearsal::RehearsalRequest& request, kernel::Messenger& messenger, int nodes = 1) {
   rehearsal::Group group(messenger);
   if (nodes > 1 && group.clock().same_machine)
