@@ -44,8 +44,8 @@ class SearchShards : public testing::Test {
 
 // Several schemes, spot markets at risk, and goals: all that decides what is simulated.
 constexpr const char* kPlanToSplit =
-    "plan --model dcgan-64 --images 20M --catalog aws --region us-east-1,us-west-2 --gpu V100,T4,A10G --max-gpus 8 "
-    "--seeds 3 ";
+    "plan --model dcgan-64 --images 20M --catalog aws --region us-east-1,us-west-2 --gpu V100,T4 --max-gpus 4 "
+    "--seeds 2 ";
 
 TEST_F(SearchShards, OfAPlanMergeToItsBytes) {
   for (const char* goals : {"--deadline 20h --budget 60USD", "--objective risk-averse --deadline 9h"}) {

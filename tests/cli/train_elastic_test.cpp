@@ -113,11 +113,11 @@ wait $command
 // Two spot nodes, of which the provider announces that it takes one back; the policy asks for another.
 TEST_F(TrainElastic, StopsBeforeANodeThatHasBeenGivenNoticeGoes) {
   // So many steps that the notice comes before their end on fast processors too.
-  constexpr int kLong = 300;
-  const Json notice = {{"at", "6s"}, {"kind", "interruption"}, {"nodes", 1}};
-  const std::string file = plan({{"platform", {{"market", "spot"}, {"spot", "uninterrupted"}, {"notice", "3s"}}},
+  constexpr int kLong = 150;
+  const Json notice = {{"at", "3s"}, {"kind", "interruption"}, {"nodes", 1}};
+  const std::string file = plan({{"platform", {{"market", "spot"}, {"spot", "uninterrupted"}, {"notice", "2s"}}},
                                  {"policy", {{"name", "fixed"}}},
-                                 {"checkpoint", {{"every", "500ms"}}},
+                                 {"checkpoint", {{"every", "300ms"}}},
                                  {"faults", {{"events", {notice}}}}});
   const Outcome outcome = run_program(elastic("fixed", file, kLong), "timeout 600");
   ASSERT_EQ(outcome.code, 0) << outcome.err;

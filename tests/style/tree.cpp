@@ -1,10 +1,10 @@
 #include "tree.hpp"
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <set>
-#include <sstream>
+#include <stdexcept>
 
 namespace ganymede {
 namespace {
@@ -12,14 +12,26 @@ namespace {
 namespace fs = std::filesystem;
 
 Source read(const fs::path& file, const fs::path& root) {
-  std::ifstream in(file, std::ios::binary);
-  Source source{fs::relative(file, root).generic_string(), {std::istreambuf_iterator<char>(in), {}}, {}};
-  std::istringstream text(source.text);
-  for (std::string line; std::getline(text, line);) source.lines.push_back(line);
+  Source source{file.lexically_relative(root).generic_string(), std::string(fs::file_size(file), '\0'), {}};
+  std::ifstream(file, std::ios::binary).read(source.text.data(), static_cast<std::streamsize>(source.text.size()));
+  for (std::size_t begin = 0; begin < source.text.size();) {
+    const std::size_t end = std::min(source.text.find('\n', begin), source.text.size());
+    source.lines.push_back(source.text.substr(begin, end - begin));
+    begin = end + 1;
+  }
   return source;
 }
 
 }  // namespace
+
+LinePattern::LinePattern(const std::string& pattern) {
+  if (regcomp(&compiled_, pattern.c_str(), REG_EXTENDED | REG_NOSUB) != 0)
+    throw std::invalid_argument("no regular expression: " + pattern);
+}
+
+LinePattern::~LinePattern() { regfree(&compiled_); }
+
+bool LinePattern::is_in(const std::string& line) const { return regexec(&compiled_, line.c_str(), 0, nullptr, 0) == 0; }
 
 const std::vector<Source>& tree() {
   static const std::vector<Source> sources = [] {

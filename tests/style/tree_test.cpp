@@ -20,13 +20,13 @@ namespace fs = std::filesystem;
 /// Fails for each line of a file chosen by `where` in which `pattern` is found.
 void expect_no_line(const std::string& pattern, const std::function<bool(const Source&)>& where,
                     const std::string& why) {
-  const std::regex expression(pattern);
+  const LinePattern expression(pattern);
   std::size_t searched = 0;
   for (const Source& source : tree()) {
     if (source.is_binary() || !where(source)) continue;
     ++searched;
     for (std::size_t i = 0; i < source.lines.size(); ++i) {
-      if (std::regex_search(source.lines[i], expression))
+      if (expression.is_in(source.lines[i]))
         ADD_FAILURE() << source.path << ":" << i + 1 << ": " << why << ": " << source.lines[i];
     }
   }
@@ -97,17 +97,17 @@ TEST(Tree, FilesAreShort) {
 // By clang-format's layout: a function outside a class begins at column 0 with a line that is not a namespace, a type
 // or a table, and ends with a closing brace at column 0.
 TEST(Tree, FunctionsAreShort) {
-  const std::regex opening("^[A-Za-z_].*[{(,]$"), rest("^ .*[,(]$");
-  const std::regex other(
+  const LinePattern opening("^[A-Za-z_].*[{(,]$"), rest("^ .*[,(]$");
+  const LinePattern other(
       "^(namespace|class|struct|enum|union|extern|constexpr|const|concept|static const|inline const|TEST)\\b");
   for (const Source& source : tree()) {
     if (!source.is_cpp()) continue;
     for (std::size_t i = 0; i < source.lines.size(); ++i) {
-      if (!std::regex_search(source.lines[i], opening) || std::regex_search(source.lines[i], other)) continue;
+      if (!opening.is_in(source.lines[i]) || other.is_in(source.lines[i])) continue;
       // A long signature goes on in indented lines.
       std::size_t last = i;
       while (!source.lines[last].ends_with('{') && last + 1 < source.lines.size() &&
-             (last == i || std::regex_search(source.lines[last], rest)))
+             (last == i || rest.is_in(source.lines[last])))
         ++last;
       if (!source.lines[last].ends_with('{')) continue;
       const auto end = std::find(source.lines.begin() + static_cast<std::ptrdiff_t>(i), source.lines.end(), "}");
