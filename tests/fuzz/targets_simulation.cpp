@@ -23,7 +23,8 @@
 namespace ganymede::fuzz {
 namespace {
 
-/// A folder with the files that a scenario may name: recordings and the table of a policy that learns.
+/// A folder with the files that scenarios and clusters may name: recordings, the table of a policy that learns, jobs,
+/// and the scenario of a workload.
 const std::filesystem::path& folder_of_scenarios() {
   struct Folder {
     std::filesystem::path path =
@@ -33,6 +34,12 @@ const std::filesystem::path& folder_of_scenarios() {
       write_file(path / "capacity.csv", "time_s,nodes\n0,3\n200,1\n500,4\n");
       write_file(path / "prices.csv", "time_s,usd_per_hour\n0,1.5\n3600,0.9\n");
       write_file(path / "table.json", R"({"schema": "ganymede.q-table/1", "values": {"0/1": [0, 1, 2]}})");
+      write_file(path / "jobs.csv", "virtual_cluster,arrival_s,gpus,duration_s\nvc,0,1,60\nother,5,2,90\n");
+      write_file(path / "scenario.json", R"({
+        "schema": "ganymede.scenario/1",
+        "workload": { "trace": "recorded:dcgan-28-cpu", "batch_per_gpu": 64, "steps": 100 },
+        "platform": { "catalog": "aws", "region": "us-east-1", "instance": "p3.2xlarge", "nodes": 1, "market": "on-demand" },
+        "synchronization": { "scheme": "ring" }, "seed": 1 })");
     }
     ~Folder() {
       std::error_code ignored;
@@ -43,8 +50,8 @@ const std::filesystem::path& folder_of_scenarios() {
   return kFolder.path;
 }
 
-JsonNode in_folder_of_scenarios(const JsonNode& scenario) {
-  return JsonNode::wrap(scenario.value(), "scenario.json", folder_of_scenarios());
+JsonNode in_folder_of_scenarios(std::string_view bytes, const char* name) {
+  return JsonNode::wrap(JsonNode::parse(bytes, name).value(), name, folder_of_scenarios());
 }
 
 void read_scenario(std::string_view bytes) {
@@ -52,8 +59,7 @@ void read_scenario(std::string_view bytes) {
   static sim::ScenarioInputCache cache;
   static int uses = 0;
   if (++uses % 1000 == 0) cache = {};
-  const sim::Scenario scenario =
-      sim::read_scenario(in_folder_of_scenarios(JsonNode::parse(bytes, "scenario.json")), cache);
+  const sim::Scenario scenario = sim::read_scenario(in_folder_of_scenarios(bytes, "scenario.json"), cache);
   expect(scenario.steps > 0 && scenario.workers() > 0, "a scenario with steps and workers");
 }
 
@@ -121,7 +127,8 @@ std::vector<Target> simulation_targets() {
        "sim/scenario/faults.cpp sim/scenario/policy.cpp sim/scenario/charges.cpp",
        read_scenario, "scenario"},
       {"cluster", "sim/cluster/read_cluster.cpp",
-       [](std::string_view bytes) { (void)sim::read_cluster(JsonNode::parse(bytes, "cluster.json")); }, "cluster"},
+       [](std::string_view bytes) { (void)sim::read_cluster(in_folder_of_scenarios(bytes, "cluster.json")); },
+       "cluster"},
       {"job-trace", "sim/cluster/job_trace.cpp", read_jobs},
       {"import-jobs", "sim/cluster/import_jobs.cpp", read_imported_jobs},
       {"series", "sim/scenario/series.cpp common/csv.cpp",
