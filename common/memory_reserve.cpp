@@ -26,6 +26,7 @@ void give_reserve() {
 
 void end_without_memory() {
   try {
+    // cppcheck-suppress rethrowNoCurrentException
     if (std::current_exception() != nullptr) throw;
   } catch (const std::bad_alloc&) {
     constexpr std::string_view kMessage = "ganymede: out of memory\n";

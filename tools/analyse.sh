@@ -6,8 +6,11 @@
 #   tools/analyse.sh threads              ThreadSanitizer on the tests of kernel and serve; builds build/tsan, half an hour
 #   tools/analyse.sh valgrind             Valgrind's memcheck on training steps of the release build; some minutes
 #   tools/analyse.sh all                  all of them: once a release
+#   tools/analyse.sh changed [COMMIT]     cppcheck and clang-tidy on what has changed since COMMIT, else within the day before the
+#                                         last commit: what CI runs. clang-tidy takes up to a minute for a file, so that it sees
+#                                         the eight .cpp with the most changed lines; `tools/lint.sh tidy` sees all
 #
-# Needs Debian's cppcheck and valgrind: tools/install_packages.sh build analysis
+# Needs Debian's cppcheck and valgrind: tools/install_packages.sh build analysis; `changed` needs lint too
 set -euo pipefail
 cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/.."
 
@@ -73,14 +76,32 @@ run_valgrind() {
   rm -rf "$out"
 }
 
+readonly most_tidied=8
+run_changed() {
+  local since=${1:-}
+  if [[ -z $since ]]; then
+    since=$(git rev-list -1 --first-parent --before="$(($(git log -1 --format=%ct) - 86400))" HEAD 2>/dev/null || true)
+    [[ -n $since ]] || { echo "analyse.sh: no commit of the day before is known here: nothing to compare with" >&2; return 0; }
+  fi
+  local all=() some=() name file
+  mapfile -t all < <(git diff --numstat --diff-filter=d "$since" -- '*.cpp' | sort -k1,1nr | cut -f3)
+  for file in "${all[@]}"; do
+    for name in "${readers[@]}"; do [[ $file != "$name"/* ]] || some+=("$file"); done
+  done
+  echo "${#all[@]} .cpp have changed since $since: cppcheck looks at ${#some[@]}, clang-tidy at up to $most_tidied"
+  [[ ${#some[@]} -eq 0 ]] || run_cppcheck -j "$(nproc)" "${some[@]}"
+  [[ ${#all[@]} -eq 0 ]] || tools/lint.sh tidy "${all[@]:0:$most_tidied}"
+}
+
 case ${1:-} in
+  changed) run_changed "${@:2}" ;;
   cppcheck) run_cppcheck "${@:2}" ;;
   analyzer) run_analyzer ;;
   threads) run_threads ;;
   valgrind) run_valgrind ;;
   all) run_cppcheck && run_analyzer && run_valgrind && run_threads ;;
   *)
-    echo "usage: tools/analyse.sh cppcheck [FILE...] | analyzer | threads | valgrind | all" >&2
+    echo "usage: tools/analyse.sh cppcheck [FILE...] | analyzer | threads | valgrind | all | changed [COMMIT]" >&2
     exit 2
     ;;
 esac

@@ -17,7 +17,7 @@ constexpr std::size_t kMaxLayers = 100'000;
 /// Walks the layers of a network and keeps the shape of the activations between them.
 class Walk {
  public:
-  explicit Walk(LayerShape input) : shape_(input) {}
+  explicit Walk(const LayerShape& input) : shape_(input) {}
 
   void layers(const JsonNode& list) {
     for (const JsonNode& node : list.as_array())
