@@ -91,7 +91,7 @@ class Draw {
  private:
   bool one_in(std::uint64_t count) { return random_.below(count) == 0; }
   int between(int low, int high) {
-    return low + static_cast<int>(random_.below(static_cast<std::uint64_t>(high - low + 1)));
+    return low + static_cast<int>(random_.below(static_cast<std::uint64_t>(high - low) + 1));
   }
   std::string seconds(int low, int high) { return fmt::format("{}s", between(low, high)); }
   std::string any(std::initializer_list<const char*> values) { return values.begin()[random_.below(values.size())]; }

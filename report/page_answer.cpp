@@ -18,11 +18,6 @@ namespace {
 
 using Json = nlohmann::json;
 
-std::string named_text(const Json& object, const char* name) {
-  const auto found = object.find(name);
-  return found == object.end() || !found->is_string() ? "" : found->get<std::string>();
-}
-
 /// A short remark beside the answer: good, to be beware of, or neither.
 std::string badge(const char* kind, const std::string& words) {
   return fmt::format("<li class=\"badge {}\">{}</li>\n", kind, escaped(words));
@@ -172,6 +167,11 @@ std::string answer_of_rehearsal(const Json& document) {
 }
 
 }  // namespace
+
+std::string named_text(const nlohmann::json& object, const char* name) {
+  const auto found = object.find(name);
+  return found == object.end() || !found->is_string() ? "" : found->get<std::string>();
+}
 
 std::string share_badge(double share, const std::string& text) {
   return badge(share >= 0.95 ? "good" : share >= 0.5 ? "warn" : "bad", text);

@@ -44,6 +44,8 @@ std::string answer_html(const PageInput& page);
 
 /// The answer of a sweep: what was compared, which to take, and what won against the next. HTML.
 std::string answer_of_sweep(const PageInput& page);
+/// The text of a member; empty if there is none or it is no text.
+std::string named_text(const nlohmann::json& object, const char* name);
 /// A value with its range, for a sentence: "1.64 USD (1.29 .. 2.31)".
 std::string with_range(const Estimate& of, std::string (*shown)(double), const char* unit = "");
 /// Short remarks beside an answer that hold for a run: the age of its price, its steps, its interruptions. HTML.
