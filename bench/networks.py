@@ -166,7 +166,7 @@ def stylegan3_t(size, base):
         inner = sizes[before]
         layers += styled_filters(channels[before], out, kernel, i < count)
         layers += in_precision(precision, [{"kind": "reshape", "to": [channels[before], inner, inner]},
-                                           {"kind": "convolution", "out": out, "kernel": kernel, "bias": False}])
+                                           {"kind": "convolution", "out": out, "kernel": kernel, "bias": False, "each_image": True}])
         if i < count:  # filtered activation: up, leaky ReLU, down, within one kernel
             fine = 2 * max(rates[before], rate)
             fine = round(fine * sizes[i] / rate)

@@ -29,8 +29,10 @@ KernelPrecision precision_of(std::string_view name) {
 KernelKind kernel_kind(traces::TraceKernel::Kind kind) { return KernelKind(static_cast<int>(kind)); }
 
 void copy_convolution(Kernel& to, const traces::TraceKernel& from, std::int64_t batch) {
-  to.batch = from.grows == Growth::none ? from.batch : from.batch * batch;
-  to.in_channels = from.in_channels, to.out_channels = from.out_channels, to.groups = from.groups;
+  const std::int64_t groups = from.grows == Growth::groups ? batch : 1;
+  to.batch = from.grows == Growth::none || from.grows == Growth::groups ? from.batch : from.batch * batch;
+  to.in_channels = groups * from.in_channels, to.out_channels = groups * from.out_channels;
+  to.groups = groups * from.groups;
   to.in_d = from.in[0], to.in_h = from.in[1], to.in_w = from.in[2];
   to.kernel_d = from.window[0], to.kernel_h = from.window[1], to.kernel_w = from.window[2];
   to.pad_d = from.padding[0], to.pad_h = from.padding[1], to.pad_w = from.padding[2];

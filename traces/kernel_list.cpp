@@ -16,7 +16,7 @@ constexpr double kMaxTimes = 1e9;
 
 const std::vector<std::string> kKernelKinds = {"convolution",     "convolution-dgrad", "convolution-wgrad", "product",
                                                "batched-product", "elementwise",       "normalization",     "softmax"};
-const std::vector<std::string> kGrowths = {"none", "batch", "m", "n", "k", "rows"};
+const std::vector<std::string> kGrowths = {"none", "batch", "m", "n", "k", "rows", "groups"};
 
 std::size_t index_of(const std::vector<std::string>& names, const std::string& name) {
   return static_cast<std::size_t>(std::find(names.begin(), names.end(), name) - names.begin());
@@ -30,8 +30,8 @@ Growth usual_growth(Kind kind) {
 
 bool can_grow(Kind kind, Growth by) {
   if (by == Growth::none) return true;
-  if (kind <= Kind::convolution_weight_gradient) return by == Growth::batch;
-  return kind <= Kind::batched_product ? by != Growth::rows : by == Growth::rows;
+  if (kind <= Kind::convolution_weight_gradient) return by == Growth::batch || by == Growth::groups;
+  return kind <= Kind::batched_product ? by != Growth::rows && by != Growth::groups : by == Growth::rows;
 }
 
 /// Reads one number for each extent: height and width, or depth too if the input has one.

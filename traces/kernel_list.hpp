@@ -24,8 +24,9 @@ struct TraceKernel {
     normalization,  ///< reductions too
     softmax,
   };
-  /// The extent that is as many times as large for a batch as for one image. Convolutions always grow by their batch.
-  enum class Growth { none, batch, m, n, k, rows };
+  /// The extent that is as many times as large for a batch as for one image. Convolutions grow by their batch, or by
+  /// their groups, with the channels: then each image has filters of its own.
+  enum class Growth { none, batch, m, n, k, rows, groups };
 
   std::string phase;  ///< of the step, as a trace names it
   std::string stage;  ///< of a growing model; else empty

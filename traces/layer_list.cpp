@@ -99,6 +99,8 @@ LayerList read_layer_list(const JsonNode& root, std::optional<int> image) {
   list.channels_last = format && format->as_choice({"channels_first", "channels_last"}) == "channels_last";
   const auto executor = in.optional("executor");
   list.executor = executor ? executor->as_choice({"eager", "compiled", "graph"}) : "eager";
+  const auto optimizer = in.optional("optimizer");
+  list.optimizer = optimizer ? optimizer->as_choice({"adam", "sgd"}) : "adam";
   const JsonNode networks = in.required("networks");
   for (const auto& [name, node] : networks.as_map()) list.networks[name] = read_layer_network(node);
   const auto step = in.optional("step");

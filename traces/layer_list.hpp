@@ -65,6 +65,7 @@ struct LayerPass {
 struct LayerList {
   std::string name, source, precision;
   std::string executor;        ///< how the host launches kernels, as StepTrace::executor
+  std::string optimizer;       ///< "adam", or "sgd" with momentum and weight decay
   bool channels_last = false;  ///< memory format of activations and filters
   std::map<std::string, LayerNetwork> networks;
   std::vector<LayerPass> step;
@@ -105,8 +106,9 @@ std::vector<TraceKernel> kernels_of(const LayerList& list);
 
 /// The trace of one step for each batch size, with kRooflineBackend as its backend. The list's precision decides the
 /// size of activations and of the weights that kernels read: two bytes in bf16 and fp16; the weights that are updated,
-/// gradients and the optimizer stay in fp32, as in mixed precision. Adam is one kernel, or in an eager program several.
-/// Gradients are reduced in buckets of 25 MiB, from the last layer on, as by PyTorch's DistributedDataParallel.
+/// gradients and the optimizer stay in fp32, as in mixed precision. The update is one kernel, or in an eager program
+/// several. Gradients are reduced in buckets of 25 MiB, from the last layer on, as by PyTorch's
+/// DistributedDataParallel.
 StepTrace trace_of(const LayerList& list, const std::vector<int>& batches, const RooflineDevice& device);
 
 }  // namespace ganymede::traces

@@ -41,16 +41,24 @@ NetworkCost cost_of(const LayerList& list, const LayerNetwork& network) {
 /// Adam as kernels. Fused by a compiler it reads weight, gradient and two moments and writes weight and moments. Eager
 /// PyTorch (torch/optim/adam.py) runs seven operations one after the other over all tensors: lerp, mul, addcmul, sqrt,
 /// div, add and addcdiv, which read 2, 1, 2, 1, 1, 1 and 3 numbers for each parameter and write one each.
-struct Adam {
+struct Update {
   double kernels, reads, writes;  ///< reads and writes of all kernels
+  double states;                  ///< numbers that it keeps for each parameter
 };
-constexpr Adam kFusedAdam{1, 4, 3}, kEagerAdam{7, 11, 7};
-Adam adam_of(const LayerList& list) { return list.executor == "eager" ? kEagerAdam : kFusedAdam; }
+constexpr Update kFusedAdam{1, 4, 3, 2}, kEagerAdam{7, 11, 7, 2};
+/// SGD with momentum and weight decay. Eager PyTorch (torch/optim/sgd.py) runs four operations: add, mul, add and add,
+/// which read 2, 1, 2 and 2 numbers and write one each.
+constexpr Update kFusedSgd{1, 3, 2, 1}, kEagerSgd{4, 7, 4, 1};
+Update update_rule(const LayerList& list) {
+  const bool eager = list.executor == "eager";
+  if (list.optimizer == "sgd") return eager ? kEagerSgd : kFusedSgd;
+  return eager ? kEagerAdam : kFusedAdam;
+}
 
 /// What a pass over a batch computes and moves.
 TracePhase phase_of(const LayerList& list, const LayerPass& pass, int batch, const NetworkCost& one) {
   const LayerNetwork& network = list.networks.at(pass.network);
-  const Adam adam = adam_of(list);
+  const Update rule = update_rule(list);
   const double master = kBytesPerNumber * static_cast<double>(one.parameters);
   TracePhase phase;
   phase.name = pass.name;
@@ -72,23 +80,23 @@ TracePhase phase_of(const LayerList& list, const LayerPass& pass, int batch, con
       set(batch * one.flops, batch * (one.read + one.written) + one.weights, batch * one.read);
       break;
     case PassKind::update:
-      set(0, network.copies * adam.reads * master, network.copies * adam.writes * master);
+      set(0, network.copies * rule.reads * master, network.copies * rule.writes * master);
       break;
   }
   return phase;
 }
 
 TraceKernel update_of(const LayerList& list, const LayerNetwork& network) {
-  const Adam all = adam_of(list);
-  TraceKernel adam;
-  adam.layer = "update";
-  adam.op = "adam";
-  adam.precision = "fp32";
-  adam.grows = TraceKernel::Growth::none;
-  adam.cols = std::llround(network.copies * static_cast<double>(network.total().parameters));
-  adam.times = all.kernels;
-  adam.reads = all.reads / all.kernels, adam.writes = all.writes / all.kernels;
-  return adam;
+  const Update all = update_rule(list);
+  TraceKernel update;
+  update.layer = "update";
+  update.op = list.optimizer;
+  update.precision = "fp32";
+  update.grows = TraceKernel::Growth::none;
+  update.cols = std::llround(network.copies * static_cast<double>(network.total().parameters));
+  update.times = all.kernels;
+  update.reads = all.reads / all.kernels, update.writes = all.writes / all.kernels;
+  return update;
 }
 
 /// How often a backward pass adds its gradients to those of an earlier one since the last update, instead of leaving
@@ -216,7 +224,7 @@ void add_networks(TraceBatch& entry, const LayerList& list) {
   });
   entry.memory_bytes = {{"parameters", parameters},
                         {"gradients", parameters},
-                        {"optimizer", 2 * parameters},
+                        {"optimizer", update_rule(list).states * parameters},
                         {"activations", activations},
                         {"data", entry.batch * list.bytes_per_image}};
 }

@@ -122,11 +122,11 @@ class Walk {
   }
 
   /// Adds the kernels of a convolution, of its gradients and of its bias to the last layer. `shape` is the convolution;
-  /// a transposed one is its gradient of the inputs.
-  void add_convolution(TraceKernel shape, bool transposed, bool bias) {
+  /// a transposed one is its gradient of the inputs. Each image may have filters of its own, which other layers make.
+  void add_convolution(TraceKernel shape, bool transposed, bool bias, bool each_image = false) {
     Layer& layer = costs_.back();
     shape.layer = label_;
-    shape.grows = TraceKernel::Growth::batch;
+    shape.grows = each_image ? TraceKernel::Growth::groups : TraceKernel::Growth::batch;
     const auto as = [&](TraceKernel::Kind kind) {
       shape.kind = kind;
       return shape;
@@ -134,7 +134,7 @@ class Walk {
     const double out = layer.written / kBytesPerNumber;
     const double weights = static_cast<double>(shape.out_channels * shape.in_channels / shape.groups) *
                            static_cast<double>(shape.window[0] * shape.window[1] * shape.window[2]);
-    layer.forward.push_back(moving(kCast, weights, 1, 0.5, false));
+    if (!each_image) layer.forward.push_back(moving(kCast, weights, 1, 0.5, false));
     layer.forward.push_back(
         as(transposed ? TraceKernel::Kind::convolution_data_gradient : TraceKernel::Kind::convolution));
     layer.to_inputs.push_back(
@@ -226,7 +226,7 @@ class Walk {
     shape.in_channels = large.channels, shape.out_channels = transposed ? from.channels : out;
     shape.groups = groups;
     shape.in = large.sides;
-    add_convolution(shape, transposed, bias);
+    add_convolution(shape, transposed, bias, optional_flag(in, "each_image", false));
   }
 
   void linear(JsonObject& in) {

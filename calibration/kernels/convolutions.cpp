@@ -43,8 +43,14 @@ bool is_square_3x3(const Kernel& c) {
 
 /// Tensor cores read 16 bytes, eight numbers of a pixel's channels, at once. Before cuDNN 8 layers without that ran on
 /// the plain lanes; later versions fill the channels up.
-bool has_aligned_channels(const Kernel& c) { return c.in_channels % 8 == 0 && c.out_channels % 8 == 0; }
+bool has_aligned_channels(const Kernel& c) {
+  return c.in_channels / c.groups % 8 == 0 && c.out_channels / c.groups % 8 == 0;
+}
 double aligned(double channels) { return 8 * whole_above(channels / 8); }
+
+/// The kernels of cuDNN that do Winograd's algorithm in one are written for Maxwell (their names begin with
+/// "maxwell_scudnn_winograd") and what came after; Kepler's GPUs have the transforms and products apart.
+constexpr int kFirstFusedWinograd = 50;
 
 struct Way {
   const Kernel& kernel;
@@ -145,9 +151,9 @@ Group gemm_group(const Kernel& kernel, bool tensor) {
 }
 
 double direction_work(const Way& way, bool tensor) {
-  if (tensor) return 1;
-  if (way.kernel.kind == KernelKind::kConvolutionWeightGradient) return way[Scalar::kWeightGradientWork];
   if (way.kernel.kind == KernelKind::kConvolution) return 1;
+  if (way.kernel.kind == KernelKind::kConvolutionWeightGradient) return tensor ? 1 : way[Scalar::kWeightGradientWork];
+  if (tensor) return has_unit_stride(way.kernel) ? 1 : way[Scalar::kTensorStridedGradientWork];
   return way[has_unit_stride(way.kernel) ? Scalar::kDataGradientWork : Scalar::kStridedGradientWork];
 }
 
@@ -244,7 +250,8 @@ void add_convolutions(const Kernel& kernel, const Chip& chip, const KernelParame
   if (either) add_gemm(way, false);
   if ((!tensor || either) && is_square_3x3(kernel) && kernel.groups == 1) {
     // For weight gradients cuDNN has no Winograd in one kernel.
-    if (kernel.kind != KernelKind::kConvolutionWeightGradient) add_fused_winograd(way);
+    if (kernel.kind != KernelKind::kConvolutionWeightGradient && chip.sheet.capability >= kFirstFusedWinograd)
+      add_fused_winograd(way);
     add_nonfused_winograd(way);
     if (kernel.kind == KernelKind::kConvolution && kernel.in_h > 5) {
       add_fft(way, 32);

@@ -43,6 +43,7 @@ constexpr std::array<ScalarRange, kScalars> kRanges = {{
     {"weight gradient work", 1.2, 0.7, 2.5},
     {"tensor tile work", 1.4, 1, 3},
     {"tensor tile lone", 0.5, 0.1, 1},
+    {"tensor strided data gradient work", 1.2, 0.7, 3},
     // cuDNN's nchwToNhwcKernel on a V100 moves 430 to 640 GB/s (nvprof in tensorflow/tensorflow issue 15897).
     {"transpose bytes", 1.6, 1, 3},
     {"scattered half seconds", 8e-10, 2e-10, 4e-9},

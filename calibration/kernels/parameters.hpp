@@ -44,6 +44,7 @@ enum class Scalar : std::size_t {
   kWeightGradientWork,
   kTensorWork,
   kTensorLone,
+  kTensorStridedGradientWork,
   kTransposeBytes,
   kScatterSeconds,
   kEnergyFactor,

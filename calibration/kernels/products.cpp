@@ -24,11 +24,11 @@ void add_products(const Kernel& kernel, const Chip& chip, const KernelParameters
   c.group = !plain ? Group::kTensorProduct : batched ? Group::kBatchedProduct : Group::kProduct;
   c.algorithm = time.split > 1 ? "split-product" : "product";
   fill_from_blocks(c, time, rates, parameters, shape, time.bytes, time.split > 1 ? 2 : 1);
-  // Rows that are far apart in memory cost address translations, on the older chips more than on the others.
-  double& older_span = c.features[static_cast<std::size_t>(Feature::kOlderSpan)];
+  // Rows that are far apart in memory cost address translations; what they cost the older chips more has a feature of
+  // its own, so that an older chip without measurements has at least what the others tell.
   double& span = c.features[static_cast<std::size_t>(Feature::kSpan)];
   if (!along_depth) span = kNoSpan;
-  if (chip.sheet.capability < 70) std::swap(span, older_span);
+  if (chip.sheet.capability < 70) c.features[static_cast<std::size_t>(Feature::kOlderSpan)] = span;
   c.least_bytes = operand_bytes(kernel);
   c.power_flops = plain ? c.flops : 0;
 }

@@ -86,6 +86,19 @@ TEST(KernelsAt, ConvolveTwiceTheBatchOrAFixedOne) {
 }
 
 // Three kernels over the same numbers become one that reads them once and writes once; a product stands between.
+TEST(KernelsAt, HaveFiltersOfTheirOwnForEachImage) {
+  traces::TraceKernel modulated;
+  modulated.phase = "a", modulated.kind = Kind::convolution, modulated.grows = Growth::groups;
+  modulated.in_channels = 8, modulated.out_channels = 16, modulated.in = {1, 9, 9}, modulated.window = {1, 3, 3};
+  const traces::StepTrace trace = listed({modulated});
+  const Kernel kernel = kernels_at(trace, trace.batches[0]).front().kernel;
+  EXPECT_EQ(kernel.batch, 1);
+  EXPECT_EQ(kernel.groups, 64);
+  EXPECT_EQ(kernel.in_channels, 64 * 8);
+  EXPECT_EQ(kernel.out_channels, 64 * 16);
+  EXPECT_EQ(direct_flops(kernel), 64.0 * 2 * 8 * 16 * 9 * 7 * 7);
+}
+
 TEST(KernelsAt, AreFusedByACompiler) {
   traces::TraceKernel add = moving("a", 5);
   add.reads = 2;

@@ -51,6 +51,18 @@ TEST(LayerList, AConvolutionByHand) {
   EXPECT_EQ(cost.launches, 2);
 }
 
+// As StyleGAN's: the weights are trained once, and every image is convolved with filters that are made of them.
+TEST(LayerList, FiltersOfEachImageGrowByGroups) {
+  const LayerNetwork network =
+      generator(R"({ "kind": "convolution", "out": 16, "kernel": 3, "bias": false, "each_image": true })");
+  EXPECT_EQ(network.total().parameters, 9 * 3 * 16);
+  EXPECT_EQ(network.total().flops, 2.0 * 9 * 3 * 16 * 64);
+  const Layer& layer = network.layers.front();
+  ASSERT_EQ(layer.forward.size(), 1U);  // no copy of the weights, of which each image has its own
+  for (const TraceKernel& kernel : {layer.forward[0], layer.to_inputs[0], layer.to_parameters[0]})
+    EXPECT_EQ(kernel.grows, TraceKernel::Growth::groups);
+}
+
 // The other way round: as many products as the convolution that it transposes.
 TEST(LayerList, ATransposedConvolutionByHand) {
   const LayerNetwork network = generator(
@@ -275,6 +287,22 @@ TEST(LayerTrace, PhasesByHand) {
   EXPECT_EQ(trace.software.backend, "roofline");
   EXPECT_EQ(batch.memory_bytes.at("optimizer"), 2 * batch.memory_bytes.at("parameters"));
   EXPECT_EQ(batch.buckets.front().after_phase, "discriminator.backward_fake");
+}
+
+// SGD keeps one number for each parameter where Adam keeps two, and moves 11 where that moves 18.
+TEST(LayerTrace, UpdatesBySgdIfTheListSaysSo) {
+  LayerList list = committed("resnet50");
+  EXPECT_EQ(list.optimizer, "sgd");
+  const TraceBatch batch = trace_of(list, {8}, kDevice).batches.front();
+  EXPECT_EQ(batch.phases.back().bytes_read, 7 * 4 * 25'557'032.0);
+  EXPECT_EQ(batch.phases.back().bytes_written, 4 * 4 * 25'557'032.0);
+  EXPECT_EQ(batch.memory_bytes.at("optimizer"), batch.memory_bytes.at("parameters"));
+  list.optimizer = "adam";
+  EXPECT_EQ(trace_of(list, {8}, kDevice).batches.front().phases.back().launches, 7);
+  EXPECT_THAT(message_of<ConfigError>([] {
+                read_list(R"({ "schema": "ganymede.layers/1", "name": "m", "optimizer": "lion", "networks": {} })");
+              }),
+              HasSubstr("/optimizer: found \"lion\""));
 }
 
 TEST(LayerList, NamesThePlaceOfWhatCannotBe) {

@@ -197,6 +197,22 @@ TEST(KernelModel, TakesTheAlgorithmThatTheShapeAllows) {
   EXPECT_EQ(algorithm("A100-40GB", image, KernelPrecision::kFp16), "tensor-gemm");
 }
 
+// cuDNN has Winograd's algorithm in one kernel since Maxwell.
+TEST(KernelModel, KeplerHasNoWinogradInOneKernel) {
+  for (const std::int64_t size : {7, 14, 28, 56, 112})
+    for (const std::int64_t batch : {1, 8, 64})
+      EXPECT_NE(model_of("K80").time(square_convolution(batch, 64, size, 64, 3, 1)).algorithm, "winograd-2x2");
+}
+
+// Groups divide the work among filters that see a part of the channels.
+TEST(KernelModel, AlignmentIsThatOfAGroup) {
+  Kernel grouped = square_convolution(1, 8 * 4, 32, 8 * 4, 3, 1);
+  grouped.groups = 8, grouped.precision = KernelPrecision::kFp16;
+  EXPECT_EQ(model_of("V100").time(grouped).algorithm, "implicit-gemm");  // four channels a group
+  grouped.groups = 4;
+  EXPECT_EQ(model_of("V100").time(grouped).algorithm, "tensor-gemm");
+}
+
 TEST(KernelModel, WinogradDoesLessArithmetic) {
   // 16 products for 2x2 pixels of 3x3 taps (36 multiplications), 36 for 4x4 pixels (144), on sizes that tiles fill.
   const Kernel wide = square_convolution(32, 256, 16, 256, 3, 1);
