@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "common/random.hpp"
+
 namespace ganymede::sim {
 namespace {
 
@@ -199,6 +201,40 @@ Seconds not_overlapped(const PlanRequest& request, const NcclChoice& choice, con
   return std::max(Seconds{0}, way + std::max(inside, between) - overlapped);
 }
 
+/// What the threads of LL add to a ring behind an NVSwitch, beyond the time of its bytes. A thread forwards a word of 8
+/// bytes, waits for its flag, and goes on to its next word. Small sizes take fewer channels (nccl_step_of_lines), so
+/// that each thread has one word of each rank: up to the size that fills all channels they take one turn of the threads
+/// at each hop. The tuner's highest rate of LL tells how long a turn is by generation: 4 KiB of each channel at 87.7
+/// GB/s on A100, at 141 GB/s on H100. One word arrives sooner than those of all threads; in between the time grows with
+/// the logarithm. The share is fitted to what p5_8 and a100_8_mpi take from 64 to 256 KiB more than for 8 bytes, 0.69
+/// and 0.65 of the turns. Their sizes below 64 KiB go from 27.4 and 19.9 to 7.1 and 6.6 % off, those up to 1 MiB
+/// from 26.3 and 25.0 to 3.9 and 7.5 %; h200_8, which was not used, goes there from 8.4 to 2.1 %, a100_8, whose program
+/// waits for each launch, from 22.6 to 33.6 %. On the links of a mesh it does not show (v100_8_mesh).
+Seconds turns_of_threads(const PlanRequest& request, const NcclChoice& choice) {
+  constexpr double kShare = 0.65, kWord = 8, kThreads = 512;
+  const Topology& topology = request.topology;
+  const bool switched = topology.nccl.inside == NcclMachine::Inside::nvlink_switch && topology.nodes() == 1;
+  if (!switched || choice.protocol != NcclProtocol::ll) return Seconds{0};
+  const double words = std::max(1.0, static_cast<double>(request.bytes) / kWord), full = kThreads * topology.ranks;
+  const double fill = std::min(1.0, portable_log(words) / portable_log(full));
+  const Seconds turn = Bytes{kThreads * kWord * nccl_channels(topology)} / nccl_ll_rate(topology);
+  const int ways = request.collective == Collective::all_reduce ? 2 : 1;
+  const double hops = ways * (topology.ranks - 1);
+  const Seconds of_bytes = Bytes{hops / topology.ranks * static_cast<double>(request.bytes)} / nccl_ll_rate(topology);
+  return std::max(Seconds{0}, kShare * fill * hops * turn - of_bytes);
+}
+
+/// What a hop with LL takes less behind an NVSwitch from Hopper on than the tables say, which are the same for all
+/// GPUs: its share is that of the tuner's highest rates of LL on A100 and H100, 87.7 and 141 GB/s. (p5_8 takes 0.75 of
+/// the tables' time at 8 bytes, a100_8_mpi 1.6.)
+Seconds sooner_on_hopper(const Topology& topology, const NcclChoice& choice) {
+  constexpr double kShare = 87.7 / 141;
+  const NcclMachine& machine = topology.nccl;
+  const bool hopper = machine.generation >= NcclMachine::Generation::hopper && topology.nodes() == 1 &&
+                      machine.inside == NcclMachine::Inside::nvlink_switch && choice.protocol == NcclProtocol::ll;
+  return hopper ? (1 - kShare) * nccl_inside_hop(topology, choice.algorithm, choice.protocol) : Seconds{0};
+}
+
 ProtocolCost of_kernel() {
   ProtocolCost cost;
   cost.reduction_is_free = true;  // the kernel adds while it forwards; its bandwidth includes that
@@ -222,7 +258,8 @@ ProtocolCost nccl_ring_cost(const PlanRequest& request, const NcclChoice& choice
   // over TCP (aws-samples/aws-do-eks) and EFA (2 x g4dn.8xlarge, terraform-aws-eks-blueprints).
   const double plateau = topology.gpus_per_node > 1 ? nccl_plateau(topology, request.bytes, algorithm, protocol) : 1;
   ProtocolCost cost = of_kernel();
-  cost.start = plateau * nccl_base_latency(algorithm, protocol) + last_copy(topology, request.bytes, choice);
+  cost.start = plateau * nccl_base_latency(algorithm, protocol) + last_copy(topology, request.bytes, choice) +
+               turns_of_threads(request, choice);
   cost.wire = 1 / nccl_bandwidth_share(topology, algorithm, protocol, version);
   cost.inside = plateau * nccl_inside_hop(topology, algorithm, protocol) -
                 nccl_inside_hop(topology, NcclAlgorithm::ring, NcclProtocol::simple);
@@ -231,7 +268,7 @@ ProtocolCost nccl_ring_cost(const PlanRequest& request, const NcclChoice& choice
   const double passes = passes_of(request, choice), share = passes / std::ceil(passes);
   cost.inside = share * (topology.nccl.inside_latency + cost.inside) - topology.nccl.inside_latency;
   const Seconds passing = hidden(topology, request.bytes, choice);
-  cost.inside += slice_hop(topology, request.bytes, choice) - passing;
+  cost.inside += slice_hop(topology, request.bytes, choice) - passing - sooner_on_hopper(topology, choice);
   cost.start += passing;  // nothing hides that of the last slice
   cost.between =
       beyond_network(topology, share * (ring_hop(topology, choice, plateau) + nccl_step_of_lines(request, choice)));

@@ -145,5 +145,32 @@ TEST(NcclNetwork, LatenciesOfARingAndItsBytesAddUp) {
   EXPECT_NEAR(expected(512 << 20), of_bytes + latencies + 1.05 * (32 << 20) / 240e9, 1e-6);
 }
 
+// Behind a switch, a turn of all threads of 24 channels takes 24 x 4 KiB at the tuner's 87.7 GB/s on each of 14 hops; 8
+// bytes are one word, 64 words of 4,096 half of the logarithm. At 512 KiB the bytes themselves take longer, and on
+// Hopper a hop and a turn are shorter.
+TEST(NcclNetwork, SmallSizesOfLlTakeOneTurnOfTheThreads) {
+  Topology topology = clustered(8, 8);
+  topology.nccl = {NcclMachine::Generation::ampere, NcclMachine::Inside::nvlink_switch, 240_GB_per_s};
+  ASSERT_EQ(nccl_channels(topology), 24);
+  const auto cost = [&](std::int64_t bytes, const char* variant = "nccl:ring/ll") {
+    return parse_scheme(variant).plan({topology, bytes, Collective::all_reduce, ""}).cost();
+  };
+  const auto beyond = [&](std::int64_t bytes) {
+    return cost(bytes).start.si - 6.6e-6 + 1.75 * static_cast<double>(bytes) / 87.7e9;
+  };
+  const double turns = 0.65 * 14 * 24 * 4096 / 87.7e9;
+  EXPECT_NEAR(cost(8).start.si, 6.6e-6, 1e-12);
+  EXPECT_NEAR(beyond(8 * 64), turns / 2, 1e-9);
+  EXPECT_NEAR(beyond(8 * 4096), turns, 1e-9);
+  EXPECT_NEAR(beyond(256 << 10), turns, 1e-9);
+  EXPECT_NEAR(cost(512 << 10).start.si, 6.6e-6, 1e-12);
+  const double inside = cost(8).inside.si;
+  topology.nccl.generation = NcclMachine::Generation::hopper;
+  EXPECT_NEAR(cost(8).inside.si, inside - (1 - 87.7 / 141) * 0.6e-6, 1e-12);
+  EXPECT_LT(cost(8 * 4096).start.si, 6.6e-6 + turns * 0.63);
+  topology.nccl.inside = NcclMachine::Inside::nvlink_mesh;
+  EXPECT_NEAR(cost(8 * 4096).start.si, 6.6e-6, 1e-12);
+}
+
 }  // namespace
 }  // namespace ganymede::sim
