@@ -15,8 +15,8 @@ namespace {
 constexpr double kMisjudgement = 2.7;
 
 /// How many times as long as for a larger size a choice may take. The same log falls furthest when its sizes double;
-/// the next one falls by 1.15, and most logs not at all.
-constexpr double kFall = 1.31;
+/// the next one and the furthest of nodes of several GPUs falls by 1.15, and most logs not at all.
+constexpr double kFall = 1.31, kFallOfSeveral = 1.15;
 
 /// How often the bytes are doubled to find these sizes. No log falls for longer.
 constexpr int kDoublings = 3;
@@ -92,11 +92,12 @@ Seconds nccl_expected_time(const PlanRequest& request, const NcclChoice& choice,
 std::optional<NcclChoice> bounded_nccl_choice(const PlanRequest& request, const NcclOptions& options) {
   const std::optional<NcclChoice> chosen = choose_nccl(request.topology, request.bytes, options);
   if (!chosen || request.topology.nodes() == 1) return chosen;
+  const double fall = request.topology.gpus_per_node > 1 ? kFallOfSeveral : kFall;
   Seconds limit{std::numeric_limits<double>::infinity()};
   for (int i = kDoublings; i > 0; --i) {
     PlanRequest larger = request;
     larger.bytes = std::min(request.bytes, std::numeric_limits<std::int64_t>::max() >> i) << i;
-    limit = std::min(limit, kFall * bounded(larger, options, limit).time);
+    limit = std::min(limit, fall * bounded(larger, options, limit).time);
   }
   return bounded(request, options, limit).choice;
 }

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "common/random.hpp"
+
 namespace ganymede::sim {
 namespace {
 
@@ -51,10 +53,14 @@ int channels_of_ring(const Topology& topology) {
   return std::max(1, nccl_channels(topology) / std::max(1, topology.rails));
 }
 
-/// The bytes of one slice of all channels of a ring: Simple sends a chunk in two slices (ALLREDUCE_SLICESTEPS).
+/// The bytes of one slice of all channels of a ring: Simple sends a chunk in two slices (ALLREDUCE_SLICESTEPS), of
+/// which the first has at least 32 KiB if the chunk has (NVIDIA/nccl src/device/prims_simple.h: a 32nd of two steps).
 Bytes slices_of_ring(const Topology& topology, std::int64_t bytes) {
-  const double chunk = static_cast<double>(bytes) / topology.ranks / std::max(1, topology.rails);
-  return Bytes{std::min(chunk, kMaxChunkBytesSimple * channels_of_ring(topology)) / 2};
+  constexpr double kMinSlice = 32.0 * 1024;
+  const double channels = channels_of_ring(topology);
+  const double part = static_cast<double>(bytes) / topology.ranks / std::max(1, topology.rails) / channels;
+  const double chunk = std::min(part, kMaxChunkBytesSimple);
+  return Bytes{channels * std::min(chunk, std::max(chunk / 2, kMinSlice))};
 }
 
 /// The latency that staging through host memory adds: the first slice is copied there before anything leaves, and the
@@ -94,13 +100,15 @@ Seconds hidden(const Topology& topology, std::int64_t bytes, const NcclChoice& c
 /// The rate that one EFA endpoint reaches before Hopper's instances; infinite elsewhere. The NIC itself reads messages
 /// from 1 MiB up (FI_EFA_INTER_MIN_READ_MESSAGE_SIZE, ofiwg/libfabric pull request 6048); a CPU posts shorter ones
 /// packet by packet: 1.78, 10.59 and 152 us for 4 KiB, 64 KiB and 1 MiB through one endpoint (ofiwg/libfabric issue
-/// 5694: fi_rdm_tagged_bw between two c5n.18xlarge). With GPUDirect NCCL's proxy also flushes each slice; the tuner
-/// counts 3 us for posting, completing and flushing (src/graph/tuning.cc, getNetOverhead, Intel). A ring has one
-/// endpoint a NIC, and so have both trees over a NIC together.
+/// 5694: fi_rdm_tagged_bw between two c5n.18xlarge). That is 1.2 us and 6.9 GB/s; slopes of other instances are 7.3
+/// (p4d_16_efa, 32 to 64 MiB) and 7.65 GB/s (p3dn_16_efa, 16 to 128 MiB), and the rate is their mean. With GPUDirect
+/// NCCL's proxy also flushes each slice; the tuner counts 3 us for posting, completing and flushing
+/// (src/graph/tuning.cc, getNetOverhead, Intel). A ring has one endpoint a NIC, and so have both trees over a NIC
+/// together.
 BytesPerSecond endpoint_rate(const NcclMachine& machine, Bytes message) {
   constexpr Bytes kMinMessage{480 * 8}, kReadFrom{1024 * 1024};  // at least 8 bytes a thread (prims_simple.h)
   constexpr Seconds kPerMessage{1.2e-6}, kProxy{3e-6};
-  constexpr BytesPerSecond kPacketRate{6.9e9};
+  constexpr BytesPerSecond kPacketRate{7.5e9};
   message = std::max(kMinMessage, message);
   if (!machine.efa || machine.generation >= NcclMachine::Generation::hopper || message >= kReadFrom) return kNoLimit;
   const Seconds posting = kPerMessage + (machine.gpu_direct ? kProxy : Seconds{0});
@@ -153,9 +161,78 @@ double passes_of(const PlanRequest& request, const NcclChoice& choice) {
   return std::clamp(static_cast<double>(request.bytes) / pass, 1.0, kMaxPasses);
 }
 
+/// The rate at which lines leave one of `lanes` lanes, for each of whose bytes `wire` bytes are counted.
+BytesPerSecond line_flow(const Topology& topology, NcclProtocol protocol, double wire, int lanes) {
+  constexpr double kPayload = 0.5;
+  return kPayload * wire * topology.nccl.nics / lanes * nccl_line_rate(topology, protocol);
+}
+
 /// What a hop between nodes adds to the platform's latency.
 Seconds beyond_network(const Topology& topology, Seconds hop) {
   return hop - topology.nccl.network_latency - topology.nccl.rendezvous;
+}
+
+/// What the latencies of a ring with Simple between nodes add to the time of its bytes, beyond what a schedule pays
+/// whose messages overlap. Each of a ring's ranks forwards one chunk at a time, and a chunk takes almost as long inside
+/// a node, in a channel's part of the links, as through a NIC: while it travels the NIC waits, and latencies and bytes
+/// add up. (NCCL's tuner adds them too.) dgxa100_16_ib takes 240 to 262 us more than its bytes from 64 to 256 MiB.
+/// Waiting for a receiver and copies through hosts are under way side by side; a network with a rendezvous hides the
+/// rest behind it (a3high_16_tcpx is 5.2 % off without this and 6.5 % with it). p4d_16_efa goes from 8.1 to 6.6 % and
+/// p4d_16_efa_283 from 8.8 to 7.1 %.
+Seconds not_overlapped(const PlanRequest& request, const NcclChoice& choice, const ProtocolCost& cost, int lanes) {
+  const Topology& topology = request.topology;
+  const NcclMachine& machine = topology.nccl;
+  if (topology.nodes() == 1 || !is_ring_with_simple(choice) || machine.sockets || machine.rendezvous.si > 0)
+    return Seconds{0};
+  const int ways = request.collective == Collective::all_reduce ? 2 : 1;
+  const double ranks = topology.ranks, hops = ways * (ranks - 1), crossings = hops * topology.nodes() / ranks;
+  const Bytes wire{cost.wire * hops / ranks * static_cast<double>(request.bytes)};
+  const auto time_on = [&](BytesPerSecond rate, BytesPerSecond flow) {
+    const BytesPerSecond all = std::min(rate, static_cast<double>(lanes) * flow);
+    return all.si > 0 ? wire / all : Seconds{0};
+  };
+  const Seconds inside = time_on(machine.inside_bandwidth, cost.flow_inside),
+                between = time_on(machine.between_bandwidth, cost.flow_between);
+  const Seconds way = (hops - crossings) * std::max(Seconds{0}, machine.inside_latency + cost.inside) +
+                      crossings * (machine.network_latency + cost.between);
+  const double across = crossings / hops;
+  const Seconds waiting = crossings * (machine.rendezvous + staging(topology, request.bytes, choice));
+  const Seconds overlapped = std::max({inside, between, way + waiting + across * between + (1 - across) * inside});
+  return std::max(Seconds{0}, way + std::max(inside, between) - overlapped);
+}
+
+/// What the threads of LL add to a ring behind an NVSwitch, beyond the time of its bytes. A thread forwards a word of 8
+/// bytes, waits for its flag, and goes on to its next word. Small sizes take fewer channels (nccl_step_of_lines), so
+/// that each thread has one word of each rank: up to the size that fills all channels they take one turn of the threads
+/// at each hop. The tuner's highest rate of LL tells how long a turn is by generation: 4 KiB of each channel at 87.7
+/// GB/s on A100, at 141 GB/s on H100. One word arrives sooner than those of all threads; in between the time grows with
+/// the logarithm. The share is fitted to what p5_8 and a100_8_mpi take from 64 to 256 KiB more than for 8 bytes, 0.69
+/// and 0.65 of the turns. Their sizes below 64 KiB go from 27.4 and 19.9 to 7.1 and 6.6 % off, those up to 1 MiB
+/// from 26.3 and 25.0 to 3.9 and 7.5 %; h200_8, which was not used, goes there from 8.4 to 2.1 %, a100_8, whose program
+/// waits for each launch, from 22.6 to 33.6 %. On the links of a mesh it does not show (v100_8_mesh).
+Seconds turns_of_threads(const PlanRequest& request, const NcclChoice& choice) {
+  constexpr double kShare = 0.65, kWord = 8, kThreads = 512;
+  const Topology& topology = request.topology;
+  const bool switched = topology.nccl.inside == NcclMachine::Inside::nvlink_switch && topology.nodes() == 1;
+  if (!switched || choice.protocol != NcclProtocol::ll) return Seconds{0};
+  const double words = std::max(1.0, static_cast<double>(request.bytes) / kWord), full = kThreads * topology.ranks;
+  const double fill = std::min(1.0, portable_log(words) / portable_log(full));
+  const Seconds turn = Bytes{kThreads * kWord * nccl_channels(topology)} / nccl_ll_rate(topology);
+  const int ways = request.collective == Collective::all_reduce ? 2 : 1;
+  const double hops = ways * (topology.ranks - 1);
+  const Seconds of_bytes = Bytes{hops / topology.ranks * static_cast<double>(request.bytes)} / nccl_ll_rate(topology);
+  return std::max(Seconds{0}, kShare * fill * hops * turn - of_bytes);
+}
+
+/// What a hop with LL takes less behind an NVSwitch from Hopper on than the tables say, which are the same for all
+/// GPUs: its share is that of the tuner's highest rates of LL on A100 and H100, 87.7 and 141 GB/s. (p5_8 takes 0.75 of
+/// the tables' time at 8 bytes, a100_8_mpi 1.6.)
+Seconds sooner_on_hopper(const Topology& topology, const NcclChoice& choice) {
+  constexpr double kShare = 87.7 / 141;
+  const NcclMachine& machine = topology.nccl;
+  const bool hopper = machine.generation >= NcclMachine::Generation::hopper && topology.nodes() == 1 &&
+                      machine.inside == NcclMachine::Inside::nvlink_switch && choice.protocol == NcclProtocol::ll;
+  return hopper ? (1 - kShare) * nccl_inside_hop(topology, choice.algorithm, choice.protocol) : Seconds{0};
 }
 
 ProtocolCost of_kernel() {
@@ -181,7 +258,8 @@ ProtocolCost nccl_ring_cost(const PlanRequest& request, const NcclChoice& choice
   // over TCP (aws-samples/aws-do-eks) and EFA (2 x g4dn.8xlarge, terraform-aws-eks-blueprints).
   const double plateau = topology.gpus_per_node > 1 ? nccl_plateau(topology, request.bytes, algorithm, protocol) : 1;
   ProtocolCost cost = of_kernel();
-  cost.start = plateau * nccl_base_latency(algorithm, protocol) + last_copy(topology, request.bytes, choice);
+  cost.start = plateau * nccl_base_latency(algorithm, protocol) + last_copy(topology, request.bytes, choice) +
+               turns_of_threads(request, choice);
   cost.wire = 1 / nccl_bandwidth_share(topology, algorithm, protocol, version);
   cost.inside = plateau * nccl_inside_hop(topology, algorithm, protocol) -
                 nccl_inside_hop(topology, NcclAlgorithm::ring, NcclProtocol::simple);
@@ -190,16 +268,18 @@ ProtocolCost nccl_ring_cost(const PlanRequest& request, const NcclChoice& choice
   const double passes = passes_of(request, choice), share = passes / std::ceil(passes);
   cost.inside = share * (topology.nccl.inside_latency + cost.inside) - topology.nccl.inside_latency;
   const Seconds passing = hidden(topology, request.bytes, choice);
-  cost.inside += slice_hop(topology, request.bytes, choice) - passing;
+  cost.inside += slice_hop(topology, request.bytes, choice) - passing - sooner_on_hopper(topology, choice);
   cost.start += passing;  // nothing hides that of the last slice
-  cost.between = beyond_network(topology, share * ring_hop(topology, choice, plateau));
-  cost.between += staging(topology, request.bytes, choice);
+  cost.between =
+      beyond_network(topology, share * (ring_hop(topology, choice, plateau) + nccl_step_of_lines(request, choice)));
   cost.flow_inside = line_rate(topology, choice, cost.wire, lanes);
-  cost.flow_between = payload_rate(topology, lanes);
+  cost.flow_between = std::min(payload_rate(topology, lanes), line_flow(topology, choice.protocol, cost.wire, lanes));
   if (is_ring_with_simple(choice)) {
     const Bytes slice = slices_of_ring(topology, request.bytes) / channels_of_ring(topology);
     cost.flow_between = std::min(cost.flow_between, endpoint_rate(topology.nccl, slice));
   }
+  cost.start += not_overlapped(request, choice, cost, lanes);
+  cost.between += staging(topology, request.bytes, choice);
   return cost;
 }
 
@@ -209,7 +289,8 @@ ProtocolCost nccl_tree_cost(const PlanRequest& request, const NcclChoice& choice
   const bool switches = choice.algorithm != NcclAlgorithm::tree;
   ProtocolCost cost = of_kernel();
   cost.start = nccl_base_latency(choice.algorithm, choice.protocol);
-  cost.wire = pipeline.byte_factor() / nccl_bandwidth_share(topology, choice.algorithm, choice.protocol, version);
+  const double share = nccl_bandwidth_share(topology, choice.algorithm, choice.protocol, version);
+  cost.wire = pipeline.byte_factor() / share;
   // A hop to the switch of a node takes half of the latency between two GPUs.
   cost.inside = pipeline.latency_share * pipeline.inside - (switches ? 0.5 : 1) * topology.nccl.inside_latency;
   cost.between = beyond_network(topology, pipeline.latency_share * pipeline.between);
@@ -217,12 +298,12 @@ ProtocolCost nccl_tree_cost(const PlanRequest& request, const NcclChoice& choice
   // between nodes fill the pipeline, and all bytes must pass a NIC at its real rate.
   const NcclMachine& machine = topology.nccl;
   BytesPerSecond rate = machine.sockets ? machine.between_bandwidth / lanes : payload_rate(topology, lanes);
+  rate = std::min(rate, line_flow(topology, choice.protocol, 1 / share, lanes));
   if (choice.protocol == NcclProtocol::simple) {
     const double chunk = static_cast<double>(request.bytes) / pipeline.real_chunks / nccl_channels(topology);
     rate = std::min(rate, 0.5 * endpoint_rate(topology.nccl, Bytes{chunk}));
   }
   cost.flow_between = pipeline.rate_between() * rate;
-  const double share = nccl_bandwidth_share(topology, choice.algorithm, choice.protocol, version);
   if (!switches)
     cost.flow_inside = (lines_are_slow(topology.nccl, choice.protocol) ? std::min(1.0, kLl128Inside / share) : 1) *
                        port_share(topology, lanes);

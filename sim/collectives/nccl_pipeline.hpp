@@ -39,6 +39,17 @@ struct NcclPipeline {
   double rate_between() const;
 };
 
+/// The rate at which lines of LL, with their flags, pass the hosts of a hop between nodes for each NIC; infinite for
+/// other protocols, over sockets and for nodes of one GPU. LL's buffers lie in the hosts' memory even with GPUDirect
+/// (NVIDIA/nccl src/transport/net.cc): a GPU writes lines there, a proxy checks the flags of all lines of a step before
+/// it sends the step, and the other GPU reads them over its bus.
+BytesPerSecond nccl_line_rate(const Topology& topology, NcclProtocol protocol);
+
+/// What LL's lines add to a hop between nodes: a step of each channel of a NIC, or what there is of it, passes the
+/// hosts before it counts. Small sizes take fewer channels, each of which has at least 512 threads with 8 bytes each,
+/// of each rank in a ring (NVIDIA/nccl src/enqueue.cc, NCCL_LL_THREAD_THRESHOLD); a step has 32 KiB of payload.
+Seconds nccl_step_of_lines(const PlanRequest& request, const NcclChoice& choice);
+
 /// The pipeline of a tree, NVLS or NVLSTree. Precondition: the algorithm is no ring.
 NcclPipeline nccl_pipeline(const PlanRequest& request, const NcclChoice& choice);
 

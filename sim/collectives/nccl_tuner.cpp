@@ -137,6 +137,11 @@ bool enabled(const Topology& topology, NcclAlgorithm algorithm, NcclProtocol pro
     if (version.known_minor() < 5 || !volta || !inside || !between || is_reduced_by_switches(algorithm)) return false;
   }
   if (algorithm == NcclAlgorithm::tree) return version.known_minor() >= 4;
+  // A tuner that comes with the network lets LL go by trees only: h100_a3mega_16 takes 123 us for 8 bytes and 174 us
+  // for 512 KiB, and a ring of 16 GPUs crosses the network almost four times, at some 50 us each.
+  const bool ring_with_lines = algorithm == NcclAlgorithm::ring && protocol == NcclProtocol::ll;
+  if (ring_with_lines && machine.rendezvous_in_tuner && topology.nodes() > 1 && topology.gpus_per_node > 1)
+    return false;
   if (!is_reduced_by_switches(algorithm)) return true;
   const bool whole_nodes = topology.node_sizes.empty() && topology.ranks % topology.gpus_per_node == 0;
   const bool switches = topology.node_switch && whole_nodes && protocol == NcclProtocol::simple &&
@@ -290,14 +295,15 @@ double nccl_plateau(const Topology& topology, std::int64_t bytes, NcclAlgorithm 
 }
 
 int nccl_channels(const Topology& topology) {
-  constexpr int kMaxChannels = 32;
+  constexpr int kMaxChannels = 32, kMaxInside = 24;
   const double nvlink = has_nvlink(topology.nccl) ? topology.nccl.inside_bandwidth.si / (10 * kGiga) : 0;
   // On p3dn EFA's plugin showed NCCL four devices for the one NIC (the log of p3dn_16_efa says so).
   const NcclMachine& machine = topology.nccl;
   const bool four_devices = machine.efa && machine.generation == NcclMachine::Generation::volta && nvlink > 0;
   // No device of NCCL is faster than 400 Gbit/s; a platform may state several as one.
   const int devices = std::max(machine.nics, static_cast<int>(machine.between_bandwidth.si / (50 * kGiga)));
-  const int between = topology.nodes() > 1 ? 2 * (four_devices ? 4 : devices) : kMaxChannels;
+  const int inside = machine.generation <= NcclMachine::Generation::hopper ? kMaxInside : kMaxChannels;
+  const int between = topology.nodes() > 1 ? 2 * (four_devices ? 4 : devices) : inside;
   return std::clamp(nvlink > 0 ? static_cast<int>(nvlink) : 2, 2, std::min(kMaxChannels, std::max(between, 2)));
 }
 
@@ -328,6 +334,8 @@ double nccl_bandwidth_share(const Topology& topology, NcclAlgorithm algorithm, N
     return std::min(!one_socket && (version.known_minor() < 18 || topology.nccl.sockets) ? 0.25 : kFlags, ceiling);
   return protocol == NcclProtocol::ll128 ? 0.92 : 1;
 }
+
+BytesPerSecond nccl_ll_rate(const Topology& topology) { return BytesPerSecond{kGiga * ll_ceiling(topology)}; }
 
 std::vector<NcclChoice> nccl_choices(const Topology& topology, std::int64_t bytes, const NcclOptions& options) {
   std::vector<NcclChoice> choices;

@@ -69,12 +69,15 @@ Seconds nccl_between_hop(const Topology& topology, NcclAlgorithm algorithm, Nccl
 /// its channels; else 1.
 double nccl_plateau(const Topology& topology, std::int64_t bytes, NcclAlgorithm algorithm, NcclProtocol protocol);
 /// The number of channels that NCCL opens, roughly: one for each 10 GB/s of a GPU's NVLinks (its logs say 24 on a DGX
-/// A100 and 12 on a DGX-1), two on PCIe, and at most two for each NIC.
+/// A100 and 12 on a DGX-1), two on PCIe, and at most two for each NIC. Eight H100 have 24 too (a log of p5.48xlarge in
+/// aws-samples/awsome-distributed-training: "24 coll channels, 16 nvls channels").
 int nccl_channels(const Topology& topology);
 /// The bytes of each rank that a reduction in the switches of a node (NVLS) sums in a second, before losses by
 /// pipelining. A GPU sends its bytes to the switch and multicasts its part of the sum, and receives the same: 1 + 1/n
 /// times the bytes in each direction, at a share of its NVLinks' rate.
 BytesPerSecond nccl_switch_rate(const Topology& topology);
+/// The highest bus bandwidth of LL that the tuner counts on, by generation inside a node.
+BytesPerSecond nccl_ll_rate(const Topology& topology);
 /// The bus bandwidth of an algorithm and a protocol, as a share of a ring's with Simple. Reductions in switches have a
 /// rate of their own (nccl_switch_rate); their share is 1.
 double nccl_bandwidth_share(const Topology& topology, NcclAlgorithm algorithm, NcclProtocol protocol,

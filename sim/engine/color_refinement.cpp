@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <utility>
 
 namespace ganymede::sim {
 namespace {
@@ -25,6 +26,7 @@ class Refinement {
 
   EquitablePartition run() {
     colors_.resize(graph_.messages().size());
+    recolored_in_.assign(colors_.size(), 0);
     for (std::size_t message = 0; message < colors_.size(); ++message) {
       colors_[message] = color_of(message);
       sign(message, colors_[message]);
@@ -105,13 +107,14 @@ class Refinement {
     });
   }
 
-  /// Gives the messages of the moved items their new colours.
+  /// Gives the messages of the moved items their new colours, each once: a message joins several items.
   void recolor() {
+    ++round_;
     for (const std::uint32_t item : moved_)
       for (std::uint32_t at = first_[item]; at < first_[item + 1]; ++at) {
         const std::uint32_t message = messages_of_[at];
+        if (std::exchange(recolored_in_[message], round_) == round_) continue;
         const Color color = color_of(message);
-        if (color == colors_[message]) continue;  // another moved item has been here before
         sign(message, color - colors_[message]);
         colors_[message] = color;
         each_item(message, [&](std::uint32_t touched) {
@@ -193,8 +196,10 @@ class Refinement {
   std::vector<std::uint32_t> class_of_;  // of items
   std::vector<std::uint32_t> sizes_;     // of classes
   std::vector<std::uint32_t> first_,
-      messages_of_;                             // the messages of item i are messages_of_[first_[i]...first_[i + 1]]
-  std::vector<Color> colors_;                   // of messages
+      messages_of_;                          // the messages of item i are messages_of_[first_[i]...first_[i + 1]]
+  std::vector<Color> colors_;                // of messages
+  std::vector<std::uint32_t> recolored_in_;  // of messages: the last round that gave them a colour
+  std::uint32_t round_ = 0;
   std::vector<std::uint32_t> touched_, moved_;  // items with new signatures; with new classes
   std::vector<char> is_touched_;
   std::vector<Touched> by_signature_;  // scratch of split_classes()

@@ -57,6 +57,23 @@ TEST(NcclNetwork, WithoutGpuDirectEachChunkIsStaged) {
   EXPECT_EQ(tree_of(topology, 1 << 16, NcclProtocol::ll).way, ll);
 }
 
+TEST(NcclNetwork, WithoutGpuDirectTheFirstAndTheLastSliceAreStaged) {
+  Topology topology = single_gpus(2);
+  const auto between = [&](std::int64_t bytes, const char* variant) {
+    return parse_scheme(std::string("nccl:") + variant)
+        .plan({topology, bytes, Collective::all_reduce, ""})
+        .cost()
+        .between;
+  };
+  const Seconds direct = between(1 << 20, "ring/simple"), ll = between(1 << 20, "ring/ll");
+  topology.nccl.gpu_direct = false;
+  topology.nccl.staging_bandwidth = 12_GB_per_s;
+  // A megabyte in chunks of a half, in slices of a quarter: two of them at 12 GB/s.
+  EXPECT_NEAR((between(1 << 20, "ring/simple") - direct).si, 2 * (1 << 18) / 12e9, 1e-9);
+  EXPECT_EQ(between(1 << 20, "ring/ll"), ll);
+  EXPECT_EQ(between(std::int64_t{1} << 30, "ring/simple"), between(std::int64_t{1} << 32, "ring/simple"));
+}
+
 // Messages of LL are too short to be split over several sockets. Half of their bytes are flags.
 TEST(NcclNetwork, LlTakesOneSocket) {
   Topology topology = single_gpus(2);
@@ -83,6 +100,76 @@ TEST(NcclNetwork, TheTunerDoesNotKnowTheNetworksLatency) {
   EXPECT_EQ(estimate(near), estimate(far));
   near.nccl.rendezvous_in_tuner = far.nccl.rendezvous_in_tuner = true;
   EXPECT_LT(estimate(near), estimate(far));
+}
+
+/// Two nodes of eight GPUs with a NIC each, so two channels a NIC.
+Topology two_of_eight() {
+  Topology topology = clustered(16, 8);
+  topology.rails = 8;
+  topology.nccl = {
+      NcclMachine::Generation::ampere, NcclMachine::Inside::nvlink_switch, 240_GB_per_s, 200_GB_per_s, 8, 5_us};
+  topology.nccl.inside_latency = 3.4_us;
+  return topology;
+}
+
+// A part of one step of one channel; one channel's 4 KiB; one on each NIC; two on each; and whole steps of 32 KiB of
+// two channels. Each has as many flags, and a NIC's lines pass at 7 GB/s. A channel of a ring of 16 has 4 KiB of each
+// rank.
+TEST(NcclNetwork, LinesOfLlPassTheHostsByChannelsAndSteps) {
+  const Topology topology = two_of_eight();
+  ASSERT_EQ(nccl_channels(topology), 16);
+  const auto step = [&](std::int64_t bytes, NcclAlgorithm algorithm, NcclProtocol protocol) {
+    return nccl_step_of_lines({topology, bytes, Collective::all_reduce, ""}, {algorithm, protocol, Seconds{0}}).si;
+  };
+  const auto of_tree = [&](std::int64_t bytes) { return step(bytes, NcclAlgorithm::tree, NcclProtocol::ll); };
+  EXPECT_DOUBLE_EQ(of_tree(1 << 10), 2 * 1024 / 7e9);
+  EXPECT_DOUBLE_EQ(of_tree(4 << 10), 2 * 4096 / 7e9);
+  EXPECT_DOUBLE_EQ(of_tree(32 << 10), 2 * 4096 / 7e9);
+  EXPECT_DOUBLE_EQ(of_tree(64 << 10), 2 * 2 * 4096 / 7e9);
+  EXPECT_DOUBLE_EQ(of_tree(512 << 10), 2 * 2 * 32768 / 7e9);
+  EXPECT_DOUBLE_EQ(of_tree(64 << 20), of_tree(512 << 10));
+  EXPECT_DOUBLE_EQ(step(64 << 10, NcclAlgorithm::ring, NcclProtocol::ll), 2 * 4096 / 7e9);
+  EXPECT_EQ(step(512 << 10, NcclAlgorithm::tree, NcclProtocol::ll128), 0);
+}
+
+// Bytes at InfiniBand's payload, the latencies of 30 hops, of which 3.75 cross the network, and the last copy of a
+// chunk of each channel: none hides another.
+TEST(NcclNetwork, LatenciesOfARingAndItsBytesAddUp) {
+  const Topology topology = two_of_eight();
+  const NcclChoice choice{NcclAlgorithm::ring, NcclProtocol::simple, Seconds{0}};
+  const auto expected = [&](std::int64_t bytes) {
+    return nccl_expected_time({topology, bytes, Collective::all_reduce, ""}, choice, NcclVersion{}).si;
+  };
+  const double of_bytes = 2.0 * 15 / 16 * (512 << 20) / (0.94 * 200e9);
+  const double latencies = 1.4 * (8.4 + 26.25 * 3.4 + 3.75 * 14) * 1e-6;
+  EXPECT_NEAR(expected(512 << 20), of_bytes + latencies + 1.05 * (32 << 20) / 240e9, 1e-6);
+}
+
+// Behind a switch, a turn of all threads of 24 channels takes 24 x 4 KiB at the tuner's 87.7 GB/s on each of 14 hops; 8
+// bytes are one word, 64 words of 4,096 half of the logarithm. At 512 KiB the bytes themselves take longer, and on
+// Hopper a hop and a turn are shorter.
+TEST(NcclNetwork, SmallSizesOfLlTakeOneTurnOfTheThreads) {
+  Topology topology = clustered(8, 8);
+  topology.nccl = {NcclMachine::Generation::ampere, NcclMachine::Inside::nvlink_switch, 240_GB_per_s};
+  ASSERT_EQ(nccl_channels(topology), 24);
+  const auto cost = [&](std::int64_t bytes, const char* variant = "nccl:ring/ll") {
+    return parse_scheme(variant).plan({topology, bytes, Collective::all_reduce, ""}).cost();
+  };
+  const auto beyond = [&](std::int64_t bytes) {
+    return cost(bytes).start.si - 6.6e-6 + 1.75 * static_cast<double>(bytes) / 87.7e9;
+  };
+  const double turns = 0.65 * 14 * 24 * 4096 / 87.7e9;
+  EXPECT_NEAR(cost(8).start.si, 6.6e-6, 1e-12);
+  EXPECT_NEAR(beyond(8 * 64), turns / 2, 1e-9);
+  EXPECT_NEAR(beyond(8 * 4096), turns, 1e-9);
+  EXPECT_NEAR(beyond(256 << 10), turns, 1e-9);
+  EXPECT_NEAR(cost(512 << 10).start.si, 6.6e-6, 1e-12);
+  const double inside = cost(8).inside.si;
+  topology.nccl.generation = NcclMachine::Generation::hopper;
+  EXPECT_NEAR(cost(8).inside.si, inside - (1 - 87.7 / 141) * 0.6e-6, 1e-12);
+  EXPECT_LT(cost(8 * 4096).start.si, 6.6e-6 + turns * 0.63);
+  topology.nccl.inside = NcclMachine::Inside::nvlink_mesh;
+  EXPECT_NEAR(cost(8 * 4096).start.si, 6.6e-6, 1e-12);
 }
 
 }  // namespace

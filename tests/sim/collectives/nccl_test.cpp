@@ -98,7 +98,8 @@ TEST(Nccl, TheScheduleCarriesTheProtocolsCosts) {
   EXPECT_DOUBLE_EQ(cost("ring/ll").wire, 2);
   EXPECT_NEAR(cost("ring/ll").start.si, 6.6e-6, 1e-15);
   EXPECT_NEAR(cost("ring/ll").inside.si, (0.6 - 3.4) * 1e-6, 1e-15);
-  EXPECT_NEAR(cost("ring/ll").between.si, 0, 1e-15);
+  // A channel's 4 KiB for each rank, and as many flags, at the rate of the hosts.
+  EXPECT_NEAR(cost("ring/ll").between.si, 2 * 2 * 8192 / 7e9, 1e-12);
   // The table's 14 us or the network's latency, times the tuner's factor for full channels.
   const double latency = a100(2).nccl.network_latency.si;
   EXPECT_NEAR(cost("ring/simple").between.si, 1.4 * std::max(14e-6, latency) - latency, 1e-12);
@@ -141,11 +142,12 @@ TEST(Nccl, EfaSendsShortMessagesInPackets) {
   };
   EXPECT_NEAR(limit(std::int64_t{256} << 20), 0.88 * 12.5e9, 1);  // the payload of one NIC
   // A message takes 1.2 us of libfabric, 3 us of NCCL's proxy, and its packets.
-  EXPECT_NEAR(limit((std::int64_t{256} << 20) - 16), 1048576 / (4.2e-6 + 1048576 / 6.9e9), 1e6);
-  EXPECT_NEAR(limit(16 << 20), 65536 / (4.2e-6 + 65536 / 6.9e9), 1e3);  // 16 MiB / 16 ranks / 8 channels / 2 slices
+  EXPECT_NEAR(limit((std::int64_t{256} << 20) - 16), 1048576 / (4.2e-6 + 1048576 / 7.5e9), 1e6);
+  EXPECT_NEAR(limit(16 << 20), 65536 / (4.2e-6 + 65536 / 7.5e9), 1e3);  // 16 MiB / 16 ranks / 8 channels / 2 slices
+  EXPECT_NEAR(limit(4 << 20), 32768 / (4.2e-6 + 32768 / 7.5e9), 1e3);   // 32 KiB are one slice
   EXPECT_EQ(limit(8), limit(1024));
   topology.nccl.gpu_direct = false;  // nothing is flushed
-  EXPECT_NEAR(limit(16 << 20), 65536 / (1.2e-6 + 65536 / 6.9e9), 1e3);
+  EXPECT_NEAR(limit(16 << 20), 65536 / (1.2e-6 + 65536 / 7.5e9), 1e3);
   // Other networks have no packets, and neither have Hopper's instances, which write by RDMA.
   for (const bool efa : {false, true}) {
     topology.nccl.efa = efa;
@@ -260,13 +262,15 @@ TEST(Nccl, OnlySimpleWaitsForTheReceiver) {
 TEST(Nccl, TheTunerKnowsARendezvousOnlyWhereTheNetworkBringsATuner) {
   Topology topology = hopper(2);
   topology.nccl.rendezvous = 400_us;
-  EXPECT_EQ(choice(topology, 16 << 20).protocol, NcclProtocol::simple);
+  EXPECT_EQ(choice(topology, 8 << 20).protocol, NcclProtocol::simple);
   topology.nccl.rendezvous_in_tuner = true;
-  EXPECT_EQ(choice(topology, 16 << 20).protocol, NcclProtocol::ll);
+  EXPECT_EQ(choice(topology, 8 << 20).protocol, NcclProtocol::ll);
+  EXPECT_EQ(choice(topology, 8 << 20).algorithm, NcclAlgorithm::tree);
+  EXPECT_FALSE(choose_nccl(topology, 1 << 20, *parse_nccl_options("ring/ll")));
 }
 
 // Four GPUs on PCIe, two channels, 5.7 us a hop: a slice of 1 MiB / 4 ranks / 2 takes 10.9 us at 12 GB/s, which hides
-// two thirds of the latency; one of 64 KiB / 8 takes 0.7 us, which it hides.
+// two thirds of the latency; the 64 KiB / 4 of a chunk that is one slice take 1.4 us, which they hide.
 TEST(Nccl, OverPcieTheBytesOfASliceHideLatency) {
   Topology topology = clustered(4, 4);
   topology.nccl = {NcclMachine::Generation::volta, NcclMachine::Inside::pcie, 12_GB_per_s};
@@ -274,7 +278,7 @@ TEST(Nccl, OverPcieTheBytesOfASliceHideLatency) {
   const auto cost = [&](std::int64_t bytes) { return planned(topology, bytes, "ring/simple").cost(); };
   EXPECT_NEAR(cost(1 << 20).inside.si, -5.7e-6 * 2 / 3, 1e-12);
   EXPECT_NEAR(cost(1 << 20).start.si, (8.4 + 5.7 * 2 / 3) * 1e-6, 1e-12);
-  EXPECT_NEAR(cost(64 << 10).inside.si, -(64 << 10) / 8 / 12e9, 1e-12);
+  EXPECT_NEAR(cost(64 << 10).inside.si, -(64 << 10) / 4 / 12e9, 1e-12);
   EXPECT_NEAR(planned(topology, 1 << 20, "ring/ll").cost().inside.si, (1.0 - 5.7) * 1e-6, 1e-12);
   topology.nccl.inside = NcclMachine::Inside::nvlink_mesh;
   EXPECT_NEAR(cost(1 << 20).inside.si, 0, 1e-12);
@@ -353,7 +357,7 @@ TEST(Nccl, NoChoiceIsSlowerThanAnotherOrForMoreBytesBeyondTheBounds) {
         EXPECT_LE(expected(taken).si, 2.5 * fastest.si) << bytes;
         const PlanRequest twice{topology, 2 * bytes, Collective::all_reduce, ""};
         const Seconds of_twice = nccl_expected_time(twice, *bounded_nccl_choice(twice, options), options.version);
-        EXPECT_LE(expected(taken).si, 1.31 * of_twice.si) << bytes;
+        EXPECT_LE(expected(taken).si, (topology.gpus_per_node > 1 ? 1.15 : 1.31) * of_twice.si) << bytes;
         const bool same = taken.algorithm == tuners.algorithm && taken.protocol == tuners.protocol;
         EXPECT_TRUE(same || expected(taken) == fastest) << bytes;
         bounded += !same;
@@ -369,20 +373,6 @@ TEST(Nccl, LlGoesInPassesOfItsBuffer) {
   EXPECT_EQ(planned(topology, pass + 1, "ring/ll").rounds(), 2 * rounds);
   EXPECT_EQ(planned(topology, 10 * pass, "ring/ll").rounds(), 10 * rounds);
   EXPECT_EQ(planned(topology, 10 * pass, "ring/simple").rounds(), rounds);
-}
-
-TEST(Nccl, WithoutGpuDirectTheFirstAndTheLastSliceAreStaged) {
-  Topology topology = two_nodes(NcclMachine::Generation::volta);
-  const auto between = [&](std::int64_t bytes, const char* variant) {
-    return planned(topology, bytes, variant).cost().between;
-  };
-  const Seconds direct = between(1 << 20, "ring/simple"), ll = between(1 << 20, "ring/ll");
-  topology.nccl.gpu_direct = false;
-  topology.nccl.staging_bandwidth = 12_GB_per_s;
-  // A megabyte in chunks of a half, in slices of a quarter: two of them at 12 GB/s.
-  EXPECT_NEAR((between(1 << 20, "ring/simple") - direct).si, 2 * (1 << 18) / 12e9, 1e-9);
-  EXPECT_EQ(between(1 << 20, "ring/ll"), ll);
-  EXPECT_EQ(between(std::int64_t{1} << 30, "ring/simple"), between(std::int64_t{1} << 32, "ring/simple"));
 }
 
 TEST(Nccl, ChannelsAreLanesOverEveryNic) {
