@@ -15,6 +15,7 @@
 #include "plan/run_log.hpp"
 #include "report/documents.hpp"
 #include "report/page.hpp"
+#include "report/runs.hpp"
 #include "studies/journal.hpp"
 #include "studies/shard_folder.hpp"
 #include "studies/study.hpp"
@@ -79,7 +80,11 @@ void read_document(std::string_view bytes) {
   const report::Document document = report::load_document(
       file_of(bytes),
       {DocumentKind::result, DocumentKind::sweep, DocumentKind::plan, DocumentKind::validation, DocumentKind::cluster});
-  try {
+  try {  // as report, simulate, sweep and `export csv` show it
+    if (document.kind == DocumentKind::result)
+      (void)(report::run_text(document.json()) + report::run_csv(document.json()));
+    if (document.kind == DocumentKind::sweep)
+      (void)(report::sweep_text(document.json()) + report::sweep_csv(document.json()));
     (void)report::report_page(document.json());
   } catch (const nlohmann::json::exception&) {  // cli/report.cpp answers both
   } catch (const std::logic_error&) {           // a text that is no number
