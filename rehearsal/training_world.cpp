@@ -218,11 +218,11 @@ void TrainingWorld::start_crew(const sim::RunContext& context, const sim::RunSta
   const int processes = processes_for(nodes, plan_.batch);
   log_ = {};
   checkpoints_before_ = 0;
-  starts_.push_back({sim::to_seconds(now()).si, nodes, processes});
-  if (finished_) {  // the last step was done when the training was to be stopped
+  if (finished_) {  // the last step was done when the training was to be stopped: there is nothing to start
     if (pause_ != 0) happened_.push_back({0, sim::PauseEnded{}, std::exchange(pause_, 0)});
     return;
   }
+  starts_.push_back({sim::to_seconds(now()).si, nodes, processes});
   // The time between checkpoints holds as many steps as the last start had in it; before any, as were predicted.
   sim::StepDistribution steps = context.steps_of(sim::configuration_of(context, state));
   steps.images = plan_.batch;
