@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
@@ -378,8 +379,12 @@ int main(int argc, char** argv) {
     char* end = nullptr;
     const auto place = static_cast<std::size_t>(i - first);
     const double value = std::strtod(argv[i], &end);
-    if (place >= numbers.size() || end == argv[i] || *end != 0 || !(value > 0)) {
-      fmt::print(stderr, "chaos: found '{}', expected [SCENARIOS | --hours H] [JOBS] [FIRST-SEED], all above 0\n",
+    const bool hours = timed && place == 0;
+    const double most = hours ? 1e4 : place == 1 ? 256 : 1e15;
+    if (place >= numbers.size() || end == argv[i] || *end != 0 || !(value > 0 && value <= most) ||
+        (!hours && value != std::floor(value))) {
+      fmt::print(stderr,
+                 "chaos: found '{}', expected [SCENARIOS | --hours H] [JOBS] [FIRST-SEED], whole numbers above 0\n",
                  argv[i]);
       return 2;
     }

@@ -132,8 +132,9 @@ class Walk {
       return shape;
     };
     const double out = layer.written / kBytesPerNumber;
-    const double weights = static_cast<double>(shape.out_channels * shape.in_channels / shape.groups) *
-                           static_cast<double>(shape.window[0] * shape.window[1] * shape.window[2]);
+    const auto filters = shape.out_channels * shape.in_channels / shape.groups;
+    const double weights =
+        static_cast<double>(filters) * static_cast<double>(shape.window[0] * shape.window[1] * shape.window[2]);
     if (!each_image) layer.forward.push_back(moving(kCast, weights, 1, 0.5, false));
     layer.forward.push_back(
         as(transposed ? TraceKernel::Kind::convolution_data_gradient : TraceKernel::Kind::convolution));
@@ -220,13 +221,15 @@ class Walk {
     if (weights > kMaxImageNumbers)
       in.node().fail(fmt::format("{:.6g} weights, expected at most {:.0e}", weights, kMaxImageNumbers));
     const double places = transposed ? from.pixels() : shape_.pixels();
-    add(transposed ? "transposed-convolution" : "convolution", 2 * weights * places, from.size(), shape_.size(),
-        static_cast<std::int64_t>(weights) + (bias ? out : 0));
+    const bool each_image = optional_flag(in, "each_image", false);
+    Layer& layer = add(transposed ? "transposed-convolution" : "convolution", 2 * weights * places, from.size(),
+                       shape_.size(), static_cast<std::int64_t>(weights) + (bias ? out : 0));
+    if (each_image) layer.read += kBytesPerNumber * weights, layer.kept += kBytesPerNumber * weights;
     const LayerShape& large = transposed ? shape_ : from;
     shape.in_channels = large.channels, shape.out_channels = transposed ? from.channels : out;
     shape.groups = groups;
     shape.in = large.sides;
-    add_convolution(shape, transposed, bias, optional_flag(in, "each_image", false));
+    add_convolution(shape, transposed, bias, each_image);
   }
 
   void linear(JsonObject& in) {

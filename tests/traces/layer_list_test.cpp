@@ -58,6 +58,8 @@ TEST(LayerList, FiltersOfEachImageGrowByGroups) {
   EXPECT_EQ(network.total().parameters, 9 * 3 * 16);
   EXPECT_EQ(network.total().flops, 2.0 * 9 * 3 * 16 * 64);
   const Layer& layer = network.layers.front();
+  EXPECT_EQ(layer.read, 4.0 * (3 * 64 + 9 * 3 * 16));  // an image's filters are read, and kept for the backward pass
+  EXPECT_EQ(layer.kept, 4.0 * (16 * 64 + 9 * 3 * 16));
   ASSERT_EQ(layer.forward.size(), 1U);  // no copy of the weights, of which each image has its own
   for (const TraceKernel& kernel : {layer.forward[0], layer.to_inputs[0], layer.to_parameters[0]})
     EXPECT_EQ(kernel.grows, TraceKernel::Growth::groups);
