@@ -132,10 +132,9 @@ class Walk {
       return shape;
     };
     const double out = layer.written / kBytesPerNumber;
-    const auto filters = shape.out_channels * shape.in_channels / shape.groups;
-    const double weights =
-        static_cast<double>(filters) * static_cast<double>(shape.window[0] * shape.window[1] * shape.window[2]);
-    if (!each_image) layer.forward.push_back(moving(kCast, weights, 1, 0.5, false));
+    const auto weights =
+        shape.out_channels * shape.in_channels / shape.groups * shape.window[0] * shape.window[1] * shape.window[2];
+    if (!each_image) layer.forward.push_back(moving(kCast, static_cast<double>(weights), 1, 0.5, false));
     layer.forward.push_back(
         as(transposed ? TraceKernel::Kind::convolution_data_gradient : TraceKernel::Kind::convolution));
     layer.to_inputs.push_back(
@@ -227,8 +226,7 @@ class Walk {
     if (each_image) layer.read += kBytesPerNumber * weights, layer.kept += kBytesPerNumber * weights;
     const LayerShape& large = transposed ? shape_ : from;
     shape.in_channels = large.channels, shape.out_channels = transposed ? from.channels : out;
-    shape.groups = groups;
-    shape.in = large.sides;
+    shape.groups = groups, shape.in = large.sides;
     add_convolution(shape, transposed, bias, each_image);
   }
 
