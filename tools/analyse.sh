@@ -8,7 +8,7 @@
 #   tools/analyse.sh all                  all of them: once a release
 #   tools/analyse.sh changed [COMMIT]     cppcheck and clang-tidy on what has changed since COMMIT, else within the day before the
 #                                         last commit: what CI runs. clang-tidy takes up to a minute for a file, so that it sees
-#                                         the eight .cpp with the most changed lines; `tools/lint.sh tidy` sees all
+#                                         the four .cpp with the most changed lines; `tools/lint.sh tidy` sees all
 #
 # Needs Debian's cppcheck and valgrind: tools/install_packages.sh build analysis; `changed` needs lint too
 set -euo pipefail
@@ -76,7 +76,7 @@ run_valgrind() {
   rm -rf "$out"
 }
 
-readonly most_tidied=8
+readonly most_tidied=4
 run_changed() {
   [[ $# -le 1 ]] || { echo "analyse.sh changed: found '$2', expected one commit at most" >&2; return 2; }
   local since=${1:-}
