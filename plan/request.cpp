@@ -237,7 +237,8 @@ std::vector<RequestPolicy> read_policies(const JsonNode& node) {
   std::vector<RequestPolicy> all;
   for (const JsonNode& entry : node.as_array()) {
     RequestPolicy one;
-    one.content = entry.is_string() ? Json{{"name", entry.as_choice(names)}} : entry.value();
+    one.content = entry.value();
+    if (entry.is_string()) one.content = Json::object({{"name", entry.as_choice(names)}});
     if (!one.content.is_object() || !one.content.contains("name"))
       entry.expected("a policy's name, or an object with its \"name\"");
     one.policy = policies::find_policy(entry.is_string() ? entry.as_string() : entry.child("name").as_choice(names));
