@@ -47,8 +47,8 @@ class Draw {
 
   bool is_cluster() { return one_in(4); }
 
-  /// In fifteen of sixteen scenarios what steps depend on is one of kWorlds, so that their distributions are found in
-  /// the cache: simulating them takes most of the time. All else is drawn anew.
+  /// In 31 of 32 scenarios what steps depend on is one of kWorlds, so that their distributions are found in the cache:
+  /// simulating them takes most of the time. All else is drawn anew.
   Json run() {
     Draw world(is_of_its_own(seed_) ? seed_ : seed_ % kWorlds);
     Json content = world.of_steps();

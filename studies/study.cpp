@@ -141,7 +141,8 @@ std::vector<std::uint64_t> read_seeds(const JsonNode& node) {
 std::vector<nlohmann::json> read_policies(const JsonNode& node) {
   std::vector<nlohmann::json> policies;
   for (const auto& entry : node.as_array()) {
-    nlohmann::json policy = entry.is_string() ? nlohmann::json{{"name", entry.as_string()}} : entry.value();
+    nlohmann::json policy = entry.value();
+    if (entry.is_string()) policy = nlohmann::json::object({{"name", entry.as_string()}});
     if (!policy.is_object() || !policy.contains("name"))
       entry.expected("a policy's name, or an object with its \"name\"");
     if (policy.contains("table")) policy["table"] = resolved_path(entry.child("table"));

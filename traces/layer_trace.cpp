@@ -38,13 +38,14 @@ NetworkCost cost_of(const LayerList& list, const LayerNetwork& network) {
   return sum;
 }
 
-/// Adam as kernels. Fused by a compiler it reads weight, gradient and two moments and writes weight and moments. Eager
-/// PyTorch (torch/optim/adam.py) runs seven operations one after the other over all tensors: lerp, mul, addcmul, sqrt,
-/// div, add and addcdiv, which read 2, 1, 2, 1, 1, 1 and 3 numbers for each parameter and write one each.
+/// What an optimizer does for each parameter.
 struct Update {
   double kernels, reads, writes;  ///< reads and writes of all kernels
   double states;                  ///< numbers that it keeps for each parameter
 };
+/// Adam. Fused by a compiler it reads weight, gradient and two moments and writes weight and moments. Eager
+/// PyTorch (torch/optim/adam.py) runs seven operations one after the other over all tensors: lerp, mul, addcmul, sqrt,
+/// div, add and addcdiv, which read 2, 1, 2, 1, 1, 1 and 3 numbers for each parameter and write one each.
 constexpr Update kFusedAdam{1, 4, 3, 2}, kEagerAdam{7, 11, 7, 2};
 /// SGD with momentum and weight decay. Eager PyTorch (torch/optim/sgd.py) runs four operations: add, mul, add and add,
 /// which read 2, 1, 2 and 2 numbers and write one each.
