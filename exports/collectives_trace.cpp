@@ -7,6 +7,7 @@
 
 #include "common/units.hpp"
 #include "exports/chrome_trace.hpp"
+#include "report/numbers.hpp"
 
 namespace ganymede::exports {
 namespace {
@@ -27,7 +28,7 @@ std::string collectives_trace(const nlohmann::json& rows, int ranks) {
       spans.push_back({process,
                        source,
                        endpoint_name(source, ranks) + " sends",
-                       fmt::format("round {} to {}", span[2].get<std::int64_t>(), endpoint_name(destination, ranks)),
+                       fmt::format("round {} to {}", report::int64_of(span[2]), endpoint_name(destination, ranks)),
                        Seconds{span[4].get<double>()},
                        Seconds{span[5].get<double>()},
                        {{"bytes", span[3].dump()}}});

@@ -9,6 +9,7 @@
 #include "exports/exporter.hpp"
 #include "exports/run_trace.hpp"
 #include "report/holdings.hpp"
+#include "report/numbers.hpp"
 
 namespace ganymede::exports {
 namespace {
@@ -22,13 +23,13 @@ void add_steps(const Json& run, Seconds origin, std::vector<TimelineSpan>& spans
   const Json& steps = run.at("step_spans");
   constexpr std::array<const char*, 3> kTracks = {"course", "collectives", "input pipeline"};
   for (const Json& row : steps.at("rows")) {
-    const auto kind = steps.at("kinds").at(row.at(1).get<std::size_t>()).get<std::string>();
+    const auto kind = steps.at("kinds").at(report::index_of(row.at(1))).get<std::string>();
     const int track = track_of(kind);
     const Seconds start = origin + Seconds{row.at(3).get<double>()};
-    spans.push_back({fmt::format("worker {}", row.at(0).get<std::size_t>()),
+    spans.push_back({fmt::format("worker {}", report::index_of(row.at(0))),
                      track,
                      kTracks[static_cast<std::size_t>(track)],
-                     steps.at("names").at(row.at(2).get<std::size_t>()).get<std::string>(),
+                     steps.at("names").at(report::index_of(row.at(2))).get<std::string>(),
                      start,
                      start + Seconds{row.at(4).get<double>()},
                      {{"kind", kind}}});

@@ -87,10 +87,10 @@ bool keeps_its_gpus(const Json& run) {
 /// The GPUs that the run requested at first, or `default_value` if the document does not say.
 int asked_gpus(const Json& run, int default_value) {
   if (!run.contains("launch")) return default_value;
-  int sum = 0;
+  double sum = 0;
   for (const Json& pool : run.at("launch").at("pools"))
-    sum += pool.at("nodes").get<int>() * pool.at("gpus_per_node").get<int>();
-  return sum;
+    sum += pool.at("nodes").get<double>() * pool.at("gpus_per_node").get<double>();
+  return int_of(sum);
 }
 
 /// How many GPUs of each node a run uses: a number, or an array for several pools; null if the run does not say.
@@ -141,10 +141,10 @@ ReportCandidate of_runs(const Runs& runs) {
     if (const std::string value = word(what, key); !value.empty() && value != usual) out.scheme += ", " + value;
   out.policy = word(what, "policy");
   out.scales = keeps_its_gpus(*runs.front());
-  out.gpus = out.fewest_gpus = what.at("gpus").get<int>();
+  out.gpus = out.fewest_gpus = int_of(what.at("gpus"));
   if (!out.scales)
     for (const Json* run : runs) {
-      const int most = run->at("run").at("gpus").get<int>();
+      const int most = int_of(run->at("run").at("gpus"));
       out.gpus = std::max(out.gpus, most);
       out.fewest_gpus = std::min({out.fewest_gpus, most, asked_gpus(*run, most)});
     }
@@ -198,7 +198,7 @@ ReportCandidate of_plan(const Json& row, const Json& request) {
   out.rented = plan_nodes(row);
   if (const std::string batch = plan_batch(row, request); !batch.empty()) out.rented += ", " + batch;
   out.gpu = word(row, "gpu");
-  out.gpus = out.fewest_gpus = row.at("gpus").get<int>();
+  out.gpus = out.fewest_gpus = int_of(row.at("gpus"));
   out.scheme = word(row, "scheme");
   out.policy = word(row, "policy");
   out.scales = out.policy == "fixed";

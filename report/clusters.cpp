@@ -91,7 +91,7 @@ std::string cluster_text(const Json& result, std::size_t width) {
   out += jobs > kMostJobsShown ? fmt::format("\nThe {} jobs that were slowed down most:\n", kMostJobsShown) : "\n";
   out += cluster_jobs(result, kMostJobsShown).text(width) + "\n" + cluster_owners(result).text(width);
   const Json& provenance = result.at("provenance");
-  if (const auto groups = provenance.at("contending_groups").get<std::int64_t>(); groups > 0)
+  if (const auto groups = int64_of(provenance.at("contending_groups")); groups > 0)
     out += fmt::format("\n{} groups of jobs shared links; the steps of {} of them are approximate{}.\n", groups,
                        provenance.at("approximate_groups").dump(),
                        provenance.contains("approximate_steps_within")

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "common/units.hpp"
+#include "report/numbers.hpp"
 #include "report/table.hpp"
 
 namespace ganymede::report {
@@ -22,7 +23,7 @@ Table table_of(const Json& rows, bool for_people) {
                                              "busbw_GBps", "messages", "fidelity", "limit", "choice", "place"});
   std::int64_t size = -1;
   for (const Json& row : rows) {
-    const auto bytes = row["bytes"].get<std::int64_t>();
+    const auto bytes = int64_of(row["bytes"]);
     const double seconds = row["time_s"].get<double>();
     const auto text = [&](const char* key) { return row[key].is_null() ? "" : row[key].get<std::string>(); };
     if (!for_people) {
@@ -45,11 +46,11 @@ Table table_of(const Json& rows, bool for_people) {
 /// Times as multiples of the fastest: "64 MiB: nccl 1.00, ring 1.12, tree 1.90".
 std::string ranking(const Json& rows) {
   std::map<std::int64_t, std::vector<const Json*>> by_size;
-  for (const Json& row : rows) by_size[row["bytes"].get<std::int64_t>()].push_back(&row);
+  for (const Json& row : rows) by_size[int64_of(row["bytes"])].push_back(&row);
   std::string out;
   for (auto& [bytes, entries] : by_size) {
     if (entries.size() < 2) continue;
-    const auto place = [](const Json* row) { return (*row)["place"].get<int>(); };
+    const auto place = [](const Json* row) { return int_of((*row)["place"]); };
     std::stable_sort(entries.begin(), entries.end(), [&](const Json* a, const Json* b) { return place(a) < place(b); });
     const double best = (*entries.front())["time_s"].get<double>();
     out += fmt::format("{:>10}:", to_string(Bytes{static_cast<double>(bytes)}));

@@ -34,7 +34,7 @@ std::string speed_text(const OrderedJson& forecast) {
 std::string decision_text(const OrderedJson& decision) {
   std::string pools;
   for (const OrderedJson& pool : decision.at("pools")) {
-    const int nodes = pool.at("nodes").get<int>(), now = pool.at("nodes_now").get<int>();
+    const int nodes = int_of(pool.at("nodes")), now = int_of(pool.at("nodes_now"));
     pools += fmt::format("{}{} x {}", pools.empty() ? "" : ", ", nodes, pool.at("pool").get<std::string>());
     if (nodes != now) pools += fmt::format(" ({} now)", now);
   }
@@ -50,7 +50,7 @@ std::string quality_text(const OrderedJson& quality, auto&& shown_time) {
   std::string out = fmt::format("FID {:g}", quality.at("fid").get<double>());
   if (quality.at("reached").get<bool>())
     return out + fmt::format(" is reached, after {:.3g} images", median_of(quality.at("images")));
-  out += fmt::format(", by {} points: reached with a probability of {}", quality.at("points").get<int>(),
+  out += fmt::format(", by {} points: reached with a probability of {}", int_of(quality.at("points")),
                      percent(quality.at("probability").get<double>()));
   if (!quality.at("time_s").is_null())
     out += fmt::format(", after {:.3g} images ({}), {} ({}) and {} USD ({})", median_of(quality.at("images")),
@@ -66,14 +66,13 @@ std::string quality_text(const OrderedJson& quality, auto&& shown_time) {
 std::string forecast_text(const OrderedJson& forecast, std::size_t width) {
   const auto number = [&](const char* key) { return forecast.at(key).get<double>(); };
   const OrderedJson& time = forecast.at("time_s");
-  std::string out = fmt::format("{} on {} x {}: step {} of {} ({}), {}{}\n\n", forecast.at("model").get<std::string>(),
-                                forecast.at("nodes").get<int>(), forecast.at("instance").get<std::string>(),
-                                with_thousands(forecast.at("steps_done").get<std::int64_t>()),
-                                with_thousands(forecast.at("steps").get<std::int64_t>()), percent(number("done_share")),
-                                forecast.at("state").get<std::string>(),
-                                forecast.at("resumptions").get<int>() > 0
-                                    ? fmt::format(", resumed {} time(s)", forecast.at("resumptions").get<int>())
-                                    : "");
+  std::string out = fmt::format(
+      "{} on {} x {}: step {} of {} ({}), {}{}\n\n", forecast.at("model").get<std::string>(),
+      int_of(forecast.at("nodes")), forecast.at("instance").get<std::string>(),
+      with_thousands(int64_of(forecast.at("steps_done"))), with_thousands(int64_of(forecast.at("steps"))),
+      percent(number("done_share")), forecast.at("state").get<std::string>(),
+      int_of(forecast.at("resumptions")) > 0 ? fmt::format(", resumed {} time(s)", int_of(forecast.at("resumptions")))
+                                             : "");
   const auto line = [&](const char* name, const std::string& text) {
     out += hanging(fmt::format("{:<10}", name), text, width);
   };

@@ -4,9 +4,37 @@
 
 #include <cmath>
 #include <cstdint>
+#include <limits>
+#include <nlohmann/json.hpp>
 #include <string>
 
 namespace ganymede::report {
+
+namespace {
+
+[[noreturn]] void refuse(const nlohmann::json& number, const char* expected) {
+  throw nlohmann::json::type_error::create(302, fmt::format("found {}, expected {}", number.dump(), expected), &number);
+}
+
+}  // namespace
+
+std::int64_t int64_of(const nlohmann::json& number) {
+  // The library converts a float of any size, which is undefined beyond the integers. 2^63 itself is beyond them.
+  if (number.is_number_float() && !(std::abs(number.get<double>()) < 0x1p63)) refuse(number, "a whole number");
+  return number.get<std::int64_t>();
+}
+
+int int_of(const nlohmann::json& number) {
+  const std::int64_t whole = int64_of(number);
+  if (std::abs(static_cast<double>(whole)) > std::numeric_limits<int>::max()) refuse(number, "a smaller number");
+  return static_cast<int>(whole);
+}
+
+std::size_t index_of(const nlohmann::json& number) {
+  const std::int64_t whole = int64_of(number);
+  if (whole < 0) refuse(number, "a number from 0");
+  return static_cast<std::size_t>(whole);
+}
 
 std::string clock(double seconds) { return clock_like(seconds, seconds); }
 

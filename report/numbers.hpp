@@ -1,7 +1,9 @@
 #pragma once
 // How numbers are written in tables.
 
+#include <cstddef>
 #include <cstdint>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 namespace ganymede::report {
@@ -21,6 +23,12 @@ std::string usd(double amount);
 std::string spoken_time(double seconds);
 /// Dollars for a sentence: cents below 100 USD, whole dollars above, two digits of what is less than ten cents.
 std::string spoken_usd(double amount);
+
+/// The whole number that a document has, whatever else it may have there.
+/// @throws nlohmann::json::type_error if it is no number, or one beyond 64 bits or an int, or as an index below zero
+std::int64_t int64_of(const nlohmann::json& number);
+int int_of(const nlohmann::json& number);
+std::size_t index_of(const nlohmann::json& number);
 
 /// A whole number with its thousands apart, for example "20,000,000".
 std::string with_thousands(std::int64_t number);

@@ -186,7 +186,7 @@ std::string trained_in(const Json& run) {
   if (!run.contains("launch")) return "";
   return fmt::format("{} ({}), {} images, batch {} a GPU. ", escaped(named_text(run.at("launch"), "model")),
                      escaped(named_text(run.at("launch"), "precision")),
-                     with_thousands(run.at("time").at("images").get<std::int64_t>()),
+                     with_thousands(int64_of(run.at("time").at("images"))),
                      run.at("launch").at("batch_per_gpu").dump());
 }
 

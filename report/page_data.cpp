@@ -217,15 +217,15 @@ nlohmann::ordered_json capped_spans(const Json& spans, std::vector<std::string>&
   std::map<std::pair<std::size_t, int>, std::map<std::size_t, Bin>> tracks;
   for (const Json& row : rows) {
     end = std::max(end, row.at(3).get<double>() + row.at(4).get<double>());
-    tracks[{row.at(0).get<std::size_t>(), track_of(row.at(1).get<int>())}];
+    tracks[{index_of(row.at(0)), track_of(int_of(row.at(1)))}];
   }
   const std::size_t bins = std::max<std::size_t>(1, max_rows / tracks.size());
   const double width = end / static_cast<double>(bins);
   for (const Json& row : rows) {
     const double start = row.at(3).get<double>();
     const double stop = start + row.at(4).get<double>();
-    const auto kind = std::min<std::size_t>(kKinds - 1, row.at(1).get<std::size_t>());
-    auto& track = tracks[{row.at(0).get<std::size_t>(), track_of(row.at(1).get<int>())}];
+    const auto kind = std::min<std::size_t>(kKinds - 1, index_of(row.at(1)));
+    auto& track = tracks[{index_of(row.at(0)), track_of(int_of(row.at(1)))}];
     for (auto bin = static_cast<std::size_t>(start / width); bin < bins; ++bin) {
       const double left = static_cast<double>(bin) * width;
       const double inside = std::min(stop, left + width) - std::max(start, left);

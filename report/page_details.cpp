@@ -80,9 +80,9 @@ void add_steps(const PageInput& page, std::vector<Section>& sections) {
   std::map<std::size_t, std::vector<double>> by_worker;
   const std::size_t kinds = spans.at("kinds").size();
   for (const Json& row : spans.at("rows")) {
-    auto& seconds = by_worker[row.at(0).get<std::size_t>()];
+    auto& seconds = by_worker[index_of(row.at(0))];
     seconds.resize(kinds);
-    seconds.at(row.at(1).get<std::size_t>()) += row.at(4).get<double>();
+    seconds.at(index_of(row.at(1))) += row.at(4).get<double>();
   }
   std::vector<std::string> names{">worker"};
   for (const Json& kind : spans.at("kinds")) names.push_back(">" + kind.get<std::string>());

@@ -195,7 +195,7 @@ std::string plan_outcome(const Json& request) {
 std::string plan_target(const Json& request) {
   if (request.contains("fid") && request.at("fid").is_number())
     return fmt::format("an FID of {:g}", request.at("fid").get<double>());
-  return with_thousands(request.at("images").get<std::int64_t>()) + " images";
+  return with_thousands(int64_of(request.at("images"))) + " images";
 }
 
 std::string plan_probability(const Json& row) {

@@ -33,7 +33,7 @@ T member(const Json& row, const char* name, T default_value) {
 
 bool is_mixed(const Json& row) {
   const int sure = member(row, "on_demand_nodes", 0);
-  return sure > 0 && sure < row.at("nodes").get<int>();
+  return sure > 0 && sure < int_of(row.at("nodes"));
 }
 
 bool has_several_batches(const Json& request) {

@@ -128,7 +128,7 @@ void add_seeds(Table& summary, const Json& run) {
   add("cost", seeds.at("usd"), [](double value) { return usd(value) + " USD"; });
   if (seeds.at("finished") != seeds.at("count"))
     summary.add(
-        {"never finish", fmt::format("{} seeds", seeds.at("count").get<int>() - seeds.at("finished").get<int>()), ""});
+        {"never finish", fmt::format("{} seeds", index_of(seeds.at("count")) - index_of(seeds.at("finished"))), ""});
   summary.rule();
 }
 
@@ -172,7 +172,7 @@ constexpr std::pair<const char*, const char*> kUses[] = {{"compute", "compute"},
 
 std::string heading_of(const Json& run) {
   std::string out = fmt::format("{}, {}: {} x {}, scheme {}", text(run, "/run/platform"), text(run, "/run/allocation"),
-                                run.at("run").at("gpus").get<int>(), text(run, "/run/gpu"), text(run, "/run/scheme"));
+                                int_of(run.at("run").at("gpus")), text(run, "/run/gpu"), text(run, "/run/scheme"));
   for (const auto& [key, usual] : {std::pair{"mode", "all-reduce"}, std::pair{"placement", "data-parallel"}})
     if (const auto value = run.at("run").at(key).get<std::string>(); !value.empty() && value != usual)
       out += ", " + value;
@@ -192,8 +192,8 @@ Table summary_of(const Json& run) {
                range(std::strtod(cost_interval.at(0).get<std::string>().c_str(), nullptr),
                      std::strtod(cost_interval.at(1).get<std::string>().c_str(), nullptr), usd)});
   summary.add({"step", to_string(Seconds{number(run, "/time/step_mean_s")}),
-               fmt::format("{} steps, {} images", run.at("time").at("steps").get<std::int64_t>(),
-                           run.at("time").at("images").get<std::int64_t>())});
+               fmt::format("{} steps, {} images", int64_of(run.at("time").at("steps")),
+                           int64_of(run.at("time").at("images")))});
   summary.add({"GPU busy", percent(busy(run)), fmt::format("{} while training", percent(busy_while_training(run)))});
   if (run.at("life").at("losses") != 0)
     summary.add({"nodes lost", run.at("life").at("losses").dump(),
@@ -381,8 +381,7 @@ std::string failures_text(const Json& sweep) {
     auto& [count, first] = by_reason[text(run, "/policy") + ": " + text(run, "/kind")];
     if (count++ == 0) first = text(run, "/run") + ": " + text(run, "/reason");
   }
-  for (const auto& [reason, of] : by_reason)
-    out += fmt::format("  {} ({} runs), e.g. {}\n", reason, of.first, of.second);
+  for (const auto& [why, of] : by_reason) out += fmt::format("  {} ({} runs), e.g. {}\n", why, of.first, of.second);
   return out + "\n";
 }
 
@@ -390,6 +389,7 @@ std::string failures_text(const Json& sweep) {
 
 std::string sweep_text(const Json& sweep, std::size_t width) {
   const auto runs = runs_of(sweep);
+  if (runs.empty()) return wrap_prose("No run.\n" + failures_text(sweep), width);
   bool grouped = sweep.contains("rankings") && !sweep.at("rankings").empty();
   if (sweep.contains("groups"))
     for (const Json& group : sweep.at("groups")) grouped = grouped || group.at("runs") > 1;

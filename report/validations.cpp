@@ -55,7 +55,7 @@ std::string cells_text(const OrderedJson& cells, std::size_t width) {
 std::string summary_text(const OrderedJson& summary) {
   if (summary.at("cells") == 0) return "nothing is predicted";
   std::string text =
-      fmt::format("{} predicted: mean error {}, worst {}; the 90 % interval holds {}", summary.at("cells").get<int>(),
+      fmt::format("{} predicted: mean error {}, worst {}; the 90 % interval holds {}", int_of(summary.at("cells")),
                   plain_percent(summary.at("mean_error")), plain_percent(summary.at("worst_error")),
                   plain_percent(summary.at("held_by_interval")));
   for (const OrderedJson& baseline : summary.at("baselines"))
@@ -95,8 +95,8 @@ std::string study_text(const OrderedJson& study, bool details, std::size_t width
   for (const OrderedJson& table : study.at("compute_fractions")) {
     Table fractions({">bytes", ">GPUs", ">compute fraction"});
     for (const OrderedJson& row : table.at("rows"))
-      fractions.add({number(row.at("bytes")), std::to_string(row.at("gpus").get<int>()),
-                     plain_percent(row.at("compute_fraction"))});
+      fractions.add(
+          {number(row.at("bytes")), std::to_string(int_of(row.at("gpus"))), plain_percent(row.at("compute_fraction"))});
     out += fmt::format("\n{} ({})\n{}", table.at("title").get<std::string>(), table.at("series").get<std::string>(),
                        fractions.text(width));
   }
@@ -113,7 +113,7 @@ std::string study_text(const OrderedJson& study, bool details, std::size_t width
 std::string coverage_text(const OrderedJson& coverage, std::size_t width) {
   Table table({"evidence", ">predicted", ">in the 90 % interval", ">mean half-width"});
   for (const OrderedJson& row : coverage)
-    table.add({row.at("evidence"), std::to_string(row.at("cells").get<int>()), plain_percent(row.at("held")),
+    table.add({row.at("evidence"), std::to_string(int_of(row.at("cells"))), plain_percent(row.at("held")),
                plain_percent(row.at("mean_half_width"))});
   return table.text(width);
 }
@@ -121,8 +121,7 @@ std::string coverage_text(const OrderedJson& coverage, std::size_t width) {
 std::string leave_one_out_text(const OrderedJson& rows, std::size_t width) {
   Table table({"fitted constants", "left out", ">rows", ">error", ">fitted without it", ">without the constants"});
   for (const OrderedJson& row : rows)
-    table.add({row.at("constant"), row.at("study"),
-               row.contains("rows") ? std::to_string(row.at("rows").get<int>()) : "",
+    table.add({row.at("constant"), row.at("study"), row.contains("rows") ? std::to_string(int_of(row.at("rows"))) : "",
                row.contains("error") ? plain_percent(row.at("error")) : "recorded",
                plain_percent(row.at("left_out_error")), plain_percent(row.at("without_it"))});
   return table.text(width) +
@@ -162,7 +161,7 @@ std::string validation_text(const OrderedJson& result, bool details, std::size_t
         ideal = plain_percent(baseline.at("mean_error"));
         skill = fmt::format("{:.2f}", baseline.at("skill").get<double>());
       }
-    table.add({name, std::to_string(summary.at("cells").get<int>()), plain_percent(summary.at("mean_error")),
+    table.add({name, std::to_string(int_of(summary.at("cells"))), plain_percent(summary.at("mean_error")),
                plain_percent(summary.at("worst_error")), ideal, skill, plain_percent(summary.at("held_by_interval"))});
   };
   for (const OrderedJson& study : result.at("studies"))

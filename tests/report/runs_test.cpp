@@ -169,6 +169,24 @@ TEST(RunText, ShowsTimeBillAndGpuSeconds) {
   EXPECT_THAT(text, Not(HasSubstr("energy of the GPUs")));  // the platform stated no power
 }
 
+TEST(RunText, NumbersBeyondIntegersAreRefused) {
+  const Json run = made_up({"lab room", "1 x host", 1, 20e-3, 0, 1});
+  for (const char* pointer : {"/run/gpus", "/time/steps", "/time/images"})
+    for (const Json& number : {Json(1e300), Json(-1e300), Json("many")}) {
+      Json other = run;
+      other[Json::json_pointer(pointer)] = number;
+      EXPECT_THROW((void)run_text(other), Json::exception) << pointer << number;
+    }
+  Json other = run;
+  other["/run/gpus"_json_pointer] = std::int64_t{1} << 40U;
+  EXPECT_THROW((void)run_text(other), Json::exception);
+}
+
+TEST(SweepText, WithoutARunSaysSo) {
+  const Json sweep = {{"schema", "ganymede.sweep/1"}, {"study", "s"}, {"runs", Json::array()}};
+  EXPECT_EQ(sweep_text(sweep, 80), "No run.\n");
+}
+
 TEST(RunText, LongTimesAreAClock) {
   EXPECT_THAT(run_text(made_up({"lab room", "1 x host", 1, 3.7, 23, 1})), HasSubstr("1:02:03"));
 }
