@@ -45,16 +45,22 @@ void restore(std::string_view bytes) {
 
 void read_picture(std::string_view bytes) {
   const kernel::Picture picture = kernel::read_picture(file_of(bytes));
-  std::vector<std::uint8_t> out(8 * 8 * 3);
-  kernel::fit_picture(picture, {8, 8, 3}, out);
+  for (const int channels : {1, 3}) {
+    std::vector<std::uint8_t> out(static_cast<std::size_t>(8 * 8 * channels));
+    kernel::fit_picture(picture, {8, 8, channels}, out);
+  }
 }
 
 void read_idx(std::string_view bytes) {
   const std::filesystem::path file = file_of(bytes);
   try {
-    (void)kernel::read_idx_images(file);
+    const kernel::Images images = kernel::read_idx_images(file);
+    const std::filesystem::path again = file_of(kernel::write_idx_images(images));
+    expect(kernel::read_idx_images(again).pixels == images.pixels, "images that are read as they were written");
   } catch (const ConfigError&) {
-    (void)kernel::read_idx_labels(file);
+    const std::vector<std::uint8_t> labels = kernel::read_idx_labels(file);
+    const std::filesystem::path again = file_of(kernel::write_idx_labels(labels));
+    expect(kernel::read_idx_labels(again) == labels, "labels that are read as they were written");
   }
 }
 

@@ -14,6 +14,14 @@
 namespace ganymede::fuzz {
 namespace {
 
+/// As `import nccl-tests` and as a scenario that names the file.
+void read_overlay(std::string_view bytes) {
+  (void)platforms::load_overlaid("private", "", JsonNode::parse(bytes, "overlay.json"));
+  const std::string file = file_of(bytes).string();
+  JsonObject platform(JsonNode::wrap({{"catalog", "private"}, {"overlay", file}}, "scenario.json", "/"));
+  (void)platforms::read_platform_choice(platform);
+}
+
 void read_prices(std::string_view bytes) {
   static const std::vector<std::string> kKnown = {"p3.2xlarge", "p3.8xlarge", "Standard_NC6s_v3", "a2-highgpu-1g"};
   platforms::PriceListOptions options;
@@ -38,10 +46,7 @@ std::vector<Target> platform_targets() {
                                          "2026-11-25");
        },
        "platform"},
-      {"overlay", "platforms/overlay.cpp",
-       [](std::string_view bytes) {
-         (void)platforms::load_overlaid("private", "", JsonNode::parse(bytes, "overlay.json"));
-       }},
+      {"overlay", "platforms/overlay.cpp", read_overlay},
       {"price-list", "platforms/price_list.cpp platforms/price_list_json.cpp", read_prices},
       {"simgrid-xml", "sim/engine/platform_xml.cpp",
        [](std::string_view bytes) { (void)sim::read_platform_xml("platform.xml", std::string(bytes)); }},

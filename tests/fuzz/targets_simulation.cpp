@@ -63,18 +63,24 @@ void read_scenario(std::string_view bytes) {
   expect(scenario.steps > 0 && scenario.workers() > 0, "a scenario with steps and workers");
 }
 
-void read_jobs(std::string_view bytes) {
+void read_jobs(std::string_view bytes, const std::string& virtual_cluster) {
   sim::Cluster cluster;
   static const auto kThroughputs = std::make_shared<sim::Throughputs>();
   cluster.throughputs = kThroughputs;
   cluster.workloads.push_back({"gan", nullptr, "", "", 0});
   const std::string file = file_of(bytes).string();
-  sim::read_job_trace(JsonNode::wrap(file, "cluster.json", "/"), "", cluster);
+  sim::read_job_trace(JsonNode::wrap(file, "cluster.json", "/"), virtual_cluster, cluster);
 }
 
-void read_imported_jobs(std::string_view bytes) {
-  const sim::ImportedJobs imported = sim::import_jobs(bytes, "jobs", "");
-  read_jobs(imported.csv);
+/// `read`, of all virtual clusters if that is no error, else of one: two errors need two inputs.
+void of_all_or_one(std::string_view bytes, void (*read)(std::string_view, const std::string&)) {
+  read(bytes, "");
+  read(bytes, "vc");
+}
+
+void read_imported_jobs(std::string_view bytes, const std::string& virtual_cluster) {
+  const sim::ImportedJobs imported = sim::import_jobs(bytes, "jobs", virtual_cluster);
+  read_jobs(imported.csv, "");
 }
 
 const sim::Scenario& one_pool() {
@@ -129,10 +135,13 @@ std::vector<Target> simulation_targets() {
       {"cluster", "sim/cluster/read_cluster.cpp",
        [](std::string_view bytes) { (void)sim::read_cluster(in_folder_of_scenarios(bytes, "cluster.json")); },
        "cluster"},
-      {"job-trace", "sim/cluster/job_trace.cpp", read_jobs},
-      {"import-jobs", "sim/cluster/import_jobs.cpp", read_imported_jobs},
-      {"series", "sim/scenario/series.cpp common/csv.cpp",
-       [](std::string_view bytes) { (void)sim::read_series(file_of(bytes)); }},
+      {"job-trace", "sim/cluster/job_trace.cpp", [](std::string_view bytes) { of_all_or_one(bytes, read_jobs); }},
+      {"import-jobs", "sim/cluster/import_jobs.cpp",
+       [](std::string_view bytes) { of_all_or_one(bytes, read_imported_jobs); }},
+      {"series", "sim/scenario/series.cpp",
+       [](std::string_view bytes) {
+         (void)sim::integral(sim::read_series(file_of(bytes)), Seconds{1}, Seconds{1000});
+       }},
       {"rehearsal", "report/documents.cpp report/page_rehearsal.cpp", read_rehearsal, "rehearsal"},
       {"policy-answer", "sim/run/controller.cpp", read_decision},
       {"scheduler-answer", "sim/cluster/external_scheduler.cpp", read_schedule},

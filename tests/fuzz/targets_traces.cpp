@@ -40,6 +40,15 @@ void read_profiler(std::string_view bytes) {
   options.model = "model";
   options.device = some_gpu();
   (void)traces::import_profiler(events, options);
+  options.parameters = 1'000'000;
+  (void)traces::import_profiler(events, options);
+  static const traces::LayerList kLayers = traces::read_layer_list(JsonNode::parse(R"({
+    "schema": "ganymede.layers/1", "name": "m", "networks": {
+      "generator": { "input": [3, 8, 8], "layers": [ { "kind": "linear", "out": 1 } ] },
+      "discriminator": { "input": [3, 8, 8], "layers": [ { "kind": "linear", "out": 1 } ] } } })",
+                                                                                   "layers.json"));
+  options.layers = kLayers;
+  (void)traces::import_profiler(events, options);
 }
 
 void read_quality_curves(std::string_view bytes) {
@@ -95,7 +104,9 @@ std::vector<Target> trace_targets() {
       {"quality-curve", "traces/quality_curve.cpp", read_quality_curves},
       {"quality-log", "traces/quality_log.cpp traces/quality_csv.cpp traces/quality_text.cpp common/csv.cpp",
        [](std::string_view bytes) {
-         (void)traces::read_quality_logs(file_of(bytes), {"", 64, ""});
+         const std::filesystem::path file = file_of(bytes);
+         (void)traces::read_quality_logs(file, {"", 64, ""});
+         (void)traces::read_quality_logs(file, {"", 0, ""});
        }},
       {"event-file", "traces/event_file.cpp", read_events},
       {"kernel-csv", "calibration/kernels/measured_kernels.cpp",
