@@ -29,8 +29,8 @@ int print_error(ExitCode code, const char* message) {
   return static_cast<int>(code);
 }
 
-/// Written when the user interrupts the program, so that the shell's prompt begins a line of its own. Children of the
-/// program inherit the handler and stay silent.
+/// Written when the user or a scheduler ends the program, so that the shell's prompt begins a line of its own. Children
+/// of the program inherit the handler and stay silent.
 pid_t program_process = 0;
 void end_by_interrupt(int signal) {
   constexpr std::string_view kMessage = "\nganymede: interrupted\n";
@@ -45,7 +45,8 @@ void end_by_interrupt(int signal) {
 void watch_interrupts() {
   program_process = ::getpid();
   // A shell that starts the program in the background ignores the signal, which then stays ignored.
-  if (std::signal(SIGINT, end_by_interrupt) == SIG_IGN) std::signal(SIGINT, SIG_IGN);
+  for (const int signal : {SIGINT, SIGTERM})
+    if (std::signal(signal, end_by_interrupt) == SIG_IGN) std::signal(signal, SIG_IGN);
 }
 
 /// Throws ConfigError for an argument that is not UTF-8: names of files and values of flags become part of results.

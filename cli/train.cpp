@@ -48,17 +48,22 @@ constexpr std::size_t kReports = 10;  // number of steps whose losses are report
 /// Set by SIGINT and SIGTERM: the training ends after the current step.
 volatile std::sig_atomic_t stop_asked = 0;
 
-/// While it lives, the signals set stop_asked; before and after that they end the program as usual.
+/// While it lives, the signals set stop_asked; before and after that they end the program as usual, which removes what
+/// it is writing.
 class StopOnSignals {
  public:
-  StopOnSignals() {
-    for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, [](int) { stop_asked = 1; });
-  }
+  StopOnSignals() = default;
   ~StopOnSignals() {
-    for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, SIG_DFL);
+    std::signal(SIGINT, on_interrupt_);
+    std::signal(SIGTERM, on_end_);
   }
   StopOnSignals(const StopOnSignals&) = delete;
   StopOnSignals& operator=(const StopOnSignals&) = delete;
+
+ private:
+  static void ask(int /*signal*/) { stop_asked = 1; }
+  void (*on_interrupt_)(int) = std::signal(SIGINT, ask);
+  void (*on_end_)(int) = std::signal(SIGTERM, ask);
 };
 
 struct Stopped {};

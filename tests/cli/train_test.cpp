@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <csignal>
 #include <nlohmann/json.hpp>
 
 #include "run_program.hpp"
@@ -41,6 +42,20 @@ TEST(Train, AnInterruptedTrainingGoesOnAsIfItHadNotStopped) {
   EXPECT_EQ(json::parse(images.out)["images"], 5);
   EXPECT_GT(json::parse(images.out)["memory_bytes"].get<double>(), 1e6);
   EXPECT_EQ(content_of(scratch / "g.png").substr(1, 3), "PNG");
+}
+
+// A full disk or a slow one makes the write long: the file is 27 MB.
+TEST(Train, EndedWhileItWritesTheLastCheckpointLeavesNothingHalfWritten) {
+  const Scratch scratch;
+  const std::string folder = (scratch / "run").string();
+  const std::string script = "{ " GANYMEDE_BINARY " train --model mlp-gan --batch 16 --steps 2 --checkpoint " + folder +
+                             " 2> " + (scratch / "err").string() +
+                             " & } ; child=$!; for i in $(seq 20000); do for file in " + folder +
+                             "/*.tmp-*; do [ -e $file ] && break 2; done; sleep 0.001; done; kill -TERM $child; " +
+                             "wait $child; code=$?; ls " + folder + "/*.tmp-* 2> /dev/null && exit 77; exit $code";
+  const int status = std::system(("bash -c '" + script + "'").c_str());
+  // Where the file was whole before the signal came the training has ended well.
+  EXPECT_THAT(WEXITSTATUS(status), testing::AnyOf(128 + SIGTERM, 0)) << content_of(scratch / "err");
 }
 
 /// Starts a training of very many steps in the background, waits for its first checkpoint, runs the shell command
