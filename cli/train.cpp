@@ -48,22 +48,28 @@ constexpr std::size_t kReports = 10;  // number of steps whose losses are report
 /// Set by SIGINT and SIGTERM: the training ends after the current step.
 volatile std::sig_atomic_t stop_asked = 0;
 
-/// While it lives, the signals set stop_asked; before and after that they end the program as usual, which removes what
-/// it is writing.
+/// How a signal ended the program before the training began: what it is writing is removed.
+void (*usual_interrupt)(int) = SIG_DFL;
+void (*usual_end)(int) = SIG_DFL;
+
+/// While it lives, the signals set stop_asked. After it the first signal lets the program write what it has trained,
+/// which is what it would be stopped for, and the second ends it as usual.
 class StopOnSignals {
  public:
-  StopOnSignals() = default;
+  StopOnSignals() {
+    const auto interrupt = std::signal(SIGINT, ask), end = std::signal(SIGTERM, ask);
+    if (interrupt != ask) usual_interrupt = interrupt;  // a replica in another thread may have been first
+    if (end != ask) usual_end = end;
+  }
   ~StopOnSignals() {
-    std::signal(SIGINT, on_interrupt_);
-    std::signal(SIGTERM, on_end_);
+    for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, write_first);
   }
   StopOnSignals(const StopOnSignals&) = delete;
   StopOnSignals& operator=(const StopOnSignals&) = delete;
 
  private:
   static void ask(int /*signal*/) { stop_asked = 1; }
-  void (*on_interrupt_)(int) = std::signal(SIGINT, ask);
-  void (*on_end_)(int) = std::signal(SIGTERM, ask);
+  static void write_first(int signal) { std::signal(signal, signal == SIGINT ? usual_interrupt : usual_end); }
 };
 
 struct Stopped {};
