@@ -6,6 +6,7 @@
 #include <cassert>
 #include <cmath>
 #include <numeric>
+#include <stdexcept>
 #include <utility>
 
 #include "common/errors.hpp"
@@ -54,6 +55,7 @@ double segment_target(const RunContext& context, const RunState& state, const Se
 }
 
 void check_length(const RunContext& context, const RunState& state, const Segment& segment, double steps) {
+  if (!(segment.step_ns > 0)) throw std::logic_error("a step takes no time, so that the run would never end");
   const double checkpoint_ns = segment.checkpoint_every > 0 ? segment.checkpoint_ns / segment.checkpoint_every : 0;
   const double length_s = steps * (segment.step_ns + checkpoint_ns) / kNanosecondsPerSecond;
   if (!(to_seconds(state.now).si + length_s < kMaxRun_s))

@@ -93,6 +93,8 @@ std::vector<SiteLink> site_links(const Scenario& scenario, const Configuration& 
     narrow(narrowest, known);
     if (low != high) narrow(links[{low, high}], known);
   }
+  // A policy's links all begin at the first region, so that between two others none need be known.
+  if (!narrowest) narrowest = SiteLink{0, 0, configuration.network * kAssumedRegionBandwidth, kAssumedRegionLatency};
   std::vector<SiteLink> out;
   for (std::size_t a = 0; a < layout.sites.size(); ++a)
     for (std::size_t b = a + 1; b < layout.sites.size(); ++b) {
