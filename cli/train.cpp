@@ -174,8 +174,9 @@ Report run_training(Trainer& trainer, const Arguments& arguments, const Shared& 
     line.show(progress);
     log.step(progress);
     if ((progress.step - first) % interval == 0 || progress.step == arguments.steps) report.history.push_back(progress);
-    if (stop_asked != 0) trainer.stop();
-    if (trainer.stopping()) {
+    const bool is_last = progress.step == arguments.steps;  // which leaves nothing to stop, nor to go on with
+    if (stop_asked != 0 && !is_last) trainer.stop();
+    if (trainer.stopping() && !is_last) {
       log.end("stopped", progress.step);
       throw Stopped{};
     }
