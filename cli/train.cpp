@@ -58,8 +58,9 @@ class StopOnSignals {
  public:
   StopOnSignals() {
     const auto interrupt = std::signal(SIGINT, ask), end = std::signal(SIGTERM, ask);
-    if (interrupt != ask) usual_interrupt = interrupt;  // a replica in another thread may have been first
-    if (end != ask) usual_end = end;
+    // A replica in another thread may have been first.
+    if (interrupt != ask && interrupt != write_first) usual_interrupt = interrupt;
+    if (end != ask && end != write_first) usual_end = end;
   }
   ~StopOnSignals() {
     for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, write_first);

@@ -72,7 +72,7 @@ void read_jobs(std::string_view bytes, const std::string& virtual_cluster) {
   sim::read_job_trace(JsonNode::wrap(file, "cluster.json", "/"), virtual_cluster, cluster);
 }
 
-/// `read`, of all virtual clusters if that is no error, else of one: two errors need two inputs.
+/// Reads the jobs of all virtual clusters, and then of one; an input that the first reading refuses is not read again.
 void of_all_or_one(std::string_view bytes, void (*read)(std::string_view, const std::string&)) {
   read(bytes, "");
   read(bytes, "vc");
