@@ -18,6 +18,7 @@
 #include "common/file.hpp"
 #include "common/memory_reserve.hpp"
 #include "common/printable.hpp"
+#include "rehearsal/host_connections.hpp"
 
 namespace {
 
@@ -82,6 +83,8 @@ int run(std::vector<std::string> words) {
     return print_error(ExitCode::invalid, error.what());
   } catch (const Infeasible& error) {
     return print_error(ExitCode::infeasible, error.what());
+  } catch (const rehearsal::Interrupted& error) {
+    return print_error(ExitCode::interrupted, error.what());
   } catch (const std::exception& error) {
     return print_error(ExitCode::failure, error.what());
   }

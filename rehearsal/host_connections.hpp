@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "common/errors.hpp"
 #include "rehearsal/name_spaces.hpp"
 
 namespace ganymede::rehearsal {
@@ -62,6 +63,11 @@ class AmongOthers {
  private:
   int policy_;
   sched_param priority_{};
+};
+
+/// The user, or a scheduler, has asked the command to end, and what it had started has ended. Exit code 130.
+struct Interrupted : Failure {
+  using Failure::Failure;
 };
 
 /// Notes SIGINT and SIGTERM while it lives, and SIGHUP unless that is ignored (nohup).

@@ -7,6 +7,7 @@
 
 #include "common/errors.hpp"
 #include "rehearsal/clock.hpp"
+#include "rehearsal/host_connections.hpp"
 #include "sim/ledger/nanoseconds.hpp"
 
 namespace ganymede::rehearsal {
@@ -101,7 +102,7 @@ std::optional<sim::ScheduledEvent> LifeWorld::next(sim::SimulationQueue& queue) 
 }
 
 void LifeWorld::throw_if_over() const {
-  if (EndSignals::asked()) throw Failure("interrupted; all processes of the life have ended");
+  if (EndSignals::asked()) throw Interrupted("interrupted; all processes of the life have ended");
   if (machine_time() - begin_ > plan_.longest_s)
     throw Failure(fmt::format("the life has taken {} here, several times as long as predicted, and was given up",
                               to_string(Seconds{machine_time() - begin_})));

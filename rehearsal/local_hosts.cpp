@@ -139,7 +139,7 @@ std::string run_on_hosts(int hosts, Shaping shaping, bool name_spaces,
         return work(messenger);
       },
       {}, ChildUse::once, landed, look_after);
-  if (EndSignals::asked()) throw Failure("interrupted; all hosts have ended");
+  if (EndSignals::asked()) throw Interrupted("interrupted; all hosts have ended");
   if (!failed) return outcomes[0].text;
   ChildOutcome first = outcomes[*failed];
   if (died) first.text += where_others_were(*failed, outcomes);

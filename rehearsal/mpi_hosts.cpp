@@ -124,7 +124,7 @@ class Launched {
   std::string output() const {
     std::string out;
     while (true) {
-      if (EndSignals::asked()) throw Failure("interrupted; all hosts have ended");
+      if (EndSignals::asked()) throw Interrupted("interrupted; all hosts have ended");
       pollfd polled{pipe_, POLLIN, 0};
       if (::poll(&polled, 1, 200) <= 0) continue;
       char buffer[1 << 16];
@@ -137,7 +137,7 @@ class Launched {
   /// Its exit status, once it has ended.
   int wait() {
     while (!ended()) {
-      if (EndSignals::asked()) throw Failure("interrupted; all hosts have ended");
+      if (EndSignals::asked()) throw Interrupted("interrupted; all hosts have ended");
       ::usleep(1000);
     }
     return status_;

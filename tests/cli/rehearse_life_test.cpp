@@ -166,23 +166,25 @@ wait $command
   EXPECT_EQ(result["measured"]["time"]["steps"], 2500);
 }
 
-TEST_F(RehearseLife, LeavesNoProcessBehindWhenItIsKilled) {
+TEST_F(RehearseLife, LeavesNoProcessBehindWhenItIsAskedToEndOrKilled) {
   const std::string file = scenario(Json::object());
-  const std::string launcher = scratch.write("kill_it.sh", kUntilThreeTrain + R"SH(all=$(children)
+  for (const auto& [signal, code] : {std::pair{"TERM", 130}, std::pair{"KILL", 128 + SIGKILL}}) {
+    const std::string launcher = scratch.write("end_it.sh", kUntilThreeTrain + R"SH(all=$(children)
 [ "$(echo $all | wc -w)" -ge 6 ] || exit 76
-kill -9 $command
-wait $command
+kill -)SH" + signal + R"SH( $command
+wait $command; code=$?
 for _ in $(seq 100); do
   alive=0
   for child in $all; do grep -q '^State:.[^ZX]' /proc/$child/status 2>/dev/null && alive=1; done
-  [ $alive = 0 ] && exit 0
+  [ $alive = 0 ] && exit $code
   sleep 0.1
 done
 exit 77
 )SH");
-  const Outcome outcome =
-      run_program("rehearse " + file + " --life --hosts 4 --network paced --for 20s", "bash " + launcher);
-  EXPECT_EQ(outcome.code, 0) << outcome.err;
+    const Outcome outcome =
+        run_program("rehearse " + file + " --life --hosts 4 --network paced --for 20s", "bash " + launcher);
+    EXPECT_EQ(outcome.code, code) << outcome.err;
+  }
 }
 
 TEST_F(RehearseLife, RefusesWhatItCannotPlay) {

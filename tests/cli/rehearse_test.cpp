@@ -153,6 +153,29 @@ exit $code
   EXPECT_THAT(outcome.err, testing::ContainsRegex("; rank [0-2] on .*in step [0-9]+"));
 }
 
+TEST_F(Rehearse, AskedToEndItEndsItsRanksFirst) {
+  const std::string launcher = scratch.write("end_it.sh", R"SH("$@" & command=$!
+children() { cat /proc/$command/task/$command/children; }
+for _ in $(seq 300); do
+  kill -0 $command || break
+  [ "$(children | wc -w)" -ge 3 ] && break
+  sleep 0.1
+done
+all=$(children)
+kill -TERM $command
+wait $command; code=$?
+for child in $all; do kill -0 $child 2>/dev/null && exit 77; done
+exit $code
+)SH");
+  for (const auto& command :
+       {"rehearse " + scenario(3) + " --for 60s",
+        std::string("allreduce --real --catalog aws --instance p3.2xlarge --nodes 3 --scheme ring --bytes 1GiB")}) {
+    const Outcome outcome = run_program(command + " --hosts 3 --network paced", "bash " + launcher);
+    EXPECT_EQ(outcome.code, 130) << command << outcome.err;
+    EXPECT_THAT(outcome.err, HasSubstr("interrupted; all hosts have ended")) << command;
+  }
+}
+
 TEST_F(Rehearse, UnderMpiAllEndSoonAfterARankHasDiedAndSayWhereTheyWere) {
   if (!has_mpi()) GTEST_SKIP() << "no MPI here, or the sanitizers' build, which cannot load its module";
   const std::string launcher = scratch.write("kill_rank.sh", R"SH("$@" & command=$!
