@@ -51,8 +51,10 @@ void check_request(const RealAllReduce& request, const Shared& shared) {
       throw ConfigError(fmt::format("--bytes: found {}, expected 1B to 1GiB with --real", bytes));
 }
 
+/// `scale`: how many times as long everything takes as on the machine that is predicted for.
 OrderedJson row_json(const sim::Scheme& scheme, std::int64_t bytes, const sim::Schedule& schedule,
-                     const rehearsal::TimedCall& call, const rehearsal::Group& group) {
+                     const rehearsal::TimedCall& call, const rehearsal::Group& group, const rehearsal::Ping& ping,
+                     double scale) {
   const double rate = static_cast<double>(bytes) / call.median_s / 1e9;
   return {{"scheme", scheme.name()},
           {"collective", "all-reduce"},
@@ -63,6 +65,9 @@ OrderedJson row_json(const sim::Scheme& scheme, std::int64_t bytes, const sim::S
           {"interval_s", {call.low_s, call.high_s}},
           {"predicted_s", nullptr},
           {"predicted_from_ping_s", nullptr},
+          {"scale", scale},
+          {"ping_bytes_per_s", ping.rate.si},
+          {"ping_latency_s", ping.latency.si},
           {"algbw_GBps", rate},
           {"busbw_GBps", rate * sim::bus_bandwidth_factor(sim::Collective::all_reduce, group.ranks())},
           {"messages", schedule.messages()},
@@ -105,9 +110,10 @@ PlannedCalls plan_calls(const RealAllReduce& request) {
   return out;
 }
 
-/// All schemes and sizes on all ranks; at rank 0 what is printed. `fabric` predicts, unless it is null.
+/// All schemes and sizes on all ranks; at rank 0 what is printed. `fabric` predicts, unless it is null, for a network
+/// on which everything takes `scale` times as long.
 std::string execute(const RealAllReduce& request, const PlannedCalls& calls, const sim::FabricGraph* fabric,
-                    kernel::Messenger& messenger, const Shared& shared) {
+                    double scale, kernel::Messenger& messenger, const Shared& shared) {
   rehearsal::Group group(messenger);
   std::string why_no_gpus;
   const auto gpu = rehearsal::join_gpus(group, request.hosts.hosts > 0 ? "cpu" : request.backend, why_no_gpus);
@@ -121,8 +127,8 @@ std::string execute(const RealAllReduce& request, const PlannedCalls& calls, con
     for (const sim::Scheme& scheme : request.schemes) {
       const sim::Schedule& schedule = calls.schedules[rows.size()];
       const std::string what = fmt::format("{} of {}", scheme.name(), to_string(Bytes{static_cast<double>(bytes)}));
-      rows.push_back(
-          row_json(scheme, bytes, schedule, time_call(group, gpu.get(), schedule, what, request.repeats), group));
+      const rehearsal::TimedCall call = time_call(group, gpu.get(), schedule, what, request.repeats);
+      rows.push_back(row_json(scheme, bytes, schedule, call, group, ping, scale));
       if (progress) progress(rows.size());
     }
   if (!group.is_first()) return "";
@@ -164,8 +170,8 @@ report::Table table_of(const OrderedJson& rows) {
 
 std::string csv_of(const OrderedJson& rows) {
   const std::vector<std::string> keys = {
-      "bytes",    "sent_bytes", "scheme",     "ranks", "time_s", "predicted_s", "predicted_from_ping_s",
-      "messages", "repeats",    "processor_s"};
+      "bytes",    "sent_bytes", "scheme",      "ranks", "time_s",           "predicted_s",   "predicted_from_ping_s",
+      "messages", "repeats",    "processor_s", "scale", "ping_bytes_per_s", "ping_latency_s"};
   report::Table table(keys);
   for (const OrderedJson& row : rows) {
     std::vector<std::string> cells;
@@ -237,14 +243,14 @@ void run_real_allreduce(const RealAllReduce& request, const Shared& shared) {
   const std::string machine = request.machine.empty() ? "" : "predicted for " + request.machine;
   if (request.hosts.hosts == 0) {
     const auto messenger = kernel::open_messenger();
-    const std::string text = execute(request, calls, request.fabric, *messenger, shared);
+    const std::string text = execute(request, calls, request.fabric, 1, *messenger, shared);
     if (!text.empty()) print_result(request, machine, text, shared);
     return;
   }
   const HostsNetwork network = network_of_hosts(request.hosts, *request.fabric, shared);
   const rehearsal::PlainFabric stated(request.hosts.hosts, network.stated);
   const std::string text = run_on(request.hosts, network, [&](kernel::Messenger& messenger) {
-    return execute(request, calls, &stated.graph(), messenger, shared);
+    return execute(request, calls, &stated.graph(), network.scale, messenger, shared);
   });
   print_result(request,
                fmt::format("everything takes {:g} times as long as on the machine that is predicted for:\n{}",

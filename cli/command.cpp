@@ -112,6 +112,17 @@ CLI::Validator positive_number() {
   return {check, "POSITIVE"};
 }
 
+CLI::Validator number_between(double min, double max) {
+  const auto check = [min, max](const std::string& text) {
+    double value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    return error == std::errc{} && end == text.data() + text.size() && value >= min && value <= max
+               ? ""
+               : fmt::format("found {}, expected a number from {:g} to {:g}", text, min, max);
+  };
+  return {check, fmt::format("FLOAT in [{:g} - {:g}]", min, max)};
+}
+
 CLI::Validator positive_count() {
   const auto rewrite = [](std::string& text) -> std::string {
     const auto count = parse_count(text);

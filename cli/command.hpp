@@ -59,6 +59,8 @@ std::string not_empty(const std::string& text);
 CLI::Validator positive_integer();
 /// Accepts finite numbers above zero. CLI11's own check names the largest of all numbers, in 309 digits.
 CLI::Validator positive_number();
+/// Unlike CLI::Range it refuses "nan", which is neither below nor above anything.
+CLI::Validator number_between(double min, double max);
 /// A validator for an option's transform(): it accepts integers from 1 on, also as 50M, 50k or 5e7.
 CLI::Validator positive_count();
 /// Declares --set /json/pointer=value, which may be given any number of times.

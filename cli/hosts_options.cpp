@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "common/errors.hpp"
+#include "rehearsal/group.hpp"
 #include "rehearsal/name_spaces.hpp"
 
 namespace ganymede::cli {
@@ -14,6 +15,8 @@ namespace {
 /// Bytes a second that the hosts of one machine may send together: a tenth of what two cores move through loopback, so
 /// that the processor time of a message stays small beside its time on the network.
 constexpr double kMostTogether = 250e6;
+/// Seconds that a message may be under way: much less than what a rank waits for another before it gives up.
+constexpr double kLongestLatency = rehearsal::Group::kPatience / 8;
 
 }  // namespace
 
@@ -26,7 +29,7 @@ void add_hosts(CLI::App& command, HostsChoice& choice) {
   command
       .add_option("--scale", choice.scale,
                   "with --hosts: how many times as long everything takes; default: as this machine needs")
-      ->check(CLI::Range(1e-6, 1e6))
+      ->check(number_between(1e-6, 1e6))
       ->needs(hosts);
   command
       .add_option(
@@ -41,7 +44,7 @@ void add_hosts(CLI::App& command, HostsChoice& choice) {
           "--loss", choice.loss,
           "with --hosts: the share of packets that are lost and sent again, for example 0.001; predictions know "
           "nothing of it")
-      ->check(CLI::Range(0.0, 0.5))
+      ->check(number_between(0.0, 0.5))
       ->needs(hosts);
 }
 
@@ -80,6 +83,10 @@ HostsNetwork network_of_hosts(const HostsChoice& choice, const sim::FabricGraph&
   if (choice.scale > 0 && choice.scale < 1)
     throw ConfigError(fmt::format("--scale {}: expected 1 or more, except with --life", choice.scale));
   network.scale = choice.scale > 0 ? choice.scale : slowest_scale(network.stated.rate, choice.hosts);
+  if (const Seconds once = network.stated.latency; once.si * network.scale > kLongestLatency)
+    throw ConfigError(fmt::format(
+        "--scale {:g}: a message would be {} under way, expected {} at most: a scale of {:.0f}", network.scale,
+        to_string(once * network.scale), to_string(Seconds{kLongestLatency}), std::floor(kLongestLatency / once.si)));
   network.stated = scaled(network.stated, network.scale);
   network.name_spaces = choose_name_spaces(choice, shared);
   return network;

@@ -67,7 +67,7 @@ void declare_learn(CLI::App& command, Shared& shared) {
   command
       .add_option("--usd-per-hour-waited", options->options.usd_per_hour_waited,
                   "what an hour of waiting for the result is worth")
-      ->check(CLI::Range(0.0, 1e9))
+      ->check(number_between(0.0, 1e9))
       ->capture_default_str();
   command
       .add_option("--held-out", options->options.held_out,

@@ -130,9 +130,9 @@ void declare_quality_forecast(CLI::App& command, Shared& shared) {
   command.add_option("--fid", options->fids, "the FIDs to reach")
       ->required()
       ->delimiter(',')
-      ->check(CLI::Range(1e-3, 1e6));
+      ->check(number_between(1e-3, 1e6));
   command.add_option("--images", options->images, "real images until which it trains; else 1e9")
-      ->check(CLI::Range(1.0, 1e15));
+      ->check(number_between(1.0, 1e15));
   command.add_option("--curve", options->curve, "a model that `quality fit` wrote; else the one of the program")
       ->check(suggest("@files"));
   command.add_option("--run", options->run, "the training, if the file has several")->check(not_empty);

@@ -115,7 +115,7 @@ void add_quality_facts(CLI::App& command, traces::QualityLog& given) {
   add("diffaug", "1 with differentiable augmentation, else 0");
   add("ada", "1 with adaptive augmentation, else 0");
   command.add_option("--batch", given.batch, "images of one update over all GPUs, accumulation included")
-      ->check(CLI::Range(1.0, 1e9));
+      ->check(number_between(1.0, 1e9));
 }
 
 void add_quality_log_options(CLI::App& command, traces::QualityLogOptions& options) {
@@ -124,7 +124,7 @@ void add_quality_log_options(CLI::App& command, traces::QualityLogOptions& optio
   command
       .add_option("--images-per-step", options.images_per_step,
                   "for logs that count steps: real images that the discriminator sees in one")
-      ->check(CLI::Range(1.0, 1e9));
+      ->check(number_between(1.0, 1e9));
   command.add_option("--tag", options.tag, "the scalar in TensorBoard's files, if several have \"fid\" in their name")
       ->check(not_empty);
 }

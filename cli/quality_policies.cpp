@@ -81,14 +81,14 @@ void run_quality_policies(const QualityPoliciesOptions& options, Shared& shared)
 void declare_quality_policies(CLI::App& command, Shared& shared) {
   constexpr int kMostSeeds = 64;
   auto options = std::make_shared<QualityPoliciesOptions>();
-  command.add_option("--fid", options->question.fid, "the FID to reach")->required()->check(CLI::Range(1e-3, 1e6));
+  command.add_option("--fid", options->question.fid, "the FID to reach")->required()->check(number_between(1e-3, 1e6));
   command
       .add_option("--images", options->question.horizon,
                   "most real images of one training; else those within which 95 % of those that get there do")
-      ->check(CLI::Range(1e5, 1e15));
+      ->check(number_between(1e5, 1e15));
   command.add_option("--quality-every", options->question.check, "images from one evaluation to the next")
       ->capture_default_str()
-      ->check(CLI::Range(1e3, 1e12));
+      ->check(number_between(1e3, 1e12));
   command.add_option("--seeds", options->question.seeds, "most trainings, or those that halving begins with")
       ->capture_default_str()
       ->check(CLI::Range(1, kMostSeeds));

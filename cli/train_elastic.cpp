@@ -131,7 +131,7 @@ void add_elastic_options(CLI::App& command, ElasticOptions& options) {
   command
       .add_option("--scale", options.scale,
                   "with --policy: real seconds for one of the plan's boots, notices and faults")
-      ->check(CLI::Range(1e-6, 1e6))
+      ->check(number_between(1e-6, 1e6))
       ->capture_default_str();
 }
 

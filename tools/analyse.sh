@@ -78,17 +78,9 @@ run_valgrind() {
 
 readonly most_tidied=4
 run_changed() {
-  [[ $# -le 1 ]] || { echo "analyse.sh changed: found '$2', expected one commit at most" >&2; return 2; }
-  local since=${1:-}
-  if [[ -n $since ]]; then
-    since=$(git rev-parse --quiet --verify --end-of-options "$since^{commit}") || {
-      echo "analyse.sh changed: found '$1', expected a commit of this repository" >&2
-      return 2
-    }
-  else
-    since=$(git rev-list -1 --first-parent --before="$(($(git log -1 --format=%ct) - 86400))" HEAD 2>/dev/null || true)
-    [[ -n $since ]] || { echo "analyse.sh: no commit of the day before is known here: nothing to compare with" >&2; return 0; }
-  fi
+  local since
+  since=$(tools/changed_since.sh "$@") || return 2
+  [[ -n $since ]] || { echo "analyse.sh: no commit of the day before is known here: nothing to compare with" >&2; return 0; }
   local all=() some=() name file rows
   rows=$(git diff --numstat --diff-filter=d --no-renames "$since" -- '*.cpp')
   mapfile -t all < <(sort -k1,1nr <<<"$rows" | cut -f3 | grep .)

@@ -5,6 +5,9 @@
 #   tools/fuzz.sh --seconds 10 scenario    these targets, each for so many seconds
 #   tools/fuzz.sh --hours 8                all targets, together for so many hours
 #   tools/fuzz.sh --seconds 0              only the coverage of what was found before
+#   tools/fuzz.sh --changed                what CI runs: of the targets whose readers' files have changed within the day before the last
+#                                          commit the four with the most changed lines, each for a minute, two at a time, in the build
+#                                          that ./test --asan has made: without libFuzzer, so that nothing guides the changes
 #
 # Prints for each target how many inputs were tried, how many of them were defects (a crash, an unexpected exception, more
 # than 10 s or 2 GiB), and which share of the reader's lines the inputs have reached. Inputs that reach new code are kept in
@@ -12,17 +15,42 @@
 set -euo pipefail
 cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/.."
 
-seconds=60 hours=0 chosen=()
+seconds=60 hours=0 chosen=() changed=no
 while [[ $# -gt 0 ]]; do
   case $1 in
     --seconds) seconds=$2; shift ;;
     --hours) hours=$2; shift ;;
+    --changed) changed=yes ;;
     -h | --help) sed -n '2,/^set/s/^# \{0,1\}//p' "$0"; exit 0 ;;
-    -*) echo "fuzz.sh: unknown option '$1', expected --seconds or --hours" >&2; exit 2 ;;
+    -*) echo "fuzz.sh: unknown option '$1', expected --seconds, --hours or --changed" >&2; exit 2 ;;
     *) chosen+=("$1") ;;
   esac
   shift
 done
+
+readonly most_changed=4
+fuzz_changed() {
+  local program=$PWD/build/asan/bin/fuzz_replay since names seed folder
+  [[ -x $program ]] || { echo "fuzz.sh: $program is not there: ./test --asan builds it" >&2; return 2; }
+  since=$(tools/changed_since.sh)
+  [[ -n $since ]] || { echo "fuzz.sh: no commit of the day before is known here: nothing to compare with" >&2; return 0; }
+  # shellcheck disable=SC2016  # The words are awk's.
+  mapfile -t names < <(
+    awk -F'\t' 'NR == FNR { if ($1 + $2 > 0) lines[$3] = $1 + $2; next }
+                { n = split($2, files, " "); sum = 0
+                  for (i = 1; i <= n; ++i) sum += lines[files[i]]
+                  if (sum > 0) print sum "\t" $1 }' \
+      <(git diff --numstat --no-renames "$since") <("$program" --targets) | sort -k1,1nr | cut -f2 | head -"$most_changed")
+  seed=$(git log -1 --format=%ct) folder=$PWD/build/asan/fuzz
+  mkdir -p "$folder"
+  echo "changed since $since: ${names[*]:-no reader}; GANYMEDE_FUZZ_SEED=$seed"
+  [[ ${#names[@]} -eq 0 ]] ||
+    printf '%s\n' "${names[@]}" | (cd "$folder" && GANYMEDE_FUZZ_SEED=$seed xargs -P 2 -n 1 "$program" "$OLDPWD/tests/fuzz/corpus" "${seconds}s")
+}
+if [[ $changed == yes ]]; then
+  fuzz_changed
+  exit
+fi
 
 tools/install_packages.sh build fuzz
 cmake --preset fuzz >build/configure.log 2>&1 || { cat build/configure.log >&2; exit 1; }

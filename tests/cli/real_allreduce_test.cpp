@@ -148,10 +148,15 @@ TEST(RealAllReduce, StartsHostsOfItsOwn) {
   const Json simulated = Json::parse(run_program("allreduce --nodes 3 --format json" + padded).out);
   constexpr double kLaunch = 3e-6;  // of a kernel on the example's GPUs; processes launch none
   EXPECT_NEAR(row["predicted_s"].get<double>(), 150 * (simulated[0]["time_s"].get<double>() - kLaunch), 1e-9);
+  EXPECT_EQ(row["scale"], 150);
+  EXPECT_LT(row["ping_bytes_per_s"], 12.5e9 / 100);
+  EXPECT_GT(row["ping_latency_s"], 0);
   // Shaping only ever adds time.
   EXPECT_GT(row["time_s"].get<double>(), 0.99 * row["predicted_s"].get<double>());
   EXPECT_THAT(run_program("allreduce --real --hosts 3 --nodes 2 --network paced" + lab).err,
               HasSubstr("found 2 GPUs on 2 nodes, expected 3 nodes with one GPU each"));
+  EXPECT_THAT(run_program("allreduce --real --hosts 3 --nodes 3 --network paced --scale 1e6" + lab).err,
+              HasSubstr("--scale 1e+06: a message would be"));
   EXPECT_EQ(run_program("allreduce --hosts 3 --nodes 3" + lab).code, 2);
   EXPECT_EQ(run_program("allreduce --real --hosts 3 --scheme ring --bytes 1KiB").code, 2);
   const Outcome torus = run_program("allreduce --real --hosts 3 --nodes 3 --network paced --catalog " + catalog +

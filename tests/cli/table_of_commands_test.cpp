@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <set>
 
 #include "cli/command.hpp"
@@ -77,6 +78,26 @@ TEST(Commands, ANewExporterIsASubcommand) {
   program->parse("dummy result.json --color blue");
   EXPECT_EQ(sent, "result.json blue");
   EXPECT_THROW(program->parse("dummy result.json --color green"), CLI::ParseError);
+}
+
+/// Calls `visit` with each option of the command and of the commands below it.
+void for_each_option(CLI::App& command, const std::function<void(CLI::Option&)>& visit) {
+  for (CLI::Option* option : command.get_options(nullptr)) visit(*option);
+  for (CLI::App* below : command.get_subcommands(nullptr)) for_each_option(*below, visit);
+}
+
+// CLI11's own checks of a range let "nan" pass, which is neither below nor above anything.
+TEST(Commands, OptionsThatCheckANumberRefuseWhatIsNone) {
+  cli::Shared shared;
+  const auto program = cli::make_program(cli::commands(), shared);
+  int checked = 0;
+  for_each_option(*program, [&](CLI::Option& option) {
+    if (!option.get_type_name().starts_with("FLOAT:")) return;
+    ++checked;
+    for (std::string text : {"nan", "-nan", "inf", "1e999"})
+      EXPECT_FALSE((*option.get_validator(0))(text).empty()) << option.get_name() << " takes " << text;
+  });
+  EXPECT_GT(checked, 8);
 }
 
 }  // namespace

@@ -23,8 +23,7 @@ extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t* data, std::size_t size, st
 extern "C" int LLVMFuzzerInitialize(int* argc, char*** argv) {
   const char* name = std::getenv("GANYMEDE_FUZZ_TARGET");
   if (*argc == 2 && std::strcmp((*argv)[1], "--targets") == 0) {
-    for (const fuzz::Target& row : fuzz::targets())
-      std::printf("%s\t%s\n", std::string(row.name).c_str(), std::string(row.sources).c_str());
+    fuzz::print_targets();
     std::exit(0);
   }
   if (name == nullptr) {

@@ -1,15 +1,22 @@
 // Reads the corpus of each target and some changed inputs, without libFuzzer: what every build can do.
 //
-//   fuzz_replay CORPUS INPUTS [TARGET...]
+//   fuzz_replay CORPUS INPUTS [TARGET...]     so many changed inputs of each
+//   fuzz_replay CORPUS SECONDSs [TARGET...]   changed inputs of each for so many seconds, as in 60s
+//   fuzz_replay --targets                     the names, each with the files of its reader
 //
-// prints how many inputs each target has read. A crash leaves the input that caused it in the file `fuzz-input-TARGET`.
+// prints how many inputs each target has read. What is changed follows from GANYMEDE_FUZZ_SEED (1). A crash, or ten
+// seconds of a processor for one input, ends it and leaves the input in the file `fuzz-input-TARGET`.
 
 #include <fmt/format.h>
+#include <sys/time.h>
 
 #include <algorithm>
 #include <charconv>
-#include <cstring>
+#include <chrono>
+#include <cstdlib>
 #include <fstream>
+#include <limits>
+#include <optional>
 
 #include "common/file.hpp"
 #include "target.hpp"
@@ -53,23 +60,55 @@ std::vector<std::string> corpus_of(const std::filesystem::path& folder) {
   return texts;
 }
 
-void replay(const Target& target, const std::filesystem::path& folder, std::uint64_t inputs) {
+std::optional<std::uint64_t> number_in(std::string_view text) {
+  std::uint64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+/// How many changed inputs are read, and for how long at most.
+struct Effort {
+  std::uint64_t inputs = 0;
+  std::chrono::seconds time = std::chrono::hours{24};
+};
+
+std::optional<Effort> effort_of(std::string_view text) {
+  const bool timed = text.ends_with('s');
+  const auto number = number_in(timed ? text.substr(0, text.size() - 1) : text);
+  if (!number) return std::nullopt;
+  if (!timed) return Effort{.inputs = *number};
+  return Effort{std::numeric_limits<std::uint64_t>::max() / 2,
+                std::chrono::seconds(std::min<std::uint64_t>(*number, 86400))};
+}
+
+/// SIGVTALRM ends the program when an input has taken this long, in seconds of a processor.
+void limit_time_of_input() {
+  const itimerval limit{.it_interval = {}, .it_value = {.tv_sec = 10, .tv_usec = 0}};
+  setitimer(ITIMER_VIRTUAL, &limit, nullptr);
+}
+
+void replay(const Target& target, const std::filesystem::path& folder, const Effort& effort, std::uint64_t seed) {
   const std::vector<std::string> corpus = corpus_of(folder / target.name);
   expect(!corpus.empty(), "a corpus of each target");
   const std::string input = fmt::format("fuzz-input-{}", target.name);
-  RandomStream random(1, target.name);
-  for (std::uint64_t i = 0; i < corpus.size() + inputs; ++i) {
-    std::string text = corpus[i % corpus.size()];
-    if (i >= corpus.size()) {
+  RandomStream random(seed, target.name);
+  const auto begun = std::chrono::steady_clock::now();
+  const std::uint64_t most = corpus.size() + effort.inputs / target.slow;
+  std::uint64_t read = 0;
+  for (; read < most && std::chrono::steady_clock::now() - begun < effort.time; ++read) {
+    std::string text = corpus[read % corpus.size()];
+    if (read >= corpus.size()) {
       const bool by_schema = !target.schema.empty() && random.below(4) != 0;
       const std::string changed = by_schema ? changed_by_schema(text, target.schema, random) : "";
       text = changed.empty() ? changed_bytes(text, corpus[random.below(corpus.size())], random) : changed;
     }
     std::ofstream(input, std::ios::binary) << text;
+    limit_time_of_input();
     try_input(target, text);
   }
   std::filesystem::remove(input);
-  fmt::print("{}: {} inputs\n", target.name, corpus.size() + inputs);
+  fmt::print("{}: {} inputs\n", target.name, read);
 }
 
 }  // namespace
@@ -77,13 +116,20 @@ void replay(const Target& target, const std::filesystem::path& folder, std::uint
 
 int main(int argc, char** argv) {
   using namespace ganymede::fuzz;
-  if (argc < 3) {
-    fmt::print(stderr, "usage: fuzz_replay CORPUS INPUTS [TARGET...]\n");
+  if (argc == 2 && std::string_view(argv[1]) == "--targets") {
+    print_targets();
+    return 0;
+  }
+  const std::optional<Effort> effort = argc < 3 ? std::nullopt : effort_of(argv[2]);
+  const char* named = std::getenv("GANYMEDE_FUZZ_SEED");
+  const std::optional<std::uint64_t> seed = number_in(named == nullptr ? "1" : named);
+  if (!effort || !seed) {
+    fmt::print(stderr,
+               "usage: fuzz_replay CORPUS INPUTS|SECONDSs [TARGET...]\n       fuzz_replay --targets\n"
+               "INPUTS, SECONDS and GANYMEDE_FUZZ_SEED are whole numbers\n");
     return 2;
   }
-  std::uint64_t inputs = 0;
-  std::from_chars(argv[2], argv[2] + std::strlen(argv[2]), inputs);
   for (const Target& row : targets())
-    if (argc == 3 || std::find(argv + 3, argv + argc, row.name) != argv + argc) replay(row, argv[1], inputs / row.slow);
+    if (argc == 3 || std::find(argv + 3, argv + argc, row.name) != argv + argc) replay(row, argv[1], *effort, *seed);
   return 0;
 }

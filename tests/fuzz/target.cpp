@@ -32,6 +32,11 @@ const Target& target(std::string_view name) {
   return *found;
 }
 
+void print_targets() {
+  for (const Target& row : targets())
+    std::printf("%s\t%s\n", std::string(row.name).c_str(), std::string(row.sources).c_str());
+}
+
 void expect(bool holds, std::string_view what) {
   if (holds) return;
   std::fprintf(stderr, "fuzz: expected %.*s\n", static_cast<int>(what.size()), what.data());

@@ -35,6 +35,9 @@ const std::vector<Target>& targets();
 /// Throws std::out_of_range for an unknown name.
 const Target& target(std::string_view name);
 
+/// Prints the name of each, a tab and the files of its reader.
+void print_targets();
+
 /// Reads the input. What a program's main function turns into a message is an answer; any other exception ends the
 /// process. With the environment variable GANYMEDE_FUZZ_SAY the reason of a refusal is printed.
 void try_input(const Target& target, std::string_view bytes);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <charconv>
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <thread>
 
@@ -27,7 +28,15 @@ class Target127 {
     const std::size_t colon = address.rfind(':');
     std::from_chars(address.data() + colon + 1, address.data() + address.size(), port_);
     token_ = address.substr(address.find("token=") + 6);
-    std::thread([this] { server_.run(); }).detach();
+    thread_ = std::thread([this] { server_.run(); });
+    // The first answer makes what workers read; what is made later is destroyed earlier.
+    (void)answer("GET /api/choices HTTP/1.1\r\nHost: 127.0.0.1:@P\r\nAuthorization: Bearer @T\r\n\r\n");
+  }
+
+  /// Waits for the workers, which may be busy with a request that has had its time.
+  void stop() {
+    server_.stop();
+    thread_.join();
   }
 
   /// Sends the request with the token and port of this server in place of @T and @P, and reads the answer to its end.
@@ -64,12 +73,16 @@ class Target127 {
 
   serve::Jobs jobs_;
   serve::Server server_;
+  std::thread thread_;
   int port_ = 0;
   std::string token_;
 };
 
 void ask(std::string_view bytes) {
-  static const Target127* const kServer = new Target127;  // its thread outlives main under libFuzzer
+  // Never destroyed, but stopped: a worker that goes on while the program ends reads what is being destroyed.
+  static Target127* const kServer = new Target127;
+  static const int kStopped = std::atexit([] { kServer->stop(); });
+  expect(kStopped == 0, "a server that is stopped at the end");
   const std::string answer = kServer->answer(std::string(bytes));
   expect(answer.empty() || answer.starts_with("HTTP/1."), "an answer of HTTP");
   expect(!answer.starts_with("HTTP/1.1 500"), "no error of the server itself");

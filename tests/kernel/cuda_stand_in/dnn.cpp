@@ -193,7 +193,7 @@ cudnnStatus_t convolve(const char* name, Pass pass, cudnnHandle_t handle, int nu
                        y_size = problem.y->size(), weight_size = problem.weight->size()] {
       if (on_tensor_cores) ++here.tensor_core_convolutions;
       if ((on_tensor_cores && here.settings.slow_tensor_cores) || here.settings.slow_algorithms)
-        std::this_thread::sleep_for(std::chrono::milliseconds(2));
+        std::this_thread::sleep_for(std::chrono::milliseconds(15));  // more than a busy machine lets a thread wait
       // What a real algorithm leaves behind in its workspace.
       if (given.workspace_bytes > 0)
         std::fill_n(static_cast<std::uint8_t*>(given.workspace), given.workspace_bytes, 0xFF);
