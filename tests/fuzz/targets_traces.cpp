@@ -27,6 +27,22 @@ void read_step_trace(std::string_view bytes) {
          "a trace that is read as it was written");
 }
 
+/// Lines POINTER=VALUE as `--set` takes them, an empty line, and the document.
+void set_values(std::string_view bytes) {
+  std::vector<JsonOverride> given;
+  while (!bytes.empty() && bytes[0] != '\n') {
+    const std::string_view line = bytes.substr(0, bytes.find('\n'));
+    bytes.remove_prefix(std::min(line.size() + 1, bytes.size()));
+    const std::size_t sign = std::min(line.find('='), line.size());
+    if (!line.starts_with('/')) return;  // as the command line's reader refuses it
+    given.push_back({std::string(line.substr(0, sign)), std::string(line.substr(std::min(sign + 1, line.size())))});
+  }
+  const JsonNode changed = JsonNode::load(file_of(bytes), given);
+  for (const JsonOverride& one : given)
+    if (given.size() == 1 && one.value.find("null") == std::string::npos && one.pointer.find('-') == std::string::npos)
+      expect(changed.value().contains(nlohmann::json::json_pointer(one.pointer)), "what was set is there");
+}
+
 void read_layers(std::string_view bytes) {
   const traces::LayerList list = traces::read_layer_list(JsonNode::parse(bytes, "layers.json"));
   const traces::StepTrace trace = traces::trace_of(list, {1, 64}, some_gpu());
@@ -95,8 +111,8 @@ void read_events(std::string_view bytes) {
 
 std::vector<Target> trace_targets() {
   return {
-      {"step-trace", "traces/step_trace.cpp traces/kernel_list.cpp common/json.cpp common/json_parse.cpp",
-       read_step_trace, "step-trace"},
+      {"step-trace", "traces/step_trace.cpp traces/kernel_list.cpp", read_step_trace, "step-trace"},
+      {"set", "common/json.cpp common/json_parse.cpp", set_values},
       {"layers", "traces/layer_list.cpp traces/layer_shape.cpp traces/layer_walk.cpp traces/layer_images.cpp",
        read_layers, "layers"},
       {"nccl-log", "traces/nccl_log.cpp", [](std::string_view bytes) { (void)traces::read_nccl_log(file_of(bytes)); }},
