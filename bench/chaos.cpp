@@ -19,10 +19,10 @@
 #include <ctime>
 #include <filesystem>
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "common/errors.hpp"
 #include "common/file.hpp"
+#include "common/json_value.hpp"
 #include "common/process.hpp"
 #include "common/random.hpp"
 #include "policies/policy.hpp"
@@ -35,9 +35,6 @@
 
 namespace ganymede {
 namespace {
-
-using Json = nlohmann::json;
-
 bool is_of_its_own(std::uint64_t seed) { return seed % 256 == 0; }  ///< these share nothing with others
 bool is_simulated_twice(std::uint64_t seed) { return seed % 32 == 0; }
 

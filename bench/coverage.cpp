@@ -12,8 +12,8 @@
 #include <cstdlib>
 #include <filesystem>
 #include <map>
-#include <nlohmann/json.hpp>
 
+#include "common/json_value.hpp"
 #include "common/process.hpp"
 #include "common/random.hpp"
 #include "sim/run/simulate.hpp"
@@ -21,9 +21,6 @@
 
 namespace ganymede {
 namespace {
-
-using Json = nlohmann::json;
-
 struct Case {
   std::string kind;
   traces::StepTrace trace;

@@ -10,12 +10,12 @@
 #include <chrono>
 #include <cmath>
 #include <exception>
-#include <nlohmann/json.hpp>
 #include <numeric>
 #include <optional>
 #include <thread>
 
 #include "common/file.hpp"
+#include "common/json_value.hpp"
 #include "kernel/device_limits.hpp"
 #include "kernel/ops/eigen/kernels.hpp"
 #include "kernel/train.hpp"
@@ -85,14 +85,14 @@ void print_limits(const TrainOptions& options) {
   const auto backend = make_backend(options);
   traces::TraceDevice device = measure_device(*backend);
   measure_details(*backend->ops, device);
-  const nlohmann::ordered_json line = {{"device", device.name},
-                                       {"precision", backend->info.precision},
-                                       {"products_gflops", device.fp32.si / 1e9},
-                                       {"copy_gb_per_s", device.memory_bandwidth.si / 1e9},
-                                       {"convolution_gflops", device.convolution->si / 1e9},
-                                       {"launch_us", device.launch->si * 1e6},
-                                       {"host_copy_gb_per_s", device.host_copy->si / 1e9},
-                                       {"memory_gb", device.memory.si / 1e9}};
+  const OrderedJson line = {{"device", device.name},
+                            {"precision", backend->info.precision},
+                            {"products_gflops", device.fp32.si / 1e9},
+                            {"copy_gb_per_s", device.memory_bandwidth.si / 1e9},
+                            {"convolution_gflops", device.convolution->si / 1e9},
+                            {"launch_us", device.launch->si * 1e6},
+                            {"host_copy_gb_per_s", device.host_copy->si / 1e9},
+                            {"memory_gb", device.memory.si / 1e9}};
   fmt::print("{}\n", line.dump());
 }
 
@@ -119,18 +119,18 @@ void measure(Arguments& arguments, int batch, int threads) {
   const double flops = trainer.gan().step_flops_per_image(options.discriminator_steps) * batch / median;
   trainer.pause();  // or the limits would be measured in the last phase of the last step
   const traces::TraceDevice device = measure_device(trainer.backend());
-  nlohmann::ordered_json line = {{"model", options.model},
-                                 {"batch", batch},
-                                 {"threads", threads},
-                                 {"backend", trainer.backend().info.backend},
-                                 {"instructions", trainer.backend().info.instructions},
-                                 {"median_step_ms", median * 1e3},
-                                 {"p10", value_at(seconds, 0.1) * 1e3},
-                                 {"p90", value_at(seconds, 0.9) * 1e3},
-                                 {"steps", seconds.size()},
-                                 {"images_per_s", batch / median},
-                                 {"gflops", flops / 1e9},
-                                 {"share_of_product", flops / device.fp32.si}};
+  OrderedJson line = {{"model", options.model},
+                      {"batch", batch},
+                      {"threads", threads},
+                      {"backend", trainer.backend().info.backend},
+                      {"instructions", trainer.backend().info.instructions},
+                      {"median_step_ms", median * 1e3},
+                      {"p10", value_at(seconds, 0.1) * 1e3},
+                      {"p90", value_at(seconds, 0.9) * 1e3},
+                      {"steps", seconds.size()},
+                      {"images_per_s", batch / median},
+                      {"gflops", flops / 1e9},
+                      {"share_of_product", flops / device.fp32.si}};
   if (device.kind == "cpu") line["share_of_fma_peak"] = flops / fma_peak(threads).si;
   if (!arguments.trace_to.empty())
     write_file(fmt::format("{}-{}-{}.json", arguments.trace_to, options.model, batch),
@@ -144,13 +144,13 @@ void measure(Arguments& arguments, int batch, int threads) {
 void print_losses(const Arguments& arguments) {
   Trainer trainer(arguments.options);
   if (!arguments.init.empty()) read_weights(trainer.gan(), trainer.ops(), arguments.init);
-  nlohmann::ordered_json history = nlohmann::ordered_json::array();
+  OrderedJson history = OrderedJson::array();
   for (int step = 1; step <= arguments.losses; ++step) {
     const Losses losses = trainer.step();
     history.push_back({{"step", step}, {"discriminator", losses.discriminator}, {"generator", losses.generator}});
   }
   if (!arguments.weights.empty()) write_file(arguments.weights, write_weights(trainer.gan(), trainer.ops()));
-  fmt::print("{}\n", nlohmann::ordered_json{{"history", history}}.dump());
+  fmt::print("{}\n", OrderedJson{{"history", history}}.dump());
 }
 
 void add_options_of_losses(CLI::App& app, Arguments& arguments) {

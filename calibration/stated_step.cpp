@@ -10,6 +10,7 @@
 #include "calibration/kernel_steps.hpp"
 #include "calibration/kernel_workload.hpp"
 #include "common/errors.hpp"
+#include "common/json_value.hpp"
 #include "common/written.hpp"
 
 namespace ganymede::calibration {

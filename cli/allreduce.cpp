@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
 
@@ -15,6 +14,7 @@
 #include "cli/terminal.hpp"
 #include "common/errors.hpp"
 #include "common/file.hpp"
+#include "common/json_value.hpp"
 #include "common/process.hpp"
 #include "exports/collectives_trace.hpp"
 #include "platforms/overlay.hpp"
@@ -160,25 +160,25 @@ std::vector<Seconds> parse_arrivals(const std::string& late, int ranks) {
 }
 
 /// A row of the output and, under "spans", the messages for a timeline.
-nlohmann::json row_of(const sim::CollectiveBenchmark& benchmark, const AllReduceOptions& options) {
+Json row_of(const sim::CollectiveBenchmark& benchmark, const AllReduceOptions& options) {
   const bool message = options.fidelity == "message";
   const sim::BenchmarkResult result = benchmark.run(
       message ? sim::CollectiveFidelity::message : sim::CollectiveFidelity::folded, !options.timeline.empty());
-  nlohmann::json spans = nlohmann::json::array();
+  Json spans = Json::array();
   for (const sim::BenchmarkMessage& sent : result.sent)
     spans.push_back({sent.source, sent.destination, sent.round, sent.bytes, sent.start.si, sent.end.si});
-  nlohmann::json row = {{"scheme", benchmark.request().scheme.name()},
-                        {"collective", options.collective},
-                        {"ranks", result.ranks},
-                        {"bytes", benchmark.request().bytes},
-                        {"time_s", result.time.si},
-                        {"algbw_GBps", result.algorithm_GB_per_s},
-                        {"busbw_GBps", result.bus_GB_per_s},
-                        {"messages", result.messages},
-                        {"fidelity", sim::to_string(result.fidelity)},
-                        {"limit", nullptr},
-                        {"choice", nullptr},
-                        {"spans", std::move(spans)}};
+  Json row = {{"scheme", benchmark.request().scheme.name()},
+              {"collective", options.collective},
+              {"ranks", result.ranks},
+              {"bytes", benchmark.request().bytes},
+              {"time_s", result.time.si},
+              {"algbw_GBps", result.algorithm_GB_per_s},
+              {"busbw_GBps", result.bus_GB_per_s},
+              {"messages", result.messages},
+              {"fidelity", sim::to_string(result.fidelity)},
+              {"limit", nullptr},
+              {"choice", nullptr},
+              {"spans", std::move(spans)}};
   if (!result.choice.empty()) row["choice"] = result.choice;
   if (result.messages > 0) row["limit"] = result.bottleneck;
   return row;
@@ -224,25 +224,25 @@ std::vector<sim::CollectiveBenchmark> benchmarks_of(const sim::FabricGraph& fabr
 }
 
 /// Runs each benchmark in a child process, since SimGrid allows one simulation a process.
-nlohmann::json rows_of(const std::vector<sim::CollectiveBenchmark>& benchmarks, const AllReduceOptions& options,
-                       const Shared& shared) {
+Json rows_of(const std::vector<sim::CollectiveBenchmark>& benchmarks, const AllReduceOptions& options,
+             const Shared& shared) {
   const auto outcomes = run_children(
       benchmarks.size(), jobs(shared), [&](std::size_t i) { return row_of(benchmarks[i], options).dump(); },
       progress_bar(shared, benchmarks.size(), "collectives"));
-  nlohmann::json rows = nlohmann::json::array();
+  Json rows = Json::array();
   for (const auto& outcome : outcomes) {
     rethrow(outcome);
-    rows.push_back(nlohmann::json::parse(outcome.text));
+    rows.push_back(Json::parse(outcome.text));
   }
   return rows;
 }
 
 /// Adds to each row its "place" among those of its size; 1 is the fastest.
-void add_places(nlohmann::json& rows) {
+void add_places(Json& rows) {
   for (auto& row : rows) {
     int place = 1;
     for (const auto& other : rows)
-      if (other["bytes"] == row["bytes"] && other["time_s"] < row["time_s"]) ++place;
+      if (other["bytes"] == row["bytes"] && other["time_s"].get<double>() < row["time_s"].get<double>()) ++place;
     row["place"] = place;
   }
 }
@@ -307,7 +307,7 @@ void run_allreduce(const AllReduceOptions& options, const Shared& shared) {
   const std::vector<sim::CollectiveBenchmark> benchmarks = benchmarks_of(fabric, options);
   check_messages(benchmarks, options);
   const std::string head = heading(platform, groups, fabric, options);
-  nlohmann::json rows = rows_of(benchmarks, options, shared);
+  Json rows = rows_of(benchmarks, options, shared);
   if (!options.timeline.empty()) write_file(options.timeline, exports::collectives_trace(rows, fabric.ranks()));
   for (auto& row : rows) row.erase("spans");
   add_places(rows);
@@ -317,49 +317,49 @@ void run_allreduce(const AllReduceOptions& options, const Shared& shared) {
   emit(shared, report::wrap_prose(head, width) + report::collectives_text(rows, width));
 }
 
-void declare_allreduce(CLI::App& command, Shared& shared) {
+void declare_allreduce(Parser command, Shared& shared) {
   auto options = std::make_shared<AllReduceOptions>();
   command.add_option("--catalog", options->catalog, "a provider (ganymede list providers) or a platform file")
-      ->check(suggest("@providers @files"));
+      .check(suggest("@providers @files"));
   command.add_option("--overlay", options->overlay,
                      "a file of measured values that replace the platform's (ganymede import nccl-tests)");
   command.add_option("--instance", options->instances, "instance type; for nodes of unlike GPUs several, with commas")
-      ->check(suggest("@instances @list"));
+      .check(suggest("@instances @list"));
   command.add_option("--nodes", options->nodes, "number of nodes; with several instance types a count for each")
-      ->capture_default_str();
+      .capture_default_str();
   command.add_option("--gpus-per-node", options->gpus_per_node, "GPUs used on each node; default: all")
-      ->check(CLI::Range(1, 1024));
+      .check(integer_between(1, 1024));
   command
       .add_option("--transport", options->transport,
                   "transport of the NICs in place of the platform's: tcp shows what EFA or RDMA is worth")
-      ->check(CLI::IsMember(platforms::transport_names()));
+      .check(one_of(platforms::transport_names()));
   command.add_option("--scheme", options->schemes, "schemes, with commas; `ganymede list schemes` names them")
-      ->check(suggest("@schemes @list"))
-      ->required();
-  command.add_option("--bytes", options->bytes, "sizes with commas: 8, 64KiB, 1GB")->required();
-  CLI::Option* real = add_real(command, options->execute, options->real);
+      .check(suggest("@schemes @list"))
+      .required();
+  command.add_option("--bytes", options->bytes, "sizes with commas: 8, 64KiB, 1GB").required();
+  Option real = add_real(command, options->execute, options->real);
   command.add_option("--collective", options->collective, "the collective to time")
-      ->check(CLI::IsMember(sim::collective_names()))
-      ->capture_default_str()
-      ->excludes(real);
+      .check(one_of(sim::collective_names()))
+      .capture_default_str()
+      .excludes(real);
   command
       .add_option("--fidelity", options->fidelity,
                   "folded: simulate one of each class of like ranks and rounds; message: simulate every message")
-      ->check(CLI::IsMember({"folded", "message"}))
-      ->capture_default_str()
-      ->excludes(real);
+      .check(one_of({"folded", "message"}))
+      .capture_default_str()
+      .excludes(real);
   command
       .add_option(
           "--groups", options->groups,
           "number of communicators that call at once and share the links; with N, communicator i has the ranks i, i+N, "
           "i+2N, ...")
-      ->check(CLI::Range(1, kMaxRanks))
-      ->capture_default_str()
-      ->excludes(real);
+      .check(integer_between(1, kMaxRanks))
+      .capture_default_str()
+      .excludes(real);
   command.add_option("--late", options->late, "RANK=TIME[,RANK=TIME]: ranks that call later than the others")
-      ->excludes(real);
+      .excludes(real);
   command.add_option("--timeline", options->timeline, "file for a Chrome trace of every message (at message fidelity)")
-      ->excludes(real);
+      .excludes(real);
   add_jobs(command, shared);
   add_format(command, shared, {"table", "json", "csv"});
   add_output(command, shared);

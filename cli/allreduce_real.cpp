@@ -4,12 +4,12 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "cli/terminal.hpp"
 #include "common/errors.hpp"
 #include "common/file.hpp"
+#include "common/json_value.hpp"
 #include "kernel/ops/cuda/cuda_backend.hpp"
 #include "kernel/parallel/communicator.hpp"
 #include "rehearsal/gpu_rounds.hpp"
@@ -21,9 +21,6 @@
 
 namespace ganymede::cli {
 namespace {
-
-using OrderedJson = nlohmann::ordered_json;
-
 constexpr std::int64_t kMaxRealBytes = std::int64_t{1} << 30;  // a message has at most 2^31 - 1 bytes
 
 void check_request(const RealAllReduce& request, const Shared& shared) {
@@ -152,7 +149,7 @@ report::Table table_of(const OrderedJson& rows) {
                        ">off by", ">processor", ">starts apart"});
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const OrderedJson& row = rows[i];
-    const double measured = row["time_s"];
+    const auto measured = row["time_s"].get<double>();
     const auto time = [](const OrderedJson& value) {
       return value.is_null() ? "" : to_string(Seconds{value.get<double>()});
     };
@@ -216,8 +213,8 @@ void print_result(const RealAllReduce& request, const std::string& machine, cons
 
 }  // namespace
 
-CLI::Option* add_real(CLI::App& command, bool& execute, RealAllReduce& request) {
-  CLI::Option* real = command.add_flag(
+Option add_real(Parser command, bool& execute, RealAllReduce& request) {
+  Option real = command.add_flag(
       "--real", execute,
       "execute the schedules between the processes that mpirun or --hosts starts, and time them; --output is then an "
       "overlay of the fitted links");
@@ -225,14 +222,14 @@ CLI::Option* add_real(CLI::App& command, bool& execute, RealAllReduce& request) 
       .add_option("--backend", request.backend,
                   "where the buffers of --real are: cuda (GPUs, by NCCL's sends and receives), cpu (the processes' "
                   "memory), or auto: cuda if each rank has a GPU of its own")
-      ->check(CLI::IsMember({"auto", "cuda", "cpu"}))
-      ->capture_default_str()
-      ->needs(real);
+      .check(one_of({"auto", "cuda", "cpu"}))
+      .capture_default_str()
+      .needs(real);
   command
       .add_option("--repeats", request.repeats,
                   "calls that --real times for each scheme and size; default: as many as a second holds, from 7 to 101")
-      ->check(CLI::Range(7, 100000))
-      ->needs(real);
+      .check(integer_between(7, 100000))
+      .needs(real);
   add_hosts(command, request.hosts);
   return real;
 }

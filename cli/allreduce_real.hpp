@@ -26,7 +26,7 @@ struct RealAllReduce {
 };
 
 /// Declares --real, which sets `execute`, and the options that need it.
-CLI::Option* add_real(CLI::App& command, bool& execute, RealAllReduce& request);
+Option add_real(Parser command, bool& execute, RealAllReduce& request);
 
 /// Executes every scheme at every size between the processes that a launcher started, or that this one starts on this
 /// machine. Prints the times at rank 0 and, with --output, fits the platform's links to those of the first scheme.

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <filesystem>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <numeric>
 #include <set>
 
@@ -19,6 +18,7 @@
 #include "cli/terminal.hpp"
 #include "common/errors.hpp"
 #include "common/file.hpp"
+#include "common/json_value.hpp"
 #include "kernel/device_limits.hpp"
 #include "kernel/parallel/communicator.hpp"
 #include "kernel/train.hpp"
@@ -105,10 +105,10 @@ std::string gpu_entry(const traces::TraceDevice& device) {
   for (const std::string& provider : platforms::provider_names())
     for (const platforms::Gpu& gpu : platforms::catalog(provider).gpus)
       if (gpu.name == device.name) return "";
-  nlohmann::ordered_json entry = {{"kind", device.kind},
-                                  {"memory", fmt::format("{:.0f}MB", device.memory.si / 1e6)},
-                                  {"fp32", fmt::format("{:.1f}Gflop/s", device.fp32.si / 1e9)},
-                                  {"memory_bandwidth", fmt::format("{:.1f}GB/s", device.memory_bandwidth.si / 1e9)}};
+  OrderedJson entry = {{"kind", device.kind},
+                       {"memory", fmt::format("{:.0f}MB", device.memory.si / 1e6)},
+                       {"fp32", fmt::format("{:.1f}Gflop/s", device.fp32.si / 1e9)},
+                       {"memory_bandwidth", fmt::format("{:.1f}GB/s", device.memory_bandwidth.si / 1e9)}};
   if (device.launch) entry["launch"] = fmt::format("{:.0f}ns", device.launch->si * 1e9);
   return fmt::format(
       "No catalog has \"{}\". In \"gpus\" of a platform file (`ganymede example platform`) it would be\n  \"{}\": {}\n",
@@ -202,16 +202,15 @@ std::string check_text(const CheckOutcome& outcome, const std::string& device) {
 
 std::string check_json(const CheckOutcome& outcome) {
   const auto& [low, high] = outcome.predicted.interval_s;
-  return nlohmann::ordered_json{
-             {"steps_fitted", outcome.predicted.steps_fitted},
-             {"steps", outcome.steps},
-             {"predicted_s", outcome.predicted.total.si},
-             {"interval_s", {low, high}},
-             {"measured_s", outcome.measured_s},
-             {"error", outcome.error()},
-             {"holds", outcome.holds()},
-             {"rates_against_trace", {{"fp32", outcome.fp32}, {"memory_bandwidth", outcome.memory}}},
-             {"threads_waiting", {{"recorded", outcome.recorded_wait}, {"measured", outcome.measured_wait}}}}
+  return OrderedJson{{"steps_fitted", outcome.predicted.steps_fitted},
+                     {"steps", outcome.steps},
+                     {"predicted_s", outcome.predicted.total.si},
+                     {"interval_s", {low, high}},
+                     {"measured_s", outcome.measured_s},
+                     {"error", outcome.error()},
+                     {"holds", outcome.holds()},
+                     {"rates_against_trace", {{"fp32", outcome.fp32}, {"memory_bandwidth", outcome.memory}}},
+                     {"threads_waiting", {{"recorded", outcome.recorded_wait}, {"measured", outcome.measured_wait}}}}
              .dump(2) +
          "\n";
 }
@@ -270,33 +269,33 @@ void run_calibrate(const CalibrateOptions& options, Shared& shared) {
   if (!outcome.holds()) shared.exit_code = ExitCode::failure;
 }
 
-void declare_calibrate(CLI::App& command, Shared& shared) {
+void declare_calibrate(Parser command, Shared& shared) {
   auto options = std::make_shared<CalibrateOptions>();
   command.add_option("--model", options->train.model, "which GAN: see ganymede list models")
-      ->check(suggest("@models"))
-      ->capture_default_str();
+      .check(suggest("@models"))
+      .capture_default_str();
   command.add_option("--batch", options->batches, "batch sizes, separated by commas")
-      ->delimiter(',')
-      ->capture_default_str();
+      .delimiter(',')
+      .capture_default_str();
   command.add_option("--steps", options->steps, "steps to record at each batch size, after warm-up")
-      ->check(CLI::Range(std::int64_t{2}, kernel::kMaxTracedSteps))
-      ->capture_default_str();
+      .check(integer_between(2, kernel::kMaxTracedSteps))
+      .capture_default_str();
   command.add_option("--dataset", options->train.dataset, "builtin, or a directory of MNIST-format IDX files")
-      ->capture_default_str();
+      .capture_default_str();
   add_device_options(command, options->train);
   add_seed(command, options->train.seed, "seed of weights, batches, latents and dropout");
   command
       .add_option("--gpus", options->gpus,
                   "also time the all-reduce between so many GPUs; under mpirun, only that between the processes")
-      ->check(CLI::Range(1, 1024));
-  command
-      .add_option("--catalog", options->link.catalog, "provider or platform file for which --gpus writes an overlay")
-      ->check(suggest("@providers @files"));
+      .check(integer_between(1, 1024));
+  command.add_option("--catalog", options->link.catalog, "provider or platform file for which --gpus writes an overlay")
+      .check(suggest("@providers @files"));
   command.add_option("--instance", options->link.instance, "instance type for which --gpus writes an overlay")
-      ->check(suggest("@instances"));
-  command.add_option("--nodes", options->link.nodes, "nodes that the processes run on")->check(CLI::Range(1, 65536));
+      .check(suggest("@instances"));
+  command.add_option("--nodes", options->link.nodes, "nodes that the processes run on")
+      .check(integer_between(1, 65536));
   command.add_option("--scheme", options->link.scheme, "scheme that is fitted to the timed all-reduces; default: nccl")
-      ->check(suggest("@schemes"));
+      .check(suggest("@schemes"));
   command.add_option("--check", options->check, "only check this trace, recorded on this machine");
   add_format(command, shared, {"table", "json"});
   add_output(command, shared);

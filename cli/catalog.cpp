@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "cli/catalog_offers.hpp"
@@ -18,6 +17,7 @@
 #include "common/dates.hpp"
 #include "common/errors.hpp"
 #include "common/file.hpp"
+#include "common/json_value.hpp"
 #include "platforms/check.hpp"
 #include "platforms/price_list.hpp"
 #include "report/table.hpp"
@@ -30,7 +30,7 @@ std::string findings_text(const std::vector<platforms::Platform>& platforms, con
   report::Table table({"provider", "kind", "where", "what"});
   std::map<std::string, std::map<std::string, int>> counts;
   std::set<std::string> kinds;
-  nlohmann::ordered_json json = nlohmann::ordered_json::array();
+  OrderedJson json = OrderedJson::array();
   for (const platforms::Platform& platform : platforms)
     for (const platforms::Finding& finding : platforms::check_platform(platform, options.today)) {
       table.add({platform.name, finding.kind, finding.where, finding.what});
@@ -121,25 +121,24 @@ void run_catalog(CatalogOptions options, Shared& shared) {
                                         : offers_table(offers, options, result_width(shared)));
 }
 
-void declare_catalog(CLI::App& command, Shared& shared) {
+void declare_catalog(Parser command, Shared& shared) {
   auto options = std::make_shared<CatalogOptions>();
   command
       .add_option("--provider", options->providers, "a provider's catalog, or the path of a platform file (repeatable)")
-      ->check(suggest("@providers @files"))
-      ->delimiter(',');
-  command.add_option("--gpu", options->gpu, "only this GPU or family: A100, V100, CPU")->check(suggest("@rented-gpus"));
-  command.add_option("--region", options->region, "only offers with a price in this region")
-      ->check(suggest("@regions"));
-  command.add_option("--instance", options->instance, "only this instance type")->check(suggest("@instances"));
+      .check(suggest("@providers @files"))
+      .delimiter(',');
+  command.add_option("--gpu", options->gpu, "only this GPU or family: A100, V100, CPU").check(suggest("@rented-gpus"));
+  command.add_option("--region", options->region, "only offers with a price in this region").check(suggest("@regions"));
+  command.add_option("--instance", options->instance, "only this instance type").check(suggest("@instances"));
   command.add_option("--market", options->market, "only this market: on-demand, spot, reserved-1y, reserved-3y")
-      ->check(CLI::IsMember(platforms::market_names()));
+      .check(one_of(platforms::market_names()));
   command.add_option("--sort", options->sort, "cheapest first, by the hour of one GPU or of the whole instance")
-      ->check(CLI::IsMember({kByGpuHour, kByHour}));
+      .check(one_of({kByGpuHour, kByHour}));
   command.add_flag("--zones", options->zones, "also list zones that have prices of their own");
-  auto* check =
+  const Option check =
       command.add_flag("--check", options->check, "list facts that should be checked before they are relied on");
   command.add_option("--update", options->update, "a price list to merge into --provider's catalog, written to -o")
-      ->excludes(check);
+      .excludes(check);
   command.add_option("--as-of", options->as_of, "date of a price list that has none");
   command.add_option("--exchange", options->exchange, "dollars for one unit of another currency, such as EUR=1.08");
   command.add_option("--today", options->today, "day on which ages are counted; default: today");

@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <limits>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "common/dates.hpp"
 #include "common/errors.hpp"
+#include "common/json_value.hpp"
 #include "common/text.hpp"
 #include "common/usd.hpp"
 #include "report/table.hpp"
@@ -217,7 +217,6 @@ std::string offers_csv(const std::vector<Offer>& offers) {
 }
 
 std::string offers_json(const std::vector<Offer>& offers, const std::string& today) {
-  using OrderedJson = nlohmann::ordered_json;
   OrderedJson out = OrderedJson::array();
   for (const Offer& offer : offers) {
     const platforms::Instance& instance = *offer.instance;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <charconv>
 #include <cmath>
 #include <cstdio>
@@ -33,10 +34,10 @@ constexpr const char* kOverview =
 
 }  // namespace
 
-void add_command(CLI::App& above, const Command& command, Shared& shared) {
+void add_command(Parser above, const Command& command, Shared& shared) {
   std::string description = command.summary + "\nExamples:\n" + command.examples;
   if (!command.about.empty()) description += "\n" + command.about;
-  command.declare(*above.add_subcommand(command.name, description), shared);
+  command.declare(Parser(*above.parser().add_subcommand(command.name, description)), shared);
 }
 
 std::unique_ptr<CLI::App> make_program(std::span<const Command> commands, Shared& shared) {
@@ -50,33 +51,31 @@ std::unique_ptr<CLI::App> make_program(std::span<const Command> commands, Shared
   program->add_flag_callback(
       "--no-color", [&shared] { shared.color = false; }, "no colours");
   program->add_flag("-q,--quiet", shared.quiet, "no progress and no remarks on stderr");
-  add_progress_fd(*program, shared);
+  add_progress_fd(Parser(*program), shared);
   program->fallthrough();
-  for (const Command& command : commands) add_command(*program, command, shared);
+  for (const Command& command : commands) add_command(Parser(*program), command, shared);
   return program;
 }
 
-void add_format(CLI::App& command, Shared& shared, std::initializer_list<const char*> formats) {
+void add_format(Parser command, Shared& shared, std::initializer_list<const char*> formats) {
   const std::vector<std::string> names(formats.begin(), formats.end());
-  command.add_option("--format", shared.format, "how to print the result")
-      ->check(CLI::IsMember(names))
-      ->capture_default_str();
+  command.add_option("--format", shared.format, "how to print the result").check(one_of(names)).capture_default_str();
 }
 
-void add_output(CLI::App& command, Shared& shared) {
+void add_output(Parser command, Shared& shared) {
   const auto refuse_empty = [](const std::string& text) { return text.empty() ? "the name of the file is empty" : ""; };
   command.add_option("-o,--output", shared.output, "write the result to this file instead of standard output")
-      ->check(refuse_empty);
+      .check(refuse_empty);
 }
 
-void add_jobs(CLI::App& command, Shared& shared) {
+void add_jobs(Parser command, Shared& shared) {
   command
       .add_option("--jobs", shared.jobs,
                   "simulations at once (default: one for each core); results do not depend on it")
-      ->check(CLI::Range(1, 4096));
+      .check(integer_between(1, 4096));
 }
 
-void add_seed(CLI::App& command, std::uint64_t& seed, const std::string& description) {
+void add_seed(Parser command, std::uint64_t& seed, const std::string& description) {
   // The parser alone would wrap a negative number and clamp a large one.
   const auto exact = [](const std::string& text) {
     std::uint64_t value = 0;
@@ -85,12 +84,12 @@ void add_seed(CLI::App& command, std::uint64_t& seed, const std::string& descrip
                ? ""
                : fmt::format("found {}, expected an integer from 0 to 2^64 - 1", text);
   };
-  command.add_option("--seed", seed, description)->check(exact)->capture_default_str();
+  command.add_option("--seed", seed, description).check(exact).capture_default_str();
 }
 
 std::string not_empty(const std::string& text) { return text.empty() ? "found nothing, expected a value" : ""; }
 
-CLI::Validator positive_integer() {
+Check positive_integer() {
   const auto check = [](const std::string& text) {
     std::int64_t value = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -101,7 +100,7 @@ CLI::Validator positive_integer() {
   return {check, "POSITIVE"};
 }
 
-CLI::Validator positive_number() {
+Check positive_number() {
   const auto check = [](const std::string& text) {
     double value = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -112,7 +111,7 @@ CLI::Validator positive_number() {
   return {check, "POSITIVE"};
 }
 
-CLI::Validator number_between(double min, double max) {
+Check number_between(double min, double max) {
   const auto check = [min, max](const std::string& text) {
     double value = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -123,7 +122,7 @@ CLI::Validator number_between(double min, double max) {
   return {check, fmt::format("FLOAT in [{:g} - {:g}]", min, max)};
 }
 
-CLI::Validator positive_count() {
+Check positive_count() {
   const auto rewrite = [](std::string& text) -> std::string {
     const auto count = parse_count(text);
     if (!count || *count < 1)
@@ -134,14 +133,14 @@ CLI::Validator positive_count() {
   return {rewrite, "COUNT"};
 }
 
-void add_set(CLI::App& command, std::vector<std::string>& assignments) {
+void add_set(Parser command, std::vector<std::string>& assignments) {
   command
       .add_option("--set", assignments,
                   "/json/pointer=value: replace a value of the file, or remove it with =null; relative paths start at "
                   "the working "
                   "directory")
-      ->type_name("POINTER=VALUE")
-      ->allow_extra_args(false);
+      .type_name("POINTER=VALUE")
+      .one_value_a_time();
 }
 
 std::vector<JsonOverride> parse_assignments(const std::vector<std::string>& assignments) {

@@ -2,7 +2,6 @@
 // What a command is, and what commands share. A command is an object in a file of its own, listed in commands.cpp. It
 // reports errors by exception (common/errors.hpp), which main maps to exit codes.
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -11,6 +10,7 @@
 #include <vector>
 
 #include "cli/exit_codes.hpp"
+#include "cli/options.hpp"
 #include "common/json.hpp"
 
 namespace ganymede::cli {
@@ -33,38 +33,38 @@ struct Command {
   std::string examples;    ///< lines of a shell, indented by two
   std::string about = {};  ///< lines that say more than the summary; may be empty
   /// Declares the options of `command` and sets the callback that does the work. `shared` outlives the callback.
-  std::function<void(CLI::App& command, Shared& shared)> declare;
+  std::function<void(Parser command, Shared& shared)> declare;
 };
 
 /// Every command, in the order of the overview (commands.cpp).
 std::span<const Command> commands();
 
 /// Adds a command below `above`, which is the program or a command with subcommands.
-void add_command(CLI::App& above, const Command& command, Shared& shared);
+void add_command(Parser above, const Command& command, Shared& shared);
 
 /// The program with these commands, before its arguments are parsed. `shared` must outlive it.
 std::unique_ptr<CLI::App> make_program(std::span<const Command> commands, Shared& shared);
 
 /// Declares --format, which accepts one of `formats`.
-void add_format(CLI::App& command, Shared& shared, std::initializer_list<const char*> formats);
+void add_format(Parser command, Shared& shared, std::initializer_list<const char*> formats);
 /// Declares --output.
-void add_output(CLI::App& command, Shared& shared);
+void add_output(Parser command, Shared& shared);
 /// Declares --jobs.
-void add_jobs(CLI::App& command, Shared& shared);
+void add_jobs(Parser command, Shared& shared);
 /// Declares --seed, an integer from 0 to 2^64 - 1. The parser alone would accept a negative number and wrap it.
-void add_seed(CLI::App& command, std::uint64_t& seed, const std::string& description);
+void add_seed(Parser command, std::uint64_t& seed, const std::string& description);
 /// For an option's check(): refuses the empty text, as of a shell's variable that is not set.
 std::string not_empty(const std::string& text);
 /// A validator for an option's check(). It accepts integers from 1 on.
-CLI::Validator positive_integer();
+Check positive_integer();
 /// Accepts finite numbers above zero. CLI11's own check names the largest of all numbers, in 309 digits.
-CLI::Validator positive_number();
-/// Unlike CLI::Range it refuses "nan", which is neither below nor above anything.
-CLI::Validator number_between(double min, double max);
+Check positive_number();
+/// Unlike CLI11's own range it refuses "nan", which is neither below nor above anything.
+Check number_between(double min, double max);
 /// A validator for an option's transform(): it accepts integers from 1 on, also as 50M, 50k or 5e7.
-CLI::Validator positive_count();
+Check positive_count();
 /// Declares --set /json/pointer=value, which may be given any number of times.
-void add_set(CLI::App& command, std::vector<std::string>& assignments);
+void add_set(Parser command, std::vector<std::string>& assignments);
 /// Returns the replacements that --set asks for. Throws ConfigError for text that is not /json/pointer=value.
 std::vector<JsonOverride> parse_assignments(const std::vector<std::string>& assignments);
 
@@ -82,7 +82,7 @@ void say(const std::string& text);
 /// Writes a remark for people to stderr, unless --quiet is given.
 void remark(const Shared& shared, const std::string& text);
 /// Declares --progress-fd, for programs that start this one. The help does not show it.
-void add_progress_fd(CLI::App& app, Shared& shared);
+void add_progress_fd(Parser app, Shared& shared);
 /// Shows how many of `count` pieces are done, the time so far, and how long the rest will take (progress.hpp). The
 /// returned function is called with the number of pieces done; it is empty if progress is not shown.
 std::function<void(std::size_t)> progress_bar(const Shared& shared, std::size_t count, const std::string& what);

@@ -1,7 +1,6 @@
 // ganymede compare-own: machines of one's own against rented ones.
 
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -12,6 +11,7 @@
 #include "cli/terminal.hpp"
 #include "common/dates.hpp"
 #include "common/file.hpp"
+#include "common/json_value.hpp"
 #include "plan/own_or_rent.hpp"
 #include "report/own_or_rent.hpp"
 
@@ -43,13 +43,13 @@ void run_compare_own(const CompareOwnOptions& options, const Shared& shared) {
        shared.format == "json" ? answer.dump(2) + "\n" : report::own_or_rent_text(answer, result_width(shared)));
 }
 
-void declare_compare_own(CLI::App& command, Shared& shared) {
+void declare_compare_own(Parser command, Shared& shared) {
   auto options = std::make_shared<CompareOwnOptions>();
   command
       .add_option("platform", options->question.platform,
                   "the machines to buy: a ganymede.platform/1 file whose prices state \"ownership\", or a provider")
-      ->required()
-      ->check(suggest("@providers @files"));
+      .required()
+      .check(suggest("@providers @files"));
   command.add_option("request", options->request.file,
                      "what to train: a ganymede.request/1 file; without it, flags say everything");
   declare_request(command, options->request);

@@ -10,13 +10,13 @@ namespace ganymede::cli {
 
 namespace {
 
-void declare_completion(CLI::App& command, Shared& shared) {
+void declare_completion(Parser command, Shared& shared) {
   auto shell = std::make_shared<std::string>();
-  command.add_option("shell", *shell, "bash, zsh or fish")->required()->check(CLI::IsMember({"bash", "zsh", "fish"}));
+  command.add_option("shell", *shell, "bash, zsh or fish").required().check(one_of({"bash", "zsh", "fish"}));
   add_output(command, shared);
-  command.callback([shell, &command, &shared] {
+  command.callback([shell, command, &shared] {
     check_output(shared);
-    const CommandDoc program = read_commands(*command.get_parent());
+    const CommandDoc program = read_commands(command.parent().parser());
     emit(shared, *shell == "bash"  ? bash_completion(program)
                  : *shell == "zsh" ? zsh_completion(program)
                                    : fish_completion(program));

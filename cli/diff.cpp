@@ -1,12 +1,12 @@
 // ganymede diff: what differs between two results or two plans, and because of which input.
 
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "cli/command.hpp"
 #include "cli/terminal.hpp"
+#include "common/json_value.hpp"
 #include "report/differences.hpp"
 
 namespace ganymede::cli {
@@ -32,14 +32,14 @@ void run_diff(const DiffOptions& options, Shared& shared) {
   if (!differences.at("held").get<bool>()) shared.exit_code = ExitCode::goal_missed;
 }
 
-void declare_diff(CLI::App& command, Shared& shared) {
+void declare_diff(Parser command, Shared& shared) {
   auto options = std::make_shared<DiffOptions>();
-  command.add_option("before", options->before, "a result or a plan, as written with --format json")->required();
-  command.add_option("after", options->after, "another one of the same kind")->required();
+  command.add_option("before", options->before, "a result or a plan, as written with --format json").required();
+  command.add_option("after", options->after, "another one of the same kind").required();
   command
       .add_option("--fail-on", options->limits,
                   "exit code 4 if something grows by more: +10% for time and cost, or cost=+10%,time=+5%,carbon=+5%")
-      ->delimiter(',');
+      .delimiter(',');
   add_format(command, shared, {"table", "json", "markdown"});
   add_output(command, shared);
   command.callback([options, &shared] { run_diff(*options, shared); });

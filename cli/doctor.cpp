@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "cli/command.hpp"
 #include "cli/terminal.hpp"
 #include "common/host_inventory.hpp"
+#include "common/json_value.hpp"
 #include "kernel/ops/cuda/cuda_backend.hpp"
 #include "report/table.hpp"
 
@@ -89,13 +89,13 @@ std::string as_csv(const HostInventory& host) {
   return table.csv();
 }
 
-nlohmann::ordered_json text_or_null(const std::optional<std::string>& text) {
-  return text ? nlohmann::ordered_json(*text) : nlohmann::ordered_json(nullptr);
+OrderedJson text_or_null(const std::optional<std::string>& text) {
+  return text ? OrderedJson(*text) : OrderedJson(nullptr);
 }
 
 std::string as_json(const HostInventory& host) {
   const HostProcessor& cpu = host.processor;
-  nlohmann::ordered_json out;
+  OrderedJson out;
   out["processor"] = {{"model", cpu.model},
                       {"cores", cpu.cores},
                       {"usable_cores", cpu.usable},
@@ -120,7 +120,7 @@ std::string formatted(const HostInventory& host, const Shared& shared) {
                                   : as_table(host, result_width(shared));
 }
 
-void declare_doctor(CLI::App& command, Shared& shared) {
+void declare_doctor(Parser command, Shared& shared) {
   add_format(command, shared, {"table", "json", "csv"});
   add_output(command, shared);
   command.callback([&shared] { emit(shared, formatted(take_host_inventory(), shared)); });

@@ -273,18 +273,18 @@ constexpr const char* kLayers = R"({
 }
 )";
 
-void declare_example(CLI::App& command, Shared& shared) {
+void declare_example(Parser command, Shared& shared) {
   auto what = std::make_shared<std::string>(), like = std::make_shared<std::string>();
   command
       .add_option("what", *what,
                   "scenario, study, request, platform, layers, cluster or policy (a program for the policy external)")
-      ->required()
-      ->check(CLI::IsMember({"scenario", "study", "request", "platform", "layers", "cluster", "policy"}));
+      .required()
+      .check(one_of({"scenario", "study", "request", "platform", "layers", "cluster", "policy"}));
   command
       .add_option("--like", *like,
                   "platform: machines of your own that are built like this instance type of the catalogs")
-      ->check(suggest("@instances"))
-      ->check(not_empty);
+      .check(suggest("@instances"))
+      .check(not_empty);
   add_output(command, shared);
   command.callback([what, like, &shared] {
     if (!like->empty()) {

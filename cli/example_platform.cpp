@@ -4,17 +4,17 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "common/errors.hpp"
+#include "common/json_value.hpp"
 #include "common/text.hpp"
 #include "platforms/catalog.hpp"
 
 namespace ganymede::cli {
 namespace {
 
-using Ordered = nlohmann::ordered_json;
+using Ordered = OrderedJson;
 
 constexpr double kHoursOfYear = 8766;
 
@@ -30,7 +30,7 @@ std::optional<double> year_on_demand(const platforms::Instance& instance) {
 
 std::string file_of(const std::string& provider, const platforms::Platform& platform,
                     const platforms::Instance& instance) {
-  const auto catalog = Ordered::parse(platforms::catalog_text(provider), nullptr, true, true);
+  const auto catalog = Ordered::parse(platforms::catalog_text(provider), /*comments=*/true);
   Ordered file = {{"schema", "ganymede.platform/1"}, {"provider", "private"}, {"name", "own"}};
   file["gpus"][instance.gpu] = catalog.at("gpus").at(instance.gpu);
   Ordered& like = file["instances"][instance.name] = catalog.at("instances").at(instance.name);

@@ -27,7 +27,7 @@ std::string check_index(const std::string& text) {
 }
 
 /// Declares one option, whose value goes to its slot as text.
-void declare_option(CLI::App& command, const exports::ExportOption& option, exports::ExportValues& values) {
+void declare_option(Parser command, const exports::ExportOption& option, exports::ExportValues& values) {
   const std::string flag = "--" + option.name;
   std::string& slot = values.slot(option.name);
   if (option.kind == exports::ExportOption::Kind::flag) {
@@ -35,12 +35,12 @@ void declare_option(CLI::App& command, const exports::ExportOption& option, expo
         flag, [&slot] { slot = "yes"; }, option.summary);
     return;
   }
-  CLI::Option* declared = command.add_option(flag, slot, option.summary);
-  if (option.kind == exports::ExportOption::Kind::index) declared->check(check_index)->type_name("UINT");
+  Option declared = command.add_option(flag, slot, option.summary);
+  if (option.kind == exports::ExportOption::Kind::index) declared.check(check_index).type_name("UINT");
   if (option.kind == exports::ExportOption::Kind::integer)
-    declared->check(CLI::Range(option.min, option.max))->type_name("INT");
-  if (!option.choices.empty()) declared->check(CLI::IsMember(option.choices));
-  if (!option.default_value.empty()) declared->capture_default_str();
+    declared.check(integer_between(option.min, option.max)).type_name("INT");
+  if (!option.choices.empty()) declared.check(one_of(option.choices));
+  if (!option.default_value.empty()) declared.capture_default_str();
 }
 
 void run_export(const exports::Exporter& exporter, const std::string& file, const exports::ExportValues& values,
@@ -63,11 +63,11 @@ Command exporter_command(const exports::Exporter& exporter) {
           .summary = exporter.summary,
           .examples = exporter.examples,
           .about = exporter.about,
-          .declare = [&exporter](CLI::App& command, Shared& shared) {
+          .declare = [&exporter](Parser command, Shared& shared) {
             auto file = std::make_shared<std::string>();
             auto values = std::make_shared<exports::ExportValues>(exporter.options);
-            CLI::Option* document = command.add_option("document", *file, exports::source_text(exporter.reads));
-            if (exporter.write != nullptr) document->required();
+            Option document = command.add_option("document", *file, exports::source_text(exporter.reads));
+            if (exporter.write != nullptr) document.required();
             for (const exports::ExportOption& option : exporter.options) declare_option(command, option, *values);
             if (exporter.write != nullptr) add_output(command, shared);
             command.callback([&exporter, file, values, &shared] { run_export(exporter, *file, *values, shared); });
@@ -86,8 +86,8 @@ Command export_command() {
               "  ganymede export mlflow result.json --tracking-uri http://localhost:5000\n"
               "  ganymede export simgrid --catalog aws --instance p4d.24xlarge --nodes 8 -o platform.xml\n",
           .about = "Results in the forms that other tools read. docs/exports.md has more.",
-          .declare = [](CLI::App& command, Shared& shared) {
-            command.require_subcommand(1);
+          .declare = [](Parser command, Shared& shared) {
+            command.require_subcommand();
             for (const exports::Exporter& exporter : exports::exporters())
               add_command(command, exporter_command(exporter), shared);
             add_command(command, export_simgrid_command(), shared);

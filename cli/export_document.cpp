@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
 #include <stdexcept>
 
 #include "cli/progress.hpp"
 #include "common/errors.hpp"
+#include "common/json_value.hpp"
 
 namespace ganymede::cli {
 
@@ -26,7 +26,7 @@ std::size_t export_document(const std::string& file, const Shared& shared,
     text = make(document);
   } catch (const ConfigError&) {
     throw;
-  } catch (const nlohmann::json::exception& error) {
+  } catch (const JsonError& error) {
     throw fail(error);
   } catch (const std::logic_error& error) {  // text that is not a number, or an index beyond its list
     throw fail(error);

@@ -36,18 +36,18 @@ void export_simgrid(const SimGridFlags& flags, const Shared& shared) {
   for (const std::string& warning : made.warnings) remark(shared, "warning: " + warning);
 }
 
-void declare_export_simgrid(CLI::App& command, Shared& shared) {
+void declare_export_simgrid(Parser command, Shared& shared) {
   auto flags = std::make_shared<SimGridFlags>();
   command.add_option("--catalog", flags->catalog, "a provider (ganymede list providers) or a platform file")
-      ->check(suggest("@providers @files"))
-      ->required();
+      .check(suggest("@providers @files"))
+      .required();
   command.add_option("--overlay", flags->overlay, "a file of measured values that replace the platform's");
-  command.add_option("--instance", flags->instance, "instance type")->check(suggest("@instances"))->required();
-  command.add_option("--nodes", flags->nodes, "number of nodes")->check(CLI::Range(1, 65536))->capture_default_str();
+  command.add_option("--instance", flags->instance, "instance type").check(suggest("@instances")).required();
+  command.add_option("--nodes", flags->nodes, "number of nodes").check(integer_between(1, 65536)).capture_default_str();
   command.add_option("--gpus-per-node", flags->gpus_per_node, "GPUs used on each node; default: all")
-      ->check(CLI::Range(1, 1024));
+      .check(integer_between(1, 1024));
   command.add_option("--region", flags->region, "region whose on-demand price and carbon intensity the file states")
-      ->check(suggest("@regions"));
+      .check(suggest("@regions"));
   command.add_flag("--unit-factors", flags->unit_factors,
                    "the file sets SimGrid's factors for TCP and MPI to one, so that links are as fast as they say");
   add_output(command, shared);

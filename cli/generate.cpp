@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <chrono>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <vector>
 
 #include "cli/command.hpp"
@@ -13,6 +12,7 @@
 #include "cli/progress.hpp"
 #include "common/errors.hpp"
 #include "common/file.hpp"
+#include "common/json_value.hpp"
 #include "kernel/checkpoint.hpp"
 #include "kernel/image_grid.hpp"
 #include "kernel/models/models.hpp"
@@ -76,15 +76,15 @@ void generate(const GenerateArguments& arguments, const Shared& shared) {
   write_file(shared.output, png);
 
   if (shared.format == "json") {
-    const nlohmann::ordered_json json = {{"checkpoint", checkpoint.file},
-                                         {"model", gan.model},
-                                         {"images", arguments.count},
-                                         {"backend", backend->info.backend},
-                                         {"device", backend->info.device},
-                                         {"total_s", seconds},
-                                         {"images_per_s", arguments.count / seconds},
-                                         {"memory_bytes", memory},
-                                         {"file", shared.output}};
+    const OrderedJson json = {{"checkpoint", checkpoint.file},
+                              {"model", gan.model},
+                              {"images", arguments.count},
+                              {"backend", backend->info.backend},
+                              {"device", backend->info.device},
+                              {"total_s", seconds},
+                              {"images_per_s", arguments.count / seconds},
+                              {"memory_bytes", memory},
+                              {"file", shared.output}};
     fmt::print("{}\n", json.dump(2));
     return;
   }
@@ -95,10 +95,10 @@ void generate(const GenerateArguments& arguments, const Shared& shared) {
   fmt::print("images   {}\n", shared.output);
 }
 
-void declare_generate(CLI::App& command, Shared& shared) {
+void declare_generate(Parser command, Shared& shared) {
   auto arguments = std::make_shared<GenerateArguments>();
-  command.add_option("--checkpoint", arguments->checkpoint, "the directory of ganymede train --checkpoint")->required();
-  command.add_option("--count", arguments->count, "number of images, drawn in a grid")->capture_default_str();
+  command.add_option("--checkpoint", arguments->checkpoint, "the directory of ganymede train --checkpoint").required();
+  command.add_option("--count", arguments->count, "number of images, drawn in a grid").capture_default_str();
   add_device_options(command, arguments->options);
   add_seed(command, arguments->seed, "seed of the latents");
   add_format(command, shared, {"table", "json"});

@@ -18,7 +18,7 @@ struct HostsChoice {
 };
 
 /// Declares --hosts, --scale, --network and --loss.
-void add_hosts(CLI::App& command, HostsChoice& choice);
+void add_hosts(Parser command, HostsChoice& choice);
 
 /// The network between the hosts of a fabric, at a scale that this machine can follow.
 struct HostsNetwork {

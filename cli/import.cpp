@@ -13,8 +13,8 @@ Command import_jobs_command();
 
 namespace {
 
-void declare_import(CLI::App& command, Shared& shared) {
-  command.require_subcommand(1);
+void declare_import(Parser command, Shared& shared) {
+  command.require_subcommand();
   for (const Command& importer : {import_layers_command(), import_profiler_command(), import_nccl_tests_command(),
                                   import_simgrid_command(), import_jobs_command()})
     add_command(command, importer, shared);

@@ -27,13 +27,13 @@ void import_jobs(const JobImport& options, Shared& shared) {
   emit(shared, jobs.csv);
 }
 
-void declare_import_jobs(CLI::App& command, Shared& shared) {
+void declare_import_jobs(Parser command, Shared& shared) {
   auto options = std::make_shared<JobImport>();
   command.add_option("file", options->file, "what sacct -P printed, or a trace of Gavel (CSV)")
-      ->check(suggest("@files"))
-      ->required();
+      .check(suggest("@files"))
+      .required();
   command.add_option("--virtual-cluster", options->virtual_cluster, "only the jobs of this cluster of the trace")
-      ->check(not_empty);
+      .check(not_empty);
   add_output(command, shared);
   command.callback([options, &shared] { import_jobs(*options, shared); });
 }

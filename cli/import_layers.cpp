@@ -136,25 +136,25 @@ traces::RooflineDevice roofline_device(const platforms::Gpu& gpu, const std::str
 
 namespace {
 
-void declare_import_layers(CLI::App& command, Shared& shared) {
+void declare_import_layers(Parser command, Shared& shared) {
   auto options = std::make_shared<LayerOptions>();
   command.add_option("list", options->list, "a ganymede.layers/1 file, or the name of one that comes with the program")
-      ->check(suggest("@layers @files"))
-      ->required();
+      .check(suggest("@layers @files"))
+      .required();
   command
       .add_option("--batch", options->batches,
                   "images on a GPU in a step; several sizes make a trace with several entries")
-      ->delimiter(',')
-      ->check(CLI::Range(1, 1 << 24))
-      ->capture_default_str();
+      .delimiter(',')
+      .check(integer_between(1, 1 << 24))
+      .capture_default_str();
   command.add_option("--precision", options->precision, "arithmetic and activations; default: the list's, else fp32")
-      ->check(CLI::IsMember({"fp32", "tf32", "bf16", "fp16"}));
+      .check(one_of({"fp32", "tf32", "bf16", "fp16"}));
   command.add_option("--catalog", options->catalog, "catalog whose data sheet gives the times")
-      ->check(suggest("@providers @files"))
-      ->capture_default_str();
+      .check(suggest("@providers @files"))
+      .capture_default_str();
   command.add_option("--gpu", options->gpu, "GPU whose data sheet gives the times")
-      ->check(suggest("@rented-gpus"))
-      ->capture_default_str();
+      .check(suggest("@rented-gpus"))
+      .capture_default_str();
   add_output(command, shared);
   command.callback([options, &shared] { import_layers(*options, shared); });
 }

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <span>
 
 #include "calibration/link_fit.hpp"
@@ -15,6 +14,7 @@
 #include "cli/progress.hpp"
 #include "cli/terminal.hpp"
 #include "common/errors.hpp"
+#include "common/json_value.hpp"
 #include "platforms/overlay.hpp"
 #include "report/table.hpp"
 #include "sim/collectives/allreduce.hpp"
@@ -24,9 +24,6 @@
 
 namespace ganymede::cli {
 namespace {
-
-using OrderedJson = nlohmann::ordered_json;
-
 /// A row has two times for the same work. If they differ by more than this factor, the measurement was disturbed.
 constexpr double kMaxTimeRatio = 2;
 
@@ -358,24 +355,24 @@ void import_collective_log(const LinkImport& options, const Shared& shared) {
 
 namespace {
 
-void declare_import_nccl_tests(CLI::App& command, Shared& shared) {
+void declare_import_nccl_tests(Parser command, Shared& shared) {
   auto options = std::make_shared<LinkImport>();
-  command.add_option("log", options->log, "what nccl-tests printed, or its JSON file")->required();
+  command.add_option("log", options->log, "what nccl-tests printed, or its JSON file").required();
   command.add_option("--catalog", options->catalog, "a provider (ganymede list providers) or a platform file")
-      ->check(suggest("@providers @files"))
-      ->required();
+      .check(suggest("@providers @files"))
+      .required();
   command.add_option("--overlay", options->overlay, "overlay to apply to the platform first");
   command.add_option("--instance", options->instance, "the instance type that was measured")
-      ->check(suggest("@instances"))
-      ->required();
+      .check(suggest("@instances"))
+      .required();
   command.add_option("--nodes", options->nodes, "number of nodes; default: as the log says, else 1")
-      ->check(CLI::Range(1, 65536));
+      .check(integer_between(1, 65536));
   command
       .add_option("--gpus-per-node", options->gpus_per_node,
                   "GPUs used on each node; default: as the log says, else all of the instance")
-      ->check(CLI::Range(1, 1024));
+      .check(integer_between(1, 1024));
   command.add_option("--scheme", options->scheme, "scheme that ran; default: nccl, in the version that the log names")
-      ->check(suggest("@schemes"));
+      .check(suggest("@schemes"));
   add_output(command, shared);
   command.callback([options, &shared] { import_collective_log(*options, shared); });
 }

@@ -97,33 +97,35 @@ void run_import_profiler(const ProfilerFlags& flags, Shared& shared) {
   emit(shared, traces::write_step_trace(imports.front().trace));
 }
 
-void declare_import_profiler(CLI::App& command, Shared& shared) {
+void declare_import_profiler(Parser command, Shared& shared) {
   auto flags = std::make_shared<ProfilerFlags>();
   command
       .add_option("traces", flags->files,
                   "files that export_chrome_trace or tensorboard_trace_handler wrote, one for each rank")
-      ->required();
-  command.add_option("--batch", flags->batch, "images on a GPU in a step")->required()->check(CLI::Range(1, 1 << 24));
+      .required();
+  command.add_option("--batch", flags->batch, "images on a GPU in a step")
+      .required()
+      .check(integer_between(1, 1 << 24));
   command.add_option("--gpu", flags->gpu, "the recorded GPU, as the catalog names it")
-      ->check(suggest("@rented-gpus"))
-      ->required();
+      .check(suggest("@rented-gpus"))
+      .required();
   command.add_option("--catalog", flags->catalog, "catalog that has the GPU")
-      ->check(suggest("@providers @files"))
-      ->capture_default_str();
-  command.add_option("--model", flags->model, "name of the model")->capture_default_str();
+      .check(suggest("@providers @files"))
+      .capture_default_str();
+  command.add_option("--model", flags->model, "name of the model").capture_default_str();
   command
       .add_option("--precision", flags->precision,
                   "precision of the recorded products; default: that of --layers, or fp32")
-      ->check(CLI::IsMember({"fp32", "tf32", "bf16", "fp16"}));
+      .check(one_of({"fp32", "tf32", "bf16", "fp16"}));
   command
       .add_option("--parameters", flags->parameters,
                   "number of trainable parameters; needed if the trace has no all-reduce")
-      ->check(positive_integer());
+      .check(positive_integer());
   command
       .add_option(
           "--layers", flags->layers,
           "list of layers: FLOPs are counted, and each layer keeps its residual against the kernel model on other GPUs")
-      ->check(suggest("@layers @files"));
+      .check(suggest("@layers @files"));
   add_output(command, shared);
   command.callback([flags, &shared] { run_import_profiler(*flags, shared); });
 }

@@ -7,20 +7,20 @@
 #include <filesystem>
 #include <map>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "cli/command.hpp"
 #include "cli/layer_lists.hpp"
 #include "cli/names.hpp"
 #include "common/errors.hpp"
+#include "common/json_value.hpp"
 #include "platforms/platform.hpp"
 #include "sim/engine/simgrid_platform.hpp"
 
 namespace ganymede::cli {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using Json = OrderedJson;
 
 /// Hosts whose routes are written one by one: 65,000 routes, some 6 MB. Like links that meet in one switch need none.
 constexpr std::size_t kMaxRoutedHosts = 256;
@@ -236,7 +236,7 @@ class PlatformMaker {
     if (!region) return;
     Json facts = Json::object();
     if (const auto carbon = said("carbon")) facts["carbon"] = *carbon;
-    if (const auto pue = said("pue")) facts["pue"] = Json::parse(*pue, nullptr, false);
+    if (const auto pue = said("pue")) facts["pue"] = Json::parse_or_null(*pue);
     out["regions"][*region] = std::move(facts);
     if (price)
       instance["prices"] = {{{"region", *region},
@@ -284,21 +284,21 @@ void import_simgrid(const SimGridImport& options, const Shared& shared) {
                                instance.key()));
 }
 
-void declare_import_simgrid(CLI::App& command, Shared& shared) {
+void declare_import_simgrid(Parser command, Shared& shared) {
   auto options = std::make_shared<SimGridImport>();
-  command.add_option("platform", options->file, "a platform file of SimGrid 3.32 (XML, version 4.1)")->required();
+  command.add_option("platform", options->file, "a platform file of SimGrid 3.32 (XML, version 4.1)").required();
   command.add_option("--zone", options->zone, "take the hosts of this zone or cluster alone; default: all hosts")
-      ->check(not_empty);
+      .check(not_empty);
   command
       .add_option("--gpus-per-node", options->gpus_per_node,
                   "so many hosts in a row are the GPUs of a node; default: as the file says, else 1")
-      ->check(CLI::Range(1, 1024));
+      .check(integer_between(1, 1024));
   command.add_option("--gpu", options->gpu, "GPU that a host stands for; default: as the file says")
-      ->check(suggest("@rented-gpus"))
-      ->check(not_empty);
+      .check(suggest("@rented-gpus"))
+      .check(not_empty);
   command.add_option("--catalog", options->catalog, "catalog whose data sheet --gpu names")
-      ->check(suggest("@providers @files"))
-      ->capture_default_str();
+      .check(suggest("@providers @files"))
+      .capture_default_str();
   add_output(command, shared);
   command.callback([options, &shared] { import_simgrid(*options, shared); });
 }

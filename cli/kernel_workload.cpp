@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "cli/layer_lists.hpp"
 #include "common/embedded.hpp"
 #include "common/errors.hpp"
+#include "common/json_value.hpp"
 #include "common/random.hpp"
 #include "kernel/launches.hpp"
 #include "traces/layer_list.hpp"

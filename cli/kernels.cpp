@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <fstream>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "calibration/kernel_comparison.hpp"
@@ -16,6 +15,7 @@
 #include "cli/names.hpp"
 #include "cli/terminal.hpp"
 #include "common/errors.hpp"
+#include "common/json_value.hpp"
 #include "common/printable.hpp"
 #include "report/table.hpp"
 
@@ -25,8 +25,6 @@ namespace {
 using calibration::Kernel;
 using calibration::KernelErrors;
 using calibration::StepKernel;
-using OrderedJson = nlohmann::ordered_json;
-
 struct KernelsOptions {
   KernelWorkloadOptions workload;
   std::string compare;
@@ -284,33 +282,33 @@ void run_kernels(const KernelsOptions& options, Shared& shared) {
                                         : step_text(step, options.verbose, result_width(shared)));
 }
 
-void declare_kernels(CLI::App& command, Shared& shared) {
+void declare_kernels(Parser command, Shared& shared) {
   auto options = std::make_shared<KernelsOptions>();
   command.add_option("--gpu", options->workload.gpu, "the GPU; with --compare: only its kernels")
-      ->check(suggest("@sheets"));
-  CLI::Option* model = command.add_option(
+      .check(suggest("@sheets"));
+  Option model = command.add_option(
       "--model", options->workload.model,
       "a model of `ganymede list models`, a list of layers, or a file: layers, or a step trace with kernels");
-  model->check(suggest("@models @layers @files"));
-  CLI::Option* batch = command.add_option("--batch", options->workload.batch, "images in a step");
-  batch->check(CLI::Range(1, 1 << 24))->capture_default_str();
-  CLI::Option* precision = command.add_option("--precision", options->workload.precision,
-                                              "of products and convolutions; default: the model's");
-  precision->check(CLI::IsMember({"fp32", "tf32", "bf16", "fp16"}));
-  CLI::Option* executor = command.add_option("--executor", options->workload.executor,
-                                             "how the host launches kernels; default: the model's");
-  executor->check(CLI::IsMember({"eager", "compiled", "graph"}));
-  CLI::Option* catalog =
+  model.check(suggest("@models @layers @files"));
+  Option batch = command.add_option("--batch", options->workload.batch, "images in a step");
+  batch.check(integer_between(1, 1 << 24)).capture_default_str();
+  Option precision = command.add_option("--precision", options->workload.precision,
+                                        "of products and convolutions; default: the model's");
+  precision.check(one_of({"fp32", "tf32", "bf16", "fp16"}));
+  Option executor = command.add_option("--executor", options->workload.executor,
+                                       "how the host launches kernels; default: the model's");
+  executor.check(one_of({"eager", "compiled", "graph"}));
+  Option catalog =
       command.add_option("--catalog", options->workload.catalog, "a catalog or platform file that has the GPU");
-  catalog->check(suggest("@providers @files"));
-  CLI::Option* compare =
+  catalog.check(suggest("@providers @files"));
+  Option compare =
       command.add_option("--compare", options->compare,
                          "measured kernels, in the columns of NeuSight's or DeepBench's figures: prints the model's "
                          "errors");
-  compare->check(suggest("@files"));
-  CLI::Option* verbose =
+  compare.check(suggest("@files"));
+  Option verbose =
       command.add_flag("--verbose", options->verbose, "every figure of each kernel, in a table of about 200 columns");
-  for (CLI::Option* other : {model, batch, precision, executor, catalog, verbose}) compare->excludes(other);
+  for (Option other : {model, batch, precision, executor, catalog, verbose}) compare.excludes(other);
   add_format(command, shared, {"table", "json", "csv"});
   add_output(command, shared);
   command.callback([options, &shared] { run_kernels(*options, shared); });

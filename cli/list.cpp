@@ -6,7 +6,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "calibration/kernels/gpu_sheets.hpp"
@@ -15,6 +14,7 @@
 #include "cli/terminal.hpp"
 #include "common/errors.hpp"
 #include "common/json.hpp"
+#include "common/json_value.hpp"
 #include "kernel/models/models.hpp"
 #include "platforms/catalog.hpp"
 #include "policies/policy.hpp"
@@ -225,7 +225,7 @@ std::string as_table(const Rows& rows, std::size_t columns) {
 }
 
 std::string as_json(const Rows& rows) {
-  auto out = nlohmann::ordered_json::array();
+  auto out = OrderedJson::array();
   for (const Row& row : rows) out.push_back({{"name", row.name}, {"summary", row.summary}});
   return out.dump(2) + "\n";
 }
@@ -258,9 +258,9 @@ std::vector<std::string> listed_names(std::string_view topic) {
 
 namespace {
 
-void declare_list(CLI::App& command, Shared& shared) {
+void declare_list(Parser command, Shared& shared) {
   auto topic = std::make_shared<std::string>();
-  command.add_option("topic", *topic, "what to list")->check(suggest("@topics"));
+  command.add_option("topic", *topic, "what to list").check(suggest("@topics"));
   add_format(command, shared, {"table", "json", "csv"});
   add_output(command, shared);
   command.callback([topic, &shared] {

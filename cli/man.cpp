@@ -179,12 +179,13 @@ void run_man(const ManOptions& options, const CommandDoc& program, const Shared&
                                 close ? fmt::format("; did you mean \"{}\"?", *close) : ""));
 }
 
-void declare_man(CLI::App& command, Shared& shared) {
+void declare_man(Parser command, Shared& shared) {
   auto options = std::make_shared<ManOptions>();
   command.add_option("command", options->command, "the command; without it, the page of the program");
   command.add_option("--folder", options->folder, "write the pages of all commands into this directory");
   add_output(command, shared);
-  command.callback([options, &command, &shared] { run_man(*options, read_commands(*command.get_parent()), shared); });
+  command.callback(
+      [options, command, &shared] { run_man(*options, read_commands(command.parent().parser()), shared); });
 }
 
 }  // namespace

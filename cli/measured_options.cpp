@@ -1,23 +1,22 @@
 #include "cli/measured_options.hpp"
 
-#include <nlohmann/json.hpp>
-
 #include "cli/names.hpp"
 #include "common/errors.hpp"
+#include "common/json_value.hpp"
 
 namespace ganymede::cli {
 
-void add_measured(CLI::App& command, MeasuredOptions& options) {
+void add_measured(Parser command, MeasuredOptions& options) {
   command.add_option("--step", options.step,
                      "a step that you measured, such as 0.11s, in place of the trace's; needs --batch and --on");
   command.add_option("--images-per-second", options.images_per_second, "the same as a rate of one GPU")
-      ->check(positive_number());
+      .check(positive_number());
   command.add_option("--on", options.gpu, "the GPU on which the step was measured: ganymede list gpus")
-      ->check(suggest("@sheets"));
+      .check(suggest("@sheets"));
 }
 
-void add_measured_batch(CLI::App& command, MeasuredOptions& options) {
-  command.add_option("--batch", options.batch, "images on a GPU in a step")->check(positive_integer());
+void add_measured_batch(Parser command, MeasuredOptions& options) {
+  command.add_option("--batch", options.batch, "images on a GPU in a step").check(positive_integer());
 }
 
 std::vector<JsonOverride> measured_overrides(const MeasuredOptions& options) {
@@ -34,7 +33,7 @@ std::vector<JsonOverride> measured_overrides(const MeasuredOptions& options) {
     throw ConfigError(what +
                       ": expected --on GPU beside it, on which it was measured; `ganymede list gpus` names them");
   if (options.batch == 0) throw ConfigError(what + ": expected --batch IMAGES beside it, of which the step was");
-  nlohmann::json measured = {{"batch", options.batch}, {"gpu", options.gpu}};
+  Json measured = {{"batch", options.batch}, {"gpu", options.gpu}};
   if (step)
     measured["step"] = options.step;
   else

@@ -16,9 +16,9 @@ struct MeasuredOptions {
 };
 
 /// Declares --step, --images-per-second and --on.
-void add_measured(CLI::App& command, MeasuredOptions& options);
+void add_measured(Parser command, MeasuredOptions& options);
 /// Declares --batch, for commands that do not have it for itself.
-void add_measured_batch(CLI::App& command, MeasuredOptions& options);
+void add_measured_batch(Parser command, MeasuredOptions& options);
 
 /// The replacements in a scenario, study or request that the options ask for. Throws ConfigError if some of the options
 /// are missing.

@@ -1,29 +1,28 @@
 #include "cli/member_flags.hpp"
 
-#include <nlohmann/json.hpp>
-
 #include "common/errors.hpp"
+#include "common/json_value.hpp"
 
 namespace ganymede::cli {
 
-CLI::Option* MemberFlags::text(CLI::App& command, const char* flag, const char* pointer, const char* what) {
+Option MemberFlags::text(Parser command, const char* flag, const char* pointer, const char* what) {
   names_[pointer] = flag;
   return command.add_option(flag, texts_[pointer], what);
 }
 
-CLI::Option* MemberFlags::number(CLI::App& command, const char* flag, const char* pointer, const char* what) {
+Option MemberFlags::number(Parser command, const char* flag, const char* pointer, const char* what) {
   names_[pointer] = flag;
-  return command.add_option(flag, numbers_[pointer], what)->check(positive_integer());
+  return command.add_option(flag, numbers_[pointer], what).check(positive_integer());
 }
 
-CLI::Option* MemberFlags::count(CLI::App& command, const char* flag, const char* pointer, const char* what) {
+Option MemberFlags::count(Parser command, const char* flag, const char* pointer, const char* what) {
   names_[pointer] = flag;
-  return command.add_option(flag, numbers_[pointer], what)->transform(positive_count());
+  return command.add_option(flag, numbers_[pointer], what).transform(positive_count());
 }
 
-CLI::Option* MemberFlags::list(CLI::App& command, const char* flag, const char* pointer, const char* what) {
+Option MemberFlags::list(Parser command, const char* flag, const char* pointer, const char* what) {
   names_[pointer] = flag;
-  return command.add_option(flag, lists_[pointer], what)->delimiter(',');
+  return command.add_option(flag, lists_[pointer], what).delimiter(',');
 }
 
 bool MemberFlags::has(const std::string& pointer) const {
@@ -35,7 +34,6 @@ bool MemberFlags::has(const std::string& pointer) const {
 }
 
 std::vector<JsonOverride> MemberFlags::overrides() const {
-  using Json = nlohmann::json;
   std::vector<JsonOverride> all;
   for (const auto& [pointer, value] : texts_)
     if (!value.empty()) all.push_back({pointer, Json(value).dump()});

@@ -14,12 +14,12 @@ namespace ganymede::cli {
 class MemberFlags {
  public:
   // Each declares a flag. Without it the member stays as the file has it.
-  CLI::Option* text(CLI::App& command, const char* flag, const char* pointer, const char* what);
-  CLI::Option* number(CLI::App& command, const char* flag, const char* pointer, const char* what);
+  Option text(Parser command, const char* flag, const char* pointer, const char* what);
+  Option number(Parser command, const char* flag, const char* pointer, const char* what);
   /// A count that may be large, which may be written as 50M or 5e7.
-  CLI::Option* count(CLI::App& command, const char* flag, const char* pointer, const char* what);
+  Option count(Parser command, const char* flag, const char* pointer, const char* what);
   /// Values separated by commas.
-  CLI::Option* list(CLI::App& command, const char* flag, const char* pointer, const char* what);
+  Option list(Parser command, const char* flag, const char* pointer, const char* what);
 
   bool has(const std::string& pointer) const;
   /// The flag of a member: "--nodes".

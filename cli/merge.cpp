@@ -5,7 +5,6 @@
 #include <cstdio>
 #include <filesystem>
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "cli/command.hpp"
 #include "cli/learn_report.hpp"
@@ -13,6 +12,7 @@
 #include "cli/terminal.hpp"
 #include "common/errors.hpp"
 #include "common/file.hpp"
+#include "common/json_value.hpp"
 #include "report/table.hpp"
 #include "studies/learn_shards.hpp"
 #include "studies/plan_shards.hpp"
@@ -158,9 +158,9 @@ void merge_sweep(studies::ShardFolder& folder, const MergeOptions& options, cons
 void merge_validation(studies::ShardFolder& folder, const MergeOptions& options, Shared& shared) {
   folder.scan({}, [&](const std::string& what) { remark(shared, what); });
   if (!may_merge(folder, options, shared)) return;
-  std::vector<nlohmann::ordered_json> studies;
+  std::vector<OrderedJson> studies;
   for (std::size_t i = 0; i < folder.work().size(); ++i)
-    if (folder.kind(i)) studies.push_back(nlohmann::ordered_json::parse(folder.text(i)));
+    if (folder.kind(i)) studies.push_back(OrderedJson::parse(folder.text(i)));
   const auto result = studies::validation_result(studies);
   emit(shared, result.dump(1) + "\n");
   if (!studies::promises_kept(result)) shared.exit_code = ExitCode::goal_missed;
@@ -198,9 +198,9 @@ void run_merge(const MergeOptions& options, Shared& shared) {
                                 studies::kLearnShards));
 }
 
-void declare_merge(CLI::App& command, Shared& shared) {
+void declare_merge(Parser command, Shared& shared) {
   auto options = std::make_shared<MergeOptions>();
-  command.add_option("folder", options->folder, "the folder that --shard has written")->required();
+  command.add_option("folder", options->folder, "the folder that --shard has written").required();
   command.add_flag("--status", options->status, "only say how far all shards are");
   command.add_flag("--partial", options->partial,
                    "merge what is there, though runs are missing; of a plan: do what is missing");

@@ -4,14 +4,14 @@
 
 #include <cerrno>
 #include <cstring>
-#include <nlohmann/json.hpp>
 
 #include "common/errors.hpp"
+#include "common/json_value.hpp"
 
 namespace ganymede::cli {
 namespace {
 
-using Line = nlohmann::ordered_json;
+using Line = OrderedJson;
 using Steady = std::chrono::steady_clock;
 
 /// Unix time in seconds, to the millisecond.

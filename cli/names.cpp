@@ -47,7 +47,7 @@ std::vector<std::string> planned_models() {
   return models;
 }
 
-CLI::Validator suggest(const std::string& spec) {
+Check suggest(const std::string& spec) {
   return {[](std::string&) { return std::string{}; }, "", std::string(kPrefix) + spec};
 }
 

@@ -14,7 +14,7 @@ namespace ganymede::cli {
 /// commas. For example "builtin @files". Topics are those of `ganymede list`, and rented-gpus (of the catalogs, with
 /// their families), sheets (GPUs whose kernel times are known), studies, layers, planned (models of `plan`), losses and
 /// topics.
-CLI::Validator suggest(const std::string& spec);
+Check suggest(const std::string& spec);
 
 struct Suggestion {
   bool any = false;  ///< the validator is one of suggest()

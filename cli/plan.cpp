@@ -5,7 +5,6 @@
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "cli/command.hpp"
 #include "cli/names.hpp"
@@ -16,15 +15,13 @@
 #include "cli/terminal.hpp"
 #include "common/dates.hpp"
 #include "common/errors.hpp"
+#include "common/json_value.hpp"
 #include "plan/planner.hpp"
 #include "report/plans.hpp"
 #include "studies/plan_shards.hpp"
 
 namespace ganymede::cli {
 namespace {
-
-using Json = nlohmann::json;
-
 struct PlanFlags {
   RequestFlags request;
   std::string plan_file;
@@ -84,12 +81,12 @@ void run_plan(const PlanFlags& flags, Shared& shared) {
   report_goals(request, plan, shared);
 }
 
-void declare_plan(CLI::App& command, Shared& shared) {
+void declare_plan(Parser command, Shared& shared) {
   auto flags = std::make_shared<PlanFlags>();
   command.add_option("request", flags->request.file, "a ganymede.request/1 file; without it, flags say everything");
   declare_request(command, flags->request);
   flags->request.members.list(command, "--instance", "/search/instances", "only these instance types")
-      ->check(suggest("@instances"));
+      .check(suggest("@instances"));
   command.add_option("--save", flags->plan_file, "also write the plan as JSON, for simulate and why");
   command.add_flag("--verbose", flags->verbose,
                    "also print the Pareto set, near misses, steps, all warnings, and every column");

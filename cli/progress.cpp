@@ -129,8 +129,8 @@ std::unique_ptr<ProgressLine> show_elapsed(const Shared& shared, const std::stri
   });
 }
 
-void add_progress_fd(CLI::App& app, Shared& shared) {
-  app.add_option("--progress-fd", shared.progress_fd)->check(CLI::Range(3, 1 << 16))->group("");
+void add_progress_fd(Parser app, Shared& shared) {
+  app.add_option("--progress-fd", shared.progress_fd).check(integer_between(3, 1 << 16)).hidden();
 }
 
 void write_progress(int descriptor, std::size_t done, std::size_t count, const std::string& what) {

@@ -11,8 +11,8 @@ Command quality_policies_command();
 
 namespace {
 
-void declare_quality(CLI::App& command, Shared& shared) {
-  command.require_subcommand(1);
+void declare_quality(Parser command, Shared& shared) {
+  command.require_subcommand();
   for (const Command& part : {quality_fit_command(), quality_forecast_command(), quality_policies_command()})
     add_command(command, part, shared);
 }

@@ -33,11 +33,11 @@ void run_fit(const FitOptions& options, Shared& shared) {
   }
 }
 
-void declare_fit(CLI::App& command, Shared& shared) {
+void declare_fit(Parser command, Shared& shared) {
   auto options = std::make_shared<FitOptions>();
   command.add_option("FILE", options->files, "logs of trainings: CSV, metric-*.jsonl, StudioGAN's log, event files")
-      ->required()
-      ->check(suggest("@files"));
+      .required()
+      .check(suggest("@files"));
   command.add_option("--source", options->sources, "where the trainings come from, for the model's \"sources\"");
   add_quality_log_options(command, options->log);
   add_quality_facts(command, options->given);

@@ -2,20 +2,19 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
 #include "calibration/quality/forecast.hpp"
 #include "cli/command.hpp"
 #include "cli/names.hpp"
 #include "cli/quality_logs.hpp"
 #include "common/file.hpp"
+#include "common/json_value.hpp"
 #include "report/quality_band.hpp"
 #include "report/table.hpp"
 
 namespace ganymede::cli {
 namespace {
 
-using ForecastJson = nlohmann::ordered_json;
+using ForecastJson = OrderedJson;
 
 struct QualityForecastOptions {
   std::string file, curve, run, model, plot;
@@ -120,25 +119,25 @@ void run_quality_forecast(const QualityForecastOptions& options, Shared& shared)
   emit(shared, shared.format == "json" ? json.dump(2) + "\n" : outlook_text(outlook));
 }
 
-void declare_quality_forecast(CLI::App& command, Shared& shared) {
+void declare_quality_forecast(Parser command, Shared& shared) {
   auto options = std::make_shared<QualityForecastOptions>();
   command
       .add_option("FILE", options->file,
                   "the log of a training: ganymede.run-log/1, CSV, metric-*.jsonl, StudioGAN's log, an event file; "
                   "without it, the answer is of its kind alone")
-      ->check(suggest("@files"));
+      .check(suggest("@files"));
   command.add_option("--fid", options->fids, "the FIDs to reach")
-      ->required()
-      ->delimiter(',')
-      ->check(number_between(1e-3, 1e6));
+      .required()
+      .delimiter(',')
+      .check(number_between(1e-3, 1e6));
   command.add_option("--images", options->images, "real images until which it trains; else 1e9")
-      ->check(number_between(1.0, 1e15));
+      .check(number_between(1.0, 1e15));
   command.add_option("--curve", options->curve, "a model that `quality fit` wrote; else the one of the program")
-      ->check(suggest("@files"));
-  command.add_option("--run", options->run, "the training, if the file has several")->check(not_empty);
-  command.add_option("--model", options->model, "a model of this program, for its networks and loss")->check(not_empty);
+      .check(suggest("@files"));
+  command.add_option("--run", options->run, "the training, if the file has several").check(not_empty);
+  command.add_option("--model", options->model, "a model of this program, for its networks and loss").check(not_empty);
   command.add_option("--plot", options->plot, "write the lowest FID with its band over images as an SVG picture")
-      ->check(not_empty);
+      .check(not_empty);
   add_quality_log_options(command, options->log);
   add_quality_facts(command, options->given);
   add_format(command, shared, {"table", "json"});

@@ -99,13 +99,13 @@ QualityLogs read_recorded_runs(const std::string& file, const traces::QualityLog
   return out;
 }
 
-void add_quality_facts(CLI::App& command, traces::QualityLog& given) {
+void add_quality_facts(Parser command, traces::QualityLog& given) {
   const auto add = [&](const char* fact, const char* description) {
     command
-        .add_option_function<std::string>(
+        .add_option_callback(
             fmt::format("--{}", fact), [&given, fact](const std::string& text) { given.facts[fact] = text; },
             description)
-        ->check(not_empty);
+        .check(not_empty);
   };
   add("dataset", "what it trains on, such as CIFAR10, as the model of recorded trainings calls it");
   add("reference", "what FID compares with, such as 'test 10000'; figures of different references never mix");
@@ -115,18 +115,18 @@ void add_quality_facts(CLI::App& command, traces::QualityLog& given) {
   add("diffaug", "1 with differentiable augmentation, else 0");
   add("ada", "1 with adaptive augmentation, else 0");
   command.add_option("--batch", given.batch, "images of one update over all GPUs, accumulation included")
-      ->check(number_between(1.0, 1e9));
+      .check(number_between(1.0, 1e9));
 }
 
-void add_quality_log_options(CLI::App& command, traces::QualityLogOptions& options) {
+void add_quality_log_options(Parser command, traces::QualityLogOptions& options) {
   command.add_option("--runs", options.runs, "a CSV that says more of each run: dataset, fid_reference, backbone, ...")
-      ->check(suggest("@files"));
+      .check(suggest("@files"));
   command
       .add_option("--images-per-step", options.images_per_step,
                   "for logs that count steps: real images that the discriminator sees in one")
-      ->check(number_between(1.0, 1e9));
+      .check(number_between(1.0, 1e9));
   command.add_option("--tag", options.tag, "the scalar in TensorBoard's files, if several have \"fid\" in their name")
-      ->check(not_empty);
+      .check(not_empty);
 }
 
 }  // namespace ganymede::cli

@@ -1,11 +1,11 @@
 #pragma once
 // Trainings of any kind of log as the model of quality takes them.
 
-#include <CLI/CLI.hpp>
 #include <string>
 #include <vector>
 
 #include "calibration/quality/fit.hpp"
+#include "cli/options.hpp"
 #include "traces/quality_log.hpp"
 
 namespace ganymede::cli {
@@ -26,8 +26,8 @@ void add_facts_of_model(const std::string& model, traces::QualityLog& facts);
 calibration::QualityKind kind_of(const traces::QualityLog& facts);
 
 /// Declares --dataset, --reference, --backbone, …, --batch, which fill `given`.
-void add_quality_facts(CLI::App& command, traces::QualityLog& given);
+void add_quality_facts(Parser command, traces::QualityLog& given);
 /// Declares --runs, --images-per-step and --tag.
-void add_quality_log_options(CLI::App& command, traces::QualityLogOptions& options);
+void add_quality_log_options(Parser command, traces::QualityLogOptions& options);
 
 }  // namespace ganymede::cli

@@ -2,18 +2,17 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
 #include "calibration/quality/policies.hpp"
 #include "cli/command.hpp"
 #include "cli/names.hpp"
 #include "cli/quality_logs.hpp"
+#include "common/json_value.hpp"
 #include "report/table.hpp"
 
 namespace ganymede::cli {
 namespace {
 
-using PoliciesJson = nlohmann::ordered_json;
+using PoliciesJson = OrderedJson;
 
 struct QualityPoliciesOptions {
   std::string curve, model;
@@ -78,25 +77,25 @@ void run_quality_policies(const QualityPoliciesOptions& options, Shared& shared)
   emit(shared, shared.format == "json" ? policies_json(asked, all).dump(2) + "\n" : policies_text(asked, all));
 }
 
-void declare_quality_policies(CLI::App& command, Shared& shared) {
+void declare_quality_policies(Parser command, Shared& shared) {
   constexpr int kMostSeeds = 64;
   auto options = std::make_shared<QualityPoliciesOptions>();
-  command.add_option("--fid", options->question.fid, "the FID to reach")->required()->check(number_between(1e-3, 1e6));
+  command.add_option("--fid", options->question.fid, "the FID to reach").required().check(number_between(1e-3, 1e6));
   command
       .add_option("--images", options->question.horizon,
                   "most real images of one training; else those within which 95 % of those that get there do")
-      ->check(number_between(1e5, 1e15));
+      .check(number_between(1e5, 1e15));
   command.add_option("--quality-every", options->question.check, "images from one evaluation to the next")
-      ->capture_default_str()
-      ->check(number_between(1e3, 1e12));
+      .capture_default_str()
+      .check(number_between(1e3, 1e12));
   command.add_option("--seeds", options->question.seeds, "most trainings, or those that halving begins with")
-      ->capture_default_str()
-      ->check(CLI::Range(1, kMostSeeds));
+      .capture_default_str()
+      .check(integer_between(1, kMostSeeds));
   command.add_option("--usd-per-million", options->usd_per_million, "dollars that a million images cost, for the bill")
-      ->check(positive_number());
+      .check(positive_number());
   command.add_option("--curve", options->curve, "a model that `quality fit` wrote; else the one of the program")
-      ->check(suggest("@files"));
-  command.add_option("--model", options->model, "a model of this program, for its networks and loss")->check(not_empty);
+      .check(suggest("@files"));
+  command.add_option("--model", options->model, "a model of this program, for its networks and loss").check(not_empty);
   add_quality_facts(command, options->given);
   add_format(command, shared, {"table", "json"});
   add_output(command, shared);

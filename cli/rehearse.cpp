@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <tuple>
 
@@ -16,6 +15,7 @@
 #include "cli/terminal.hpp"
 #include "common/errors.hpp"
 #include "common/file.hpp"
+#include "common/json_value.hpp"
 #include "kernel/parallel/communicator.hpp"
 #include "plan/chosen_scenario.hpp"
 #include "rehearsal/host_connections.hpp"
@@ -28,9 +28,6 @@
 
 namespace ganymede::cli {
 namespace {
-
-using OrderedJson = nlohmann::ordered_json;
-
 struct RehearseOptions {
   std::string scenario, length = "10s", compute = "replay";
   HostsChoice hosts;
@@ -152,7 +149,7 @@ std::string network_text(const OrderedJson& network) {
 /// Names the part of the step that was predicted worst, if that matters: by 1 % of the step or more.
 std::string what_is_off(const OrderedJson& measured, const OrderedJson& predicted) {
   constexpr double kMatters = 0.01;
-  const double step = measured["step_s"];
+  const auto step = measured["step_s"].get<double>();
   std::string out;
   double worst = kMatters;
   for (const auto& [key, value] : measured.items()) {
@@ -190,7 +187,7 @@ std::string text_of(const OrderedJson& result, std::size_t width) {
     std::vector<std::string> cells = {name, seconds_text(value)};
     for (const char* by : {"predicted", "predicted_from_ping"}) {
       if (!result.contains(by)) continue;
-      const double predicted = result[by][key];
+      const auto predicted = result[by][key].get<double>();
       cells.push_back(to_string(Seconds{predicted}));
       cells.push_back(report::signed_percent((predicted - value.get<double>()) / measured["step_s"].get<double>()));
     }
@@ -222,7 +219,7 @@ std::string links_of(const RehearseOptions& options, const sim::Scenario& scenar
 void write_study(const sim::Scenario& scenario, const OrderedJson& result, const std::string& links,
                  const std::string& file) {
   constexpr double kMatters = 0.05;  // share of a step from which a part is a cell of its own
-  const double scale = result["scale"], step = result["measured"]["step_s"];
+  const auto scale = result["scale"].get<double>(), step = result["measured"]["step_s"].get<double>();
   const double steps = static_cast<double>(scenario.steps);
   OrderedJson cells = OrderedJson::array();
   const auto add = [&](const char* what, const char* key, const std::string& value, double factor) {
@@ -283,23 +280,23 @@ void run_rehearse(const RehearseOptions& options, const Shared& shared) {
   if (!shared.output.empty()) write_study(scenario, result, links_of(options, scenario), shared.output);
 }
 
-void declare_rehearse(CLI::App& command, Shared& shared) {
+void declare_rehearse(Parser command, Shared& shared) {
   auto options = std::make_shared<RehearseOptions>();
   command.add_option("scenario", options->scenario, "a scenario, or a plan, whose chosen candidate is played")
-      ->check(suggest("@files"))
-      ->required();
-  command.add_option("--for", options->length, "how long to play, about, for example 60s")->capture_default_str();
+      .check(suggest("@files"))
+      .required();
+  command.add_option("--for", options->length, "how long to play, about, for example 60s").capture_default_str();
   command
       .add_option("--compute", options->compute,
                   "replay: ranks sleep through their phases; real: they compute as long as the trace says, each on a "
                   "processor of its own")
-      ->check(CLI::IsMember({"replay", "real"}))
-      ->capture_default_str();
+      .check(one_of({"replay", "real"}))
+      .capture_default_str();
   add_hosts(command, options->hosts);
   command.add_flag("--life", options->life,
                    "with --hosts: the whole life, with boots, losses, checkpoints and the policy, in about --for");
   add_set(command, options->assignments);
-  command.add_option("--played", options->played)->expected(2)->group("");
+  command.add_option("--played", options->played).expected(2).hidden();
   add_format(command, shared, {"table", "json"});
   add_output(command, shared);
   command.callback([options, &shared] { run_rehearse(*options, shared); });

@@ -4,12 +4,12 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
 #include "cli/names.hpp"
 #include "cli/terminal.hpp"
 #include "common/errors.hpp"
 #include "common/file.hpp"
+#include "common/json_value.hpp"
 #include "kernel/parallel/communicator.hpp"
 #include "plan/chosen_scenario.hpp"
 #include "rehearsal/life.hpp"
@@ -19,11 +19,8 @@
 
 namespace ganymede::cli {
 namespace {
-
-using OrderedJson = nlohmann::ordered_json;
-
 std::string amount_of(const OrderedJson& row, const char* which) {
-  const double value = row[which];
+  const auto value = row[which].get<double>();
   const std::string unit = row["unit"];
   if (unit == "USD") return fmt::format("{:.4f} USD", value);
   return unit == "s" ? to_string(Seconds{value}) : fmt::format("{:.1f} {}", value, unit);
@@ -142,7 +139,7 @@ OrderedJson scenario_of_study(const sim::Scenario& scenario) {
   OrderedJson content = OrderedJson::parse(scenario.content);
   const std::filesystem::path folder = std::filesystem::absolute(scenario.file).parent_path();
   for (const auto& [pointer, hash] : scenario.file_hashes) {
-    OrderedJson& name = content[OrderedJson::json_pointer(pointer)];
+    OrderedJson& name = content[JsonPointer(pointer)];
     if (!name.is_string()) continue;  // a series, for example, which names a file in one of its members
     const std::filesystem::path path = folder / name.get<std::string>();
     if (std::filesystem::exists(path)) name = path.lexically_normal().string();

@@ -1,11 +1,11 @@
 #pragma once
 // ganymede rehearse --life: the whole life of a scenario, with real processes.
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
 #include "cli/hosts_options.hpp"
+#include "common/json_fwd.hpp"
 #include "sim/scenario/scenario.hpp"
 
 namespace ganymede::cli {
@@ -21,6 +21,6 @@ void run_life(const LifeOptions& options, const Shared& shared);
 
 /// The scenario as a study's run: with absolute paths, since the study may be in another folder, and without what a
 /// rehearsal does not play.
-nlohmann::ordered_json scenario_of_study(const sim::Scenario& scenario);
+OrderedJson scenario_of_study(const sim::Scenario& scenario);
 
 }  // namespace ganymede::cli

@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "cli/command.hpp"
 #include "cli/export_document.hpp"
+#include "common/json_value.hpp"
 #include "policies/policy.hpp"
 #include "report/page.hpp"
 #include "sim/collectives/allreduce.hpp"
@@ -31,11 +31,11 @@ void run_report(const std::string& file, const Shared& shared) {
     remark(shared, fmt::format("{}: {:.1f} MB; open it in a browser", shared.output, static_cast<double>(bytes) / 1e6));
 }
 
-void declare_report(CLI::App& command, Shared& shared) {
+void declare_report(Parser command, Shared& shared) {
   auto file = std::make_shared<std::string>();
   command
       .add_option("result", *file, "what simulate, sweep, plan, validate or rehearse --life wrote with --format json")
-      ->required();
+      .required();
   add_output(command, shared);
   command.callback([file, &shared] { run_report(*file, shared); });
 }

@@ -3,22 +3,19 @@
 #include <fmt/format.h>
 
 #include <charconv>
-#include <nlohmann/json.hpp>
 
 #include "cli/names.hpp"
 #include "common/errors.hpp"
+#include "common/json_value.hpp"
 #include "plan/request.hpp"
 
 namespace ganymede::cli {
 namespace {
-
-using Json = nlohmann::json;
-
 constexpr const char* kBatchHelp =
     "images on a GPU in a step: batch sizes that the trace has recorded; default: all of them are tried";
 
 /// A probability, also as a percentage: "95%" is 0.95.
-CLI::Validator probability() {
+Check probability() {
   const auto rewrite = [](std::string& text) -> std::string {
     const bool percent = text.ends_with('%');
     double value = 0;
@@ -54,34 +51,34 @@ std::vector<JsonOverride> overrides_of(const RequestFlags& flags) {
 
 /// Declares flags that each stand for one member of a request.
 struct MemberFlagOf {
-  CLI::App& command;
+  Parser command;
   RequestFlags& flags;
 
-  CLI::Option* text(const char* flag, const char* pointer, const char* what) const {
+  Option text(const char* flag, const char* pointer, const char* what) const {
     return flags.members.text(command, flag, pointer, what);
   }
-  CLI::Option* number(const char* flag, const char* pointer, const char* what) const {
+  Option number(const char* flag, const char* pointer, const char* what) const {
     return flags.members.number(command, flag, pointer, what);
   }
-  CLI::Option* count(const char* flag, const char* pointer, const char* what) const {
+  Option count(const char* flag, const char* pointer, const char* what) const {
     return flags.members.count(command, flag, pointer, what);
   }
-  CLI::Option* list(const char* flag, const char* pointer, const char* what) const {
+  Option list(const char* flag, const char* pointer, const char* what) const {
     return flags.members.list(command, flag, pointer, what);
   }
 };
 
 void declare_training(const MemberFlagOf& one) {
   one.text("--model", "/workload/model", "model to train: a recorded trace of it is used, or its list of layers")
-      ->check(suggest("@planned"));
+      .check(suggest("@planned"));
   one.text("--trace", "/workload/trace", "a step trace: a file, or recorded:NAME");
   add_measured(one.command, one.flags.measured);
-  one.command.add_option("--batch", one.flags.batches, kBatchHelp)->delimiter(',')->check(positive_integer());
+  one.command.add_option("--batch", one.flags.batches, kBatchHelp).delimiter(',').check(positive_integer());
   one.count("--images", "/workload/images", "images to train on, such as 50000000 or 50M");
-  one.text("--fid", kFid, "an FID to train to, instead of --images")->check(positive_number());
+  one.text("--fid", kFid, "an FID to train to, instead of --images").check(positive_number());
   one.text("--curve", "/workload/quality/curve",
            "the model of quality that `quality fit` wrote; default: the program's")
-      ->check(suggest("@files"));
+      .check(suggest("@files"));
   one.text("--dataset", "/workload/quality/dataset", "what is trained on, as `quality forecast --dataset`");
   one.text("--reference", "/workload/quality/reference", "what FID compares with, such as 'test 10000'");
   one.text("--quality-every", "/evaluation/every",
@@ -98,29 +95,29 @@ void declare_training(const MemberFlagOf& one) {
   one.text("--objective", "/objective",
            "what is minimized: cost (default), time, carbon; risk-neutral: the expected cost; risk-averse: the mean "
            "cost of the worst tenth of all outcomes")
-      ->check(CLI::IsMember(plan::objective_names()));
+      .check(one_of(plan::objective_names()));
 }
 
 void declare_search(const MemberFlagOf& one) {
   one.list("--catalog", "/search/catalogs", "providers or platform files; default: all clouds")
-      ->check(suggest("@providers @files"));
-  one.list("--gpu", "/search/gpus", "only these GPUs or families of GPUs")->check(suggest("@rented-gpus"));
-  one.list("--region", "/search/regions", "only these regions")->check(suggest("@regions"));
-  one.list("--market", "/search/markets", "only these markets; default: on-demand,spot")->check(suggest("@markets"));
+      .check(suggest("@providers @files"));
+  one.list("--gpu", "/search/gpus", "only these GPUs or families of GPUs").check(suggest("@rented-gpus"));
+  one.list("--region", "/search/regions", "only these regions").check(suggest("@regions"));
+  one.list("--market", "/search/markets", "only these markets; default: on-demand,spot").check(suggest("@markets"));
   one.number("--min-gpus", "/search/min_gpus", "at least so many");
   one.number("--max-gpus", "/search/max_gpus", "at most so many; default: 16");
   one.list("--scheme", "/search/schemes",
            "all-reduce schemes, of which the fastest is taken; default: those that may be the fastest")
-      ->check(suggest("@schemes"));
+      .check(suggest("@schemes"));
   one.list("--policy", "/search/policies", "only these policies; default: fixed, and on spot also spot-first")
-      ->check(suggest("@policies"));
+      .check(suggest("@policies"));
   one.list("--checkpoint", "/search/checkpoints",
            "checkpoint intervals to try if nodes may be lost; default: 10min,1h,daly");
   one.number("--seeds", "/search/seeds", "runs of each candidate; default: 20 if nodes may be lost, else 5");
   one.command
       .add_option("--certainty", one.flags.certainty,
                   "least probability to meet the goals, with the seeds and all stated error; default: 0.9")
-      ->transform(probability());
+      .transform(probability());
   one.text("--max-price-age", "/search/max_price_age", "age from which a price is doubtful; default: 365d");
   one.text("--today", "/search/today",
            "day on which the age of prices is counted; default: the newest price of the catalogs");
@@ -131,7 +128,7 @@ void declare_search(const MemberFlagOf& one) {
 
 }  // namespace
 
-void declare_request(CLI::App& command, RequestFlags& flags) {
+void declare_request(Parser command, RequestFlags& flags) {
   const MemberFlagOf one{command, flags};
   declare_training(one);
   declare_search(one);

@@ -23,7 +23,7 @@ struct RequestFlags {
 };
 
 /// Declares the flags, which must outlive the parsing, and --set. Not the file, and not the instance types.
-void declare_request(CLI::App& command, RequestFlags& flags);
+void declare_request(Parser command, RequestFlags& flags);
 
 /// The request with its flags and then `more` applied. Relative paths in flags start at the working directory, as those
 /// of --set do. Throws ConfigError, which names `command`, if neither a file nor a model is given.

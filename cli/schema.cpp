@@ -15,14 +15,12 @@ namespace ganymede::cli {
 
 namespace {
 
-void declare_schema(CLI::App& command, Shared& shared) {
+void declare_schema(Parser command, Shared& shared) {
   std::vector<std::string> names;
   for (const EmbeddedText& schema : embedded_schemas()) names.emplace_back(schema.name);
   std::sort(names.begin(), names.end());  // files are sorted with their extensions
   auto what = std::make_shared<std::string>();
-  command.add_option("format", *what, fmt::format("{}", fmt::join(names, ", ")))
-      ->required()
-      ->check(CLI::IsMember(names));
+  command.add_option("format", *what, fmt::format("{}", fmt::join(names, ", "))).required().check(one_of(names));
   add_output(command, shared);
   command.callback([what, &shared] {
     for (const EmbeddedText& schema : embedded_schemas())

@@ -3,15 +3,12 @@
 #include <fmt/format.h>
 
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "common/errors.hpp"
+#include "common/json_value.hpp"
 
 namespace ganymede::cli {
 namespace {
-
-using OrderedJson = nlohmann::ordered_json;
-
 class Bundle {
  public:
   Bundle(std::span<const EmbeddedText> common, const ListNames& names) : names_(names) {

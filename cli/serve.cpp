@@ -95,26 +95,25 @@ void run_serve(const ServeOptions& options, Shared& shared) {
   shared.exit_code = signal == SIGINT ? ExitCode::interrupted : ExitCode::done;
 }
 
-void declare_serve(CLI::App& command, Shared& shared) {
+void declare_serve(Parser command, Shared& shared) {
   auto options = std::make_shared<ServeOptions>();
   command.add_option("--port", options->port, "port of 127.0.0.1; 0: a free one")
-      ->check(CLI::Range(0, 65535))
-      ->capture_default_str();
+      .check(integer_between(0, 65535))
+      .capture_default_str();
   command.add_option("--data", options->data, "where jobs are kept; DATA/checkpoints/* are offered too")
-      ->capture_default_str();
-  command.add_option("--checkpoint", options->checkpoints, "directories of ganymede train --checkpoint")
-      ->delimiter(',');
+      .capture_default_str();
+  command.add_option("--checkpoint", options->checkpoints, "directories of ganymede train --checkpoint").delimiter(',');
   command.add_option("--jobs", options->jobs, "short jobs at once, which share the cores, and as many long ones")
-      ->check(CLI::Range(1, 64))
-      ->capture_default_str();
+      .check(integer_between(1, 64))
+      .capture_default_str();
   command.add_option("--queue", options->queue, "jobs that may wait")
-      ->check(CLI::Range(0, 1000))
-      ->capture_default_str();
-  command.add_option("--limit", options->limit, "time after which a job is ended")->capture_default_str();
+      .check(integer_between(0, 1000))
+      .capture_default_str();
+  command.add_option("--limit", options->limit, "time after which a job is ended").capture_default_str();
   command.add_option("--disk", options->disk, "size of DATA beyond which no job begins and running ones are ended")
-      ->capture_default_str();
+      .capture_default_str();
   command.add_option("--short", options->short_run, "time after which a job goes on in the background, behind others")
-      ->capture_default_str();
+      .capture_default_str();
   command.callback([options, &shared] { run_serve(*options, shared); });
 }
 

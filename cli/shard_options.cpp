@@ -132,13 +132,13 @@ Shard read_shard(const std::string& text, const ReadVariable& variable) {
   return {checked_index(*number, *count, "--shard " + text), *count};
 }
 
-void add_shard(CLI::App& command, std::string& shard) {
+void add_shard(Parser command, std::string& shard) {
   command
       .add_option("--shard", shard,
                   "do only shard I of N, and keep its rows in the folder that -o names; auto: as Slurm, mpirun or "
                   "Kubernetes says (auto/N: the count is N); `ganymede merge` puts them together")
-      ->check(not_empty)
-      ->type_name("auto|I/N");
+      .check(not_empty)
+      .type_name("auto|I/N");
 }
 
 studies::ShardOptions shard_options(const Shared& shared, const std::string& what) {

@@ -10,7 +10,7 @@
 namespace ganymede::cli {
 
 /// Declares --shard.
-void add_shard(CLI::App& command, std::string& shard);
+void add_shard(Parser command, std::string& shard);
 
 /// The value of an environment variable; null if it is not set.
 using ReadVariable = std::function<const char*(const char* name)>;

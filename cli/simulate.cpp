@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
 #include "cli/command.hpp"
 #include "cli/measured_options.hpp"
 #include "cli/member_flags.hpp"
@@ -12,6 +10,7 @@
 #include "cli/simulate_cluster.hpp"
 #include "cli/terminal.hpp"
 #include "common/errors.hpp"
+#include "common/json_value.hpp"
 #include "common/process.hpp"
 #include "plan/chosen_scenario.hpp"
 #include "report/runs.hpp"
@@ -36,15 +35,15 @@ struct SimulateOptions {
 };
 
 /// The scenario's JSON before any change, or that of the scenario that a plan has chosen.
-nlohmann::json unchanged_scenario(const std::string& file) {
+Json unchanged_scenario(const std::string& file) {
   const JsonNode root = JsonNode::load(file);
-  const nlohmann::json::json_pointer chosen("/chosen/scenario");
+  const JsonPointer chosen("/chosen/scenario");
   return root.is_object() && root.value().contains(chosen) ? root.value()[chosen] : root.value();
 }
 
 /// Throws ConfigError for a flag about the platform if the scenario has several pools: nothing says which is meant.
-void check_one_pool(const SimulateOptions& options, const nlohmann::json& scenario) {
-  if (!scenario.contains(nlohmann::json::json_pointer("/platform/pools"))) return;
+void check_one_pool(const SimulateOptions& options, const Json& scenario) {
+  if (!scenario.contains(JsonPointer("/platform/pools"))) return;
   for (const auto& [pointer, value] : options.members.overrides()) {
     if (!pointer.starts_with("/platform/")) continue;
     const std::string member = pointer.substr(std::string("/platform").size());
@@ -54,12 +53,11 @@ void check_one_pool(const SimulateOptions& options, const nlohmann::json& scenar
 }
 
 /// Replacements by flags come before those of --set, which may go on from them.
-std::vector<JsonOverride> changes_of(const SimulateOptions& options, const nlohmann::json& scenario) {
+std::vector<JsonOverride> changes_of(const SimulateOptions& options, const Json& scenario) {
   std::vector<JsonOverride> overrides;
   const std::string gpus = "/platform/gpus_per_node";
   // Another instance has another number of GPUs: unless the number is given, all of them are used.
-  if (options.members.has("/platform/instance") && !options.members.has(gpus) &&
-      scenario.contains(nlohmann::json::json_pointer(gpus)))
+  if (options.members.has("/platform/instance") && !options.members.has(gpus) && scenario.contains(JsonPointer(gpus)))
     overrides.push_back({gpus, "null"});
   for (JsonOverride& override : options.members.overrides()) overrides.push_back(std::move(override));
   for (JsonOverride& override : parse_assignments(options.assignments)) overrides.push_back(std::move(override));
@@ -72,7 +70,7 @@ std::vector<JsonOverride> changes_of(const SimulateOptions& options, const nlohm
 }
 
 sim::Scenario changed_scenario(const SimulateOptions& options) {
-  const nlohmann::json scenario = unchanged_scenario(options.scenario);
+  const Json scenario = unchanged_scenario(options.scenario);
   check_one_pool(options, scenario);
   const auto overrides = changes_of(options, scenario);
   return options.members.locate([&] { return plan::load_scenario_or_plan(options.scenario, overrides); });
@@ -81,7 +79,7 @@ sim::Scenario changed_scenario(const SimulateOptions& options) {
 void run_simulate(const SimulateOptions& options, Shared& shared) {
   check_output(shared);
   keep_input(shared, options.scenario);
-  if (const nlohmann::json document = unchanged_scenario(options.scenario); sim::is_cluster(document)) {
+  if (const Json document = unchanged_scenario(options.scenario); sim::is_cluster(document)) {
     const auto changes = changes_of(options, document);
     return options.members.locate([&] { return simulate_cluster_file(options.scenario, changes, shared); });
   }
@@ -93,7 +91,7 @@ void run_simulate(const SimulateOptions& options, Shared& shared) {
   const int seeds = options.seeds > 0 ? options.seeds : many ? kSeeds : 1;
   const std::string json = run_child([&] { return sim::result_json(sim::simulate_seeds(scenario, seeds)); });
   waiting.reset();
-  const auto run = nlohmann::json::parse(json);
+  const auto run = Json::parse(json);
   emit(shared, shared.format == "json"  ? json
                : shared.format == "csv" ? report::run_csv(run)
                                         : highlighted(shared, report::run_text(run, result_width(shared))));
@@ -101,39 +99,39 @@ void run_simulate(const SimulateOptions& options, Shared& shared) {
 }
 
 /// Declares flags for what people change most; --set reaches everything else.
-void add_changes(CLI::App& command, MemberFlags& members) {
+void add_changes(Parser command, MemberFlags& members) {
   members.text(command, "--catalog", "/platform/catalog", "another provider, or a platform file")
-      ->check(suggest("@providers @files"));
+      .check(suggest("@providers @files"));
   members
       .text(command, "--instance", "/platform/instance",
             "another instance type, with all of its GPUs unless --gpus-per-node is given")
-      ->check(suggest("@instances"));
+      .check(suggest("@instances"));
   members.number(command, "--nodes", "/platform/nodes", "another number of nodes");
   members.number(command, "--gpus-per-node", "/platform/gpus_per_node", "GPUs of a node that train");
-  members.text(command, "--region", "/platform/region", "another region")->check(suggest("@regions"));
-  members.text(command, "--market", "/platform/market", "another market")->check(suggest("@markets"));
-  members.text(command, "--scheme", "/synchronization/scheme", "another all-reduce scheme")->check(suggest("@schemes"));
+  members.text(command, "--region", "/platform/region", "another region").check(suggest("@regions"));
+  members.text(command, "--market", "/platform/market", "another market").check(suggest("@markets"));
+  members.text(command, "--scheme", "/synchronization/scheme", "another all-reduce scheme").check(suggest("@schemes"));
 }
 
-void declare_simulate(CLI::App& command, Shared& shared) {
+void declare_simulate(Parser command, Shared& shared) {
   auto options = std::make_shared<SimulateOptions>();
   command.add_option("scenario", options->scenario, "a ganymede.scenario/1 or ganymede.cluster/1 file, or a plan")
-      ->required();
+      .required();
   add_changes(command, options->members);
   command
       .add_option("--fidelity", options->fidelity,
                   "sampled: simulate enough steps to know the mean; message: every step")
-      ->check(CLI::IsMember({"sampled", "message"}));
-  command.add_option("--seed", options->seed, "use this seed instead of the scenario's")->check(not_empty);
+      .check(one_of({"sampled", "message"}));
+  command.add_option("--seed", options->seed, "use this seed instead of the scenario's").check(not_empty);
   command
       .add_option("--seeds", options->seeds,
                   "number of seeds, counted up from the scenario's; default: 20 if nodes are lost at random, else 1")
-      ->check(CLI::Range(1, 100'000));
+      .check(integer_between(1, 100'000));
   command
       .add_option("--show-steps", options->shown_steps,
                   "with --format json: keep what each worker does in so many steps, for report and export perfetto")
-      ->check(CLI::Range(0, 1000))
-      ->capture_default_str();
+      .check(integer_between(0, 1000))
+      .capture_default_str();
   add_measured(command, options->measured);
   add_measured_batch(command, options->measured);
   add_set(command, options->assignments);

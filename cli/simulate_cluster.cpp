@@ -1,9 +1,8 @@
 #include "cli/simulate_cluster.hpp"
 
-#include <nlohmann/json.hpp>
-
 #include "cli/progress.hpp"
 #include "cli/terminal.hpp"
+#include "common/json_value.hpp"
 #include "common/process.hpp"
 #include "report/clusters.hpp"
 #include "sim/cluster/cluster_simulation.hpp"
@@ -15,7 +14,7 @@ void simulate_cluster_file(const std::string& file, const std::vector<JsonOverri
   auto waiting = show_elapsed(shared, "simulating");
   const std::string json = run_child([&] { return sim::cluster_result_json(cluster, sim::simulate_cluster(cluster)); });
   waiting.reset();
-  const auto result = nlohmann::json::parse(json);
+  const auto result = Json::parse(json);
   if (result["summary"]["missed_deadlines"].get<std::int64_t>() > 0) shared.exit_code = ExitCode::goal_missed;
   if (shared.format == "json") return emit(shared, json);
   emit(shared, shared.format == "csv" ? report::cluster_csv(result)

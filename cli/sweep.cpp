@@ -2,13 +2,13 @@
 
 #include <cstdlib>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "cli/command.hpp"
 #include "cli/measured_options.hpp"
 #include "cli/shard_options.hpp"
 #include "cli/terminal.hpp"
+#include "common/json_value.hpp"
 #include "report/runs.hpp"
 #include "studies/run_study.hpp"
 #include "studies/study_shards.hpp"
@@ -51,12 +51,12 @@ void run_sweep(const SweepOptions& options, const Shared& shared) {
     remark(shared, fmt::format("going on from {}", journal.string()));
   const studies::StudyOutcome outcome =
       studies::run_study(study, jobs(shared), progress_bar(shared, study.runs.size(), "runs"), journal,
-                         {[](const nlohmann::json& run) { (void)(report::run_text(run) + report::run_csv(run)); },
+                         {[](const Json& run) { (void)(report::run_text(run) + report::run_csv(run)); },
                           [&](const std::string& what) { remark(shared, what); }});
   studies::require_some_result(outcome, study.runs.size());
-  const auto sweep = nlohmann::json::parse(shared.format == "table" ? outcome.brief
-                                           : shared.format == "csv" ? outcome.json
-                                                                    : "null");
+  const auto sweep = Json::parse(shared.format == "table" ? outcome.brief
+                                 : shared.format == "csv" ? outcome.json
+                                                          : "null");
   emit(shared, shared.format == "json" ? outcome.json
                : shared.format == "csv"
                    ? report::sweep_csv(sweep)
@@ -68,10 +68,10 @@ void run_sweep(const SweepOptions& options, const Shared& shared) {
   studies::require_no_failure(outcome, study.runs.size());
 }
 
-void declare_sweep(CLI::App& command, Shared& shared) {
+void declare_sweep(Parser command, Shared& shared) {
   auto options = std::make_shared<SweepOptions>();
-  command.add_option("study", options->study, "a ganymede.study/1 file")->required();
-  command.add_option("--seed", options->seed, "use this seed instead of the study's")->check(not_empty);
+  command.add_option("study", options->study, "a ganymede.study/1 file").required();
+  command.add_option("--seed", options->seed, "use this seed instead of the study's").check(not_empty);
   add_measured(command, options->measured);
   add_measured_batch(command, options->measured);
   add_set(command, options->assignments);

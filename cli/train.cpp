@@ -299,44 +299,44 @@ void train(Arguments& arguments, Shared& shared) {
   train_replica(arguments, shared, communicator.get());
 }
 
-void train_as_asked(const CLI::App& command, Arguments& arguments, const ElasticOptions& elastic, Shared& shared) {
+void train_as_asked(Parser command, Arguments& arguments, const ElasticOptions& elastic, Shared& shared) {
   if (elastic.policy.empty() && elastic.plan.empty()) return train(arguments, shared);
   check_arguments(arguments, shared);
   train_elastically(command, arguments, elastic, shared);
 }
 
-void declare_train(CLI::App& command, Shared& shared) {
+void declare_train(Parser command, Shared& shared) {
   auto arguments = std::make_shared<Arguments>();
   auto elastic = std::make_shared<ElasticOptions>();
   auto& options = arguments->options;
   command.add_option("--model", options.model, "which GAN: see ganymede list models")
-      ->check(suggest("@models"))
-      ->capture_default_str();
+      .check(suggest("@models"))
+      .capture_default_str();
   command.add_option("--image", options.image,
                      "size of the images as ROWSxCOLUMNSxCHANNELS, for example 32x32x3; default: that of the data set");
   command
       .add_option(
           "--dataset", options.dataset,
           "\"builtin\" (drawn glyphs), or a directory of MNIST IDX files, CIFAR-10 binary files, or PNG and JPEG")
-      ->check(suggest("builtin @files"))
-      ->capture_default_str();
+      .check(suggest("builtin @files"))
+      .capture_default_str();
   command.add_option("--steps", arguments->steps, "steps to train, such as 10000 or 10k")
-      ->transform(positive_count())
-      ->capture_default_str();
-  command.add_option("--batch", options.batch, "images in a step of each process")->capture_default_str();
+      .transform(positive_count())
+      .capture_default_str();
+  command.add_option("--batch", options.batch, "images in a step of each process").capture_default_str();
   add_device_options(command, options);
   command.add_flag("--host-random", options.host_random,
                    "draw a GPU's random numbers on the host, as the CPU backend does, so that both can be compared");
   command
       .add_option("--gpus", arguments->gpus,
                   "replicas, one for each GPU of this machine; each has a --batch of its own")
-      ->capture_default_str();
+      .capture_default_str();
   add_learning_options(command, options);
   command
       .add_option("--prefetch", options.loader.prefetch, "batches that are prepared while a step is computed; 0: none")
-      ->capture_default_str();
+      .capture_default_str();
   command.add_option("--loader-threads", options.loader.threads, "threads that decode and gather these batches")
-      ->capture_default_str();
+      .capture_default_str();
   command.add_flag("!--no-image-cache", options.image_cache, "decode pictures in every epoch instead of the first");
   command.add_flag("--recompute", options.recompute,
                    "keep few activations and compute the others again: less memory, the same losses");
@@ -345,13 +345,13 @@ void declare_train(CLI::App& command, Shared& shared) {
           "--activations", options.activations,
           "how activations are kept for the backward pass: none (as they are), fp16, bf16 or int8; all but none "
           "change the losses")
-      ->check(suggest("none fp16 bf16 int8"))
-      ->capture_default_str();
+      .check(suggest("none fp16 bf16 int8"))
+      .capture_default_str();
   command
       .add_option("--compression", options.compression,
                   "compression of gradients between replicas: none, fp16, bf16 or int8")
-      ->check(suggest("none fp16 bf16 int8"))
-      ->capture_default_str();
+      .check(suggest("none fp16 bf16 int8"))
+      .capture_default_str();
   command.add_flag("--sync-batch-norm", options.synchronized_norm,
                    "batch norm takes its statistics over the images of all replicas");
   add_seed(command, options.seed, "seed of weights, batches, latents and dropout");
@@ -360,7 +360,7 @@ void declare_train(CLI::App& command, Shared& shared) {
   command.add_flag("--describe", arguments->describe, "print layers, parameters, work and memory; train nothing");
   add_format(command, shared, {"table", "json"});
   add_output(command, shared);
-  command.callback([arguments, elastic, &command, &shared] { train_as_asked(command, *arguments, *elastic, shared); });
+  command.callback([arguments, elastic, command, &shared] { train_as_asked(command, *arguments, *elastic, shared); });
 }
 
 }  // namespace

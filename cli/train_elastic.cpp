@@ -6,13 +6,13 @@
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
 
 #include "cli/names.hpp"
 #include "common/errors.hpp"
 #include "common/file.hpp"
+#include "common/json_value.hpp"
 #include "kernel/checkpoint.hpp"
 #include "kernel/parallel/communicator.hpp"
 #include "plan/chosen_scenario.hpp"
@@ -24,9 +24,6 @@
 
 namespace ganymede::cli {
 namespace {
-
-using OrderedJson = nlohmann::ordered_json;
-
 /// Options that each start gets another value of, or none.
 const std::set<std::string> kOwnOptions = {"--policy",     "--plan",    "--launcher",         "--scale",
                                            "--batch",      "--steps",   "--checkpoint-every", "--resume",
@@ -35,17 +32,12 @@ const std::set<std::string> kOwnOptions = {"--policy",     "--plan",    "--launc
 const std::set<std::string> kOfSeveral = {"--sync-batch-norm", "--compression"};
 
 /// The options that the user gave, as words, for a start of so many processes.
-std::vector<std::string> options_for(const CLI::App& command, int processes) {
+std::vector<std::string> options_for(Parser command, int processes) {
   std::vector<std::string> out;
-  for (const CLI::Option* option : command.get_options()) {
-    if (option->count() == 0 || option->get_lnames().empty()) continue;
-    const std::string name = "--" + option->get_lnames().front();
+  for (const auto& [name, values] : command.given()) {
     if (kOwnOptions.contains(name) || (processes == 1 && kOfSeveral.contains(name))) continue;
-    if (option->get_items_expected_max() == 0) {
-      out.push_back(name);
-      continue;
-    }
-    for (const std::string& value : option->results()) out.insert(out.end(), {name, value});
+    if (values.empty()) out.push_back(name);
+    for (const std::string& value : values) out.insert(out.end(), {name, value});
   }
   return out;
 }
@@ -76,7 +68,7 @@ void check_elastic(const TrainArguments& arguments, const ElasticOptions& option
 }
 
 /// What the policy rents: the plan's choice or a scenario, until the steps of this training are done.
-sim::Scenario scenario_of(const CLI::App& command, const TrainArguments& arguments, const ElasticOptions& options) {
+sim::Scenario scenario_of(Parser command, const TrainArguments& arguments, const ElasticOptions& options) {
   sim::Scenario scenario = plan::load_scenario_or_plan(options.plan, {{"/policy/name", "\"" + options.policy + "\""}});
   for (const sim::ScenarioPool& pool : scenario.pools)
     if (pool.pool.gpus_per_node != 1)
@@ -87,7 +79,8 @@ sim::Scenario scenario_of(const CLI::App& command, const TrainArguments& argumen
     throw ConfigError(
         fmt::format("{}: a growing model or a dataset in a storage is not trained by a policy", options.plan));
   scenario.evaluation.reset();  // that of this training is --quality-every
-  if (command.get_option("--steps")->count() > 0)
+  const auto given = command.given();
+  if (std::any_of(given.begin(), given.end(), [](const auto& option) { return option.first == "--steps"; }))
     scenario.steps = arguments.steps;
   else if (scenario.target != sim::Target::steps)
     scenario.steps = (scenario.images + arguments.options.batch - 1) / arguments.options.batch;
@@ -117,26 +110,25 @@ std::string starts_text(const std::vector<rehearsal::ElasticStart>& starts) {
 
 }  // namespace
 
-void add_elastic_options(CLI::App& command, ElasticOptions& options) {
+void add_elastic_options(Parser command, ElasticOptions& options) {
   command
       .add_option("--policy", options.policy,
                   "let this policy decide how many processes train; --batch is then that of all of them")
-      ->check(suggest("@policies"));
+      .check(suggest("@policies"));
   command
       .add_option("--plan", options.plan,
                   "with --policy: a plan or scenario, which says what there is to rent, when it boots and is lost")
-      ->check(suggest("@files"));
+      .check(suggest("@files"));
   command.add_option("--launcher", options.launcher, "with --policy: how {} processes are started on this machine")
-      ->capture_default_str();
+      .capture_default_str();
   command
       .add_option("--scale", options.scale,
                   "with --policy: real seconds for one of the plan's boots, notices and faults")
-      ->check(number_between(1e-6, 1e6))
-      ->capture_default_str();
+      .check(number_between(1e-6, 1e6))
+      .capture_default_str();
 }
 
-void train_elastically(const CLI::App& command, const TrainArguments& arguments, const ElasticOptions& options,
-                       Shared& shared) {
+void train_elastically(Parser command, const TrainArguments& arguments, const ElasticOptions& options, Shared& shared) {
   check_elastic(arguments, options);
   const sim::Scenario scenario = scenario_of(command, arguments, options);
   const std::filesystem::path folder = arguments.checkpoint;

@@ -15,10 +15,9 @@ struct ElasticOptions {
 };
 
 /// Declares --policy, --plan, --launcher and --scale.
-void add_elastic_options(CLI::App& command, ElasticOptions& options);
+void add_elastic_options(Parser command, ElasticOptions& options);
 
 /// Starts `ganymede train` again and again, with the options that `command` was given, as the policy wants.
-void train_elastically(const CLI::App& command, const TrainArguments& arguments, const ElasticOptions& options,
-                       Shared& shared);
+void train_elastically(Parser command, const TrainArguments& arguments, const ElasticOptions& options, Shared& shared);
 
 }  // namespace ganymede::cli

@@ -7,9 +7,9 @@
 namespace ganymede::cli {
 
 /// Declares the options of the optimizer and of the loss.
-void add_learning_options(CLI::App& command, kernel::TrainOptions& options);
+void add_learning_options(Parser command, kernel::TrainOptions& options);
 
 /// Declares what is written during and after the training, and from what it continues.
-void add_output_options(CLI::App& command, TrainArguments& arguments);
+void add_output_options(Parser command, TrainArguments& arguments);
 
 }  // namespace ganymede::cli

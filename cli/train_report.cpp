@@ -4,10 +4,10 @@
 #include <sys/resource.h>
 
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
 #include "common/errors.hpp"
 #include "common/file.hpp"
+#include "common/json_value.hpp"
 #include "common/units.hpp"
 #include "kernel/memory.hpp"
 #include "traces/quality_curve.hpp"
@@ -108,7 +108,6 @@ std::string to_table(const TrainReport& report, kernel::Trainer& trainer, const 
 }
 
 std::string to_json(const TrainReport& report, kernel::Trainer& trainer, const TrainArguments& arguments) {
-  using OrderedJson = nlohmann::ordered_json;
   const auto losses = [](const kernel::Losses& value) {
     return OrderedJson{{"discriminator", value.discriminator}, {"generator", value.generator}};
   };

@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <cstdlib>
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "cli/command.hpp"
 #include "cli/names.hpp"
 #include "cli/shard_options.hpp"
 #include "cli/terminal.hpp"
 #include "common/errors.hpp"
+#include "common/json_value.hpp"
 #include "common/process.hpp"
 #include "common/random.hpp"
 #include "common/text.hpp"
@@ -102,14 +102,14 @@ void run_validate(const ValidateOptions& options, Shared& shared) {
   auto [names, documents, studies] = read_asked(options);
   const studies::RehearsedLinks rehearsed = read_rehearsals(options.rehearsed);
   for (studies::Validation& study : studies) use_rehearsals(rehearsed, study);
-  std::vector<nlohmann::ordered_json> results(studies.size());
+  std::vector<OrderedJson> results(studies.size());
   const auto outcomes = run_children(
       studies.size(), jobs(shared),
       [&](std::size_t i) { return studies::run_validation(std::move(studies[i])).dump(); },
       progress_bar(shared, studies.size(), "studies"));
   for (std::size_t i = 0; i < studies.size(); ++i) {
     rethrow(outcomes[i], names[i] + ": ");
-    results[i] = nlohmann::ordered_json::parse(outcomes[i].text);
+    results[i] = OrderedJson::parse(outcomes[i].text);
   }
   const auto result = studies::validation_result(results, rehearsed);
   emit(shared, shared.format == "json" ? result.dump(1) + "\n"
@@ -119,18 +119,18 @@ void run_validate(const ValidateOptions& options, Shared& shared) {
   if (!studies::promises_kept(result)) shared.exit_code = ExitCode::goal_missed;
 }
 
-void declare_validate(CLI::App& command, Shared& shared) {
+void declare_validate(Parser command, Shared& shared) {
   auto options = std::make_shared<ValidateOptions>();
   command.add_option("study", options->studies, fmt::format("{}, or a file", list_of(studies::validation_names())))
-      ->check(suggest("@studies @files"));
+      .check(suggest("@studies @files"));
   command
       .add_option(
           "--rehearsed", options->rehearsed,
           "studies that `rehearse --output` wrote: intervals of their kind of network get as wide as these were "
           "off")
-      ->check(suggest("@files"))
-      ->delimiter(',')
-      ->type_name("FILE,...");
+      .check(suggest("@files"))
+      .delimiter(',')
+      .type_name("FILE,...");
   add_format(command, shared, {"table", "json", "csv"});
   add_output(command, shared);
   add_jobs(command, shared);

@@ -7,13 +7,13 @@
 #include <charconv>
 #include <chrono>
 #include <mutex>
-#include <nlohmann/json.hpp>
 #include <thread>
 
 #include "cli/command.hpp"
 #include "cli/names.hpp"
 #include "cli/terminal.hpp"
 #include "common/dates.hpp"
+#include "common/json_value.hpp"
 #include "report/forecasts.hpp"
 #include "report/numbers.hpp"
 #include "report/prometheus.hpp"
@@ -107,7 +107,7 @@ class Silence {
 };
 
 /// The run misses its deadline, or is less sure to meet it than the plan asked for.
-bool endangered(const nlohmann::ordered_json& forecast) {
+bool endangered(const OrderedJson& forecast) {
   const auto& deadline = forecast.at("deadline");
   return deadline.at("probability").is_number() &&
          deadline.at("probability").get<double>() < deadline.at("certainty").get<double>();
@@ -140,21 +140,20 @@ void run_watch(const WatchOptions& options, Shared& shared) {
   }
 }
 
-void declare_watch(CLI::App& command, Shared& shared) {
+void declare_watch(Parser command, Shared& shared) {
   auto options = std::make_shared<WatchOptions>();
   command.add_option("--plan", options->plan, "the plan that the run follows, as `ganymede plan --save` writes it")
-      ->required()
-      ->check(suggest("@files"));
+      .required()
+      .check(suggest("@files"));
   command
       .add_option("--log", options->log,
                   "what the run writes: `ganymede train --metrics`, or the recorder of the Python package")
-      ->required()
-      ->check(suggest("@files"));
+      .required()
+      .check(suggest("@files"));
   command.add_flag("--follow", options->follow, "go on as the log grows, until the run's end");
   command.add_option("--listen", options->listen,
                      "follow, and serve the forecast as Prometheus metrics, for example at 127.0.0.1:9464");
-  command.add_option("--every", options->every, "how often the log is read while it is followed")
-      ->capture_default_str();
+  command.add_option("--every", options->every, "how often the log is read while it is followed").capture_default_str();
   add_format(command, shared, {"table", "json"});
   add_output(command, shared);
   command.callback([options, &shared] { run_watch(*options, shared); });

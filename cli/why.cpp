@@ -18,14 +18,13 @@ void run_why(const std::string& file, const Shared& shared) {
   const auto bar = progress_bar(shared, std::size(plan::kKnobs), "questions");
   const auto answers = plan::why(known, jobs(shared), bar);
   const std::string json = plan::why_json(known, answers, document.value());
-  emit(shared, shared.format == "json"
-                   ? json
-                   : highlighted(shared, report::why_text(nlohmann::json::parse(json), result_width(shared))));
+  emit(shared,
+       shared.format == "json" ? json : highlighted(shared, report::why_text(Json::parse(json), result_width(shared))));
 }
 
-void declare_why(CLI::App& command, Shared& shared) {
+void declare_why(Parser command, Shared& shared) {
   auto file = std::make_shared<std::string>();
-  command.add_option("plan", *file, "a ganymede.plan/1 file, as `ganymede plan --save` writes it")->required();
+  command.add_option("plan", *file, "a ganymede.plan/1 file, as `ganymede plan --save` writes it").required();
   add_jobs(command, shared);
   add_format(command, shared, {"table", "json"});
   add_output(command, shared);

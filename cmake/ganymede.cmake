@@ -57,36 +57,37 @@ if(GANYMEDE_THREAD_SANITIZER)
   target_link_options(ganymede_flags INTERFACE -fsanitize=thread)
 endif()
 
-# Large headers of other projects that most files include are compiled once for all libraries and once for all tests. A
-# file still includes what it uses: the preset `separate` builds without.
-option(GANYMEDE_PRECOMPILE "Compile large headers of other projects only once" ON)
+# Headers of other projects that most files include are compiled once for each level of optimisation, and once for all tests. A file still
+# includes what it uses: the preset `separate` builds without.
+option(GANYMEDE_PRECOMPILE "Compile headers of other projects that most files include only once" ON)
 set(GANYMEDE_PRECOMPILED_HEADERS
-    <nlohmann/json.hpp> <fmt/format.h> <fmt/ranges.h> <algorithm> <cmath> <filesystem> <functional> <map> <memory> <optional>
+    <fmt/format.h> <fmt/ranges.h> <algorithm> <cmath> <filesystem> <functional> <map> <memory> <optional>
     <set> <span> <sstream> <string> <unordered_map> <vector>)
 
-#   ganymede_precompile(sim_engine_test TESTS)
+#   ganymede_optimise(sim_engine_test -O0 TESTS)
 #
-# lets the target use the headers that were compiled for all libraries, for all TESTS, or for libraries that are UNOPTIMISED. Its
-# options for the compiler must be those of ganymede_flags, with -O0 for the latter two; otherwise the compiler does not take them.
-function(ganymede_precompile target)
-  cmake_parse_arguments(ARG "TESTS;UNOPTIMISED" "" "" ${ARGN})
+# compiles the target at this level, and with the headers that were compiled at this level for all libraries or, TESTS, for all tests.
+# Its other options for the compiler must be those of ganymede_flags, or the compiler does not take them.
+function(ganymede_optimise target level)
+  cmake_parse_arguments(ARG "TESTS" "" "" ${ARGN})
+  target_compile_options(${target} PRIVATE ${level})
+  if(level STREQUAL "-O0")
+    set_target_properties(${target} PROPERTIES GANYMEDE_UNOPTIMISED ON)
+  endif()
   if(NOT GANYMEDE_PRECOMPILE)
     return()
   endif()
+  set(from ganymede_precompiled${level})
   if(ARG_TESTS)
-    set(from ganymede_precompiled_for_tests)
-  elseif(ARG_UNOPTIMISED)
-    set(from ganymede_precompiled_unoptimised)
-  else()
-    set(from ganymede_precompiled)
+    string(APPEND from _tests)
   endif()
   if(NOT TARGET ${from})
     file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/generated/empty.cpp CONTENT "")
     add_library(${from} STATIC ${CMAKE_BINARY_DIR}/generated/empty.cpp)
-    target_link_libraries(${from} PRIVATE ganymede_flags fmt::fmt nlohmann_json::nlohmann_json)
+    target_link_libraries(${from} PRIVATE ganymede_flags fmt::fmt)
     target_precompile_headers(${from} PRIVATE ${GANYMEDE_PRECOMPILED_HEADERS})
-    if(ARG_TESTS OR ARG_UNOPTIMISED)
-      target_compile_options(${from} PRIVATE -O0)
+    target_compile_options(${from} PRIVATE ${level})
+    if(level STREQUAL "-O0")
       set_target_properties(${from} PROPERTIES GANYMEDE_UNOPTIMISED ON)
     endif()
     if(ARG_TESTS)
@@ -94,7 +95,10 @@ function(ganymede_precompile target)
       target_precompile_headers(${from} PRIVATE <gtest/gtest.h> <gmock/gmock.h>)
     endif()
   endif()
-  target_link_libraries(${target} PRIVATE fmt::fmt nlohmann_json::nlohmann_json)  # which define macros
+  target_link_libraries(${target} PRIVATE fmt::fmt)  # which defines macros
+  if(ARG_TESTS)
+    target_link_libraries(${target} PRIVATE GTest::gmock)
+  endif()
   target_precompile_headers(${target} REUSE_FROM ${from})
 endfunction()
 
@@ -103,9 +107,23 @@ function(ganymede_target_name folder out)
   set(${out} "${name}" PARENT_SCOPE)
 endfunction()
 
-# Folders that compute little are compiled without optimisation for the sanitizers, which takes half as long. These
-# compute. (libFuzzer's targets are all optimised: they read millions of files.)
-set(GANYMEDE_COMPUTES "^(kernel|sim|calibration|common|plan)")
+# How much the compiler optimises a folder. Folders that compute are worth it; the others read, choose words and write: at -O1 they
+# compile in 0.7 of the time, and under the sanitizers, without optimisation, in half. (libFuzzer's targets are all optimised: they read
+# millions of files.)
+function(ganymede_level folder out)
+  set(level -O2)
+  if(GANYMEDE_SANITIZE)
+    set(level -O1)
+  endif()
+  if(folder MATCHES "^(cli|exports|platforms|rehearsal|report|serve|studies)" OR
+     (GANYMEDE_SANITIZE AND NOT folder MATCHES "^(kernel|sim|calibration|common|plan)"))
+    set(level -O1)
+    if(GANYMEDE_SANITIZE AND NOT GANYMEDE_FUZZ)
+      set(level -O0)
+    endif()
+  endif()
+  set(${out} ${level} PARENT_SCOPE)
+endfunction()
 
 function(ganymede_library folder)
   cmake_parse_arguments(ARG "OWN_FLAGS" "" "SOURCES;DEPENDS;LINK" ${ARGN})
@@ -122,11 +140,9 @@ function(ganymede_library folder)
   target_include_directories(ganymede_${name} PUBLIC ${include_root})
 
   target_link_libraries(ganymede_${name} PRIVATE ganymede_flags)
-  if(GANYMEDE_SANITIZE AND NOT GANYMEDE_FUZZ AND NOT folder MATCHES "${GANYMEDE_COMPUTES}")
-    target_compile_options(ganymede_${name} PRIVATE -O0)
-    ganymede_precompile(ganymede_${name} UNOPTIMISED)
-  elseif(NOT ARG_OWN_FLAGS)
-    ganymede_precompile(ganymede_${name})
+  if(NOT ARG_OWN_FLAGS)
+    ganymede_level(${folder} level)
+    ganymede_optimise(ganymede_${name} ${level})
   endif()
   foreach(dependency IN LISTS ARG_DEPENDS)
     ganymede_target_name(${dependency} dependency_name)
@@ -158,11 +174,10 @@ function(ganymede_test folder)
     endif()
   endforeach()
   if(ARG_OPTIMISED AND (NOT GANYMEDE_SANITIZE OR folder MATCHES "^kernel"))
-    ganymede_precompile(${name}_test)
+    ganymede_level(${folder} level)
+    ganymede_optimise(${name}_test ${level})
   else()
-    target_compile_options(${name}_test PRIVATE -O0)
-    set_target_properties(${name}_test PROPERTIES GANYMEDE_UNOPTIMISED ON)
-    ganymede_precompile(${name}_test TESTS)
+    ganymede_optimise(${name}_test -O0 TESTS)
   endif()
   target_compile_definitions(${name}_test PRIVATE GANYMEDE_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
                              GANYMEDE_BINARY="${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/ganymede")

@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <nlohmann/json.hpp>
 
 #include "common/file.hpp"
 #include "common/json_parse.hpp"
+#include "common/json_value.hpp"
 #include "common/text.hpp"
 
 namespace ganymede {
@@ -17,7 +17,7 @@ struct JsonNode::Document {
   std::string name;
   std::filesystem::path directory;
   std::vector<std::string> overridden;  // JSON pointers of the values that overrides have set
-  nlohmann::json content;
+  Json content;
 };
 
 namespace {
@@ -25,10 +25,10 @@ namespace {
 constexpr double kNotANumber = std::numeric_limits<double>::quiet_NaN();
 
 /// The value as text, shortened for a message.
-std::string shown(const nlohmann::json& value) {
+std::string shown(const Json& value) {
   if (value.is_object()) return "an object";
   if (value.is_array()) return fmt::format("an array of {}", value.size());
-  std::string text = value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  std::string text = value.dump_replacing();
   return text.size() > 60 ? text.substr(0, 57) + "..." : text;
 }
 
@@ -80,7 +80,7 @@ double magnitude(MicroUsdPerHour price) { return static_cast<double>(price.value
 
 }  // namespace
 
-JsonNode::JsonNode(std::shared_ptr<const Document> document, const nlohmann::json* value, std::string pointer)
+JsonNode::JsonNode(std::shared_ptr<const Document> document, const Json* value, std::string pointer)
     : document_(std::move(document)), value_(value), pointer_(std::move(pointer)) {}
 
 JsonNode JsonNode::load(const std::filesystem::path& file, const std::vector<JsonOverride>& overrides) {
@@ -92,22 +92,22 @@ JsonNode JsonNode::load(const std::filesystem::path& file, const std::vector<Jso
     apply_override(document->content, given);
     document->overridden.push_back(given.pointer);
   }
-  const nlohmann::json* root = &document->content;
+  const Json* root = &document->content;
   return {std::move(document), root, ""};
 }
 
 JsonNode JsonNode::parse(std::string_view text, std::string name, const std::vector<JsonOverride>& overrides) {
-  nlohmann::json content = parse_document(text, name);
+  Json content = parse_document(text, name);
   for (const JsonOverride& given : overrides) apply_override(content, given);
   return wrap(std::move(content), std::move(name), "");
 }
 
-JsonNode JsonNode::wrap(nlohmann::json content, std::string name, std::filesystem::path directory) {
+JsonNode JsonNode::wrap(Json content, std::string name, std::filesystem::path directory) {
   auto document = std::make_shared<Document>();
   document->name = std::move(name);
   document->directory = std::move(directory);
   document->content = std::move(content);
-  const nlohmann::json* root = &document->content;
+  const Json* root = &document->content;
   return {std::move(document), root, ""};
 }
 
@@ -131,7 +131,7 @@ void JsonNode::expected(std::string_view expectation) const {
 }
 
 std::string JsonNode::as_string() const {
-  if (!value_->is_string() || value_->get_ref<const std::string&>().empty()) expected("a string that is not empty");
+  if (!value_->is_string() || value_->as_string().empty()) expected("a string that is not empty");
   return value_->get<std::string>();
 }
 
@@ -214,7 +214,7 @@ Q JsonNode::as_quantity() const {
     expected(kExpected<Q>);
   }
   try {
-    const Q quantity = parse_quantity<Q>(value_->get_ref<const std::string&>());
+    const Q quantity = parse_quantity<Q>(value_->as_string());
     if (magnitude(quantity) < 0) expected(fmt::format("{}, not negative", kExpected<Q>));
     if (magnitude(quantity) > kMaxValue<Q>) expected(fmt::format("{}, and less of it", kExpected<Q>));
     return quantity;

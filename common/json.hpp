@@ -11,7 +11,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -19,6 +18,7 @@
 #include <vector>
 
 #include "common/errors.hpp"
+#include "common/json_fwd.hpp"
 #include "common/text.hpp"
 #include "common/units.hpp"
 
@@ -40,12 +40,12 @@ class JsonNode {
   /// The same for text in memory; messages call it `name`.
   static JsonNode parse(std::string_view text, std::string name, const std::vector<JsonOverride>& overrides = {});
   /// The same for a parsed document, whose relative paths start at `directory`.
-  static JsonNode wrap(nlohmann::json content, std::string name, std::filesystem::path directory);
+  static JsonNode wrap(Json content, std::string name, std::filesystem::path directory);
 
   const std::string& file() const;
   /// "/platform/nodes"; the root is "/".
   std::string pointer() const { return pointer_.empty() ? "/" : pointer_; }
-  const nlohmann::json& value() const { return *value_; }
+  const Json& value() const { return *value_; }
   /// The directory to which a path in this value is relative: the file's, or the working directory if the value was set
   /// by an override.
   std::filesystem::path directory() const;
@@ -83,10 +83,10 @@ class JsonNode {
 
  private:
   struct Document;  // the file's name and its parsed content, shared by all its nodes
-  JsonNode(std::shared_ptr<const Document> document, const nlohmann::json* value, std::string pointer);
+  JsonNode(std::shared_ptr<const Document> document, const Json* value, std::string pointer);
 
   std::shared_ptr<const Document> document_;
-  const nlohmann::json* value_;
+  const Json* value_;
   std::string pointer_;
 
   friend class JsonObject;

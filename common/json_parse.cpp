@@ -31,14 +31,17 @@ constexpr std::size_t kMaxLevels = 200;
       fmt::format("{}: found more than {} levels of nesting, expected at most {}", where, kMaxLevels, kMaxLevels));
 }
 
-/// Makes a document of what the parser finds, in time proportional to the text, and refuses deep nesting and duplicate
-/// keys, of which the library would silently keep the last one. The library's own callbacks are not used, because after
-/// each element they look through all elements before it.
-class DocumentBuilder final : public nlohmann::json_sax<nlohmann::json> {
+/// Makes a value of what the parser finds, in time proportional to the text, and refuses deep nesting. The library's
+/// own callbacks are not used, because after each element they look through all elements before it.
+template <bool kOrdered>
+class Builder final : public nlohmann::json_sax<nlohmann::json> {
  public:
-  explicit DocumentBuilder(std::string file) : file_(std::move(file)) {}
+  using Value = BasicJson<kOrdered>;
 
-  nlohmann::json take() { return std::move(root_); }
+  /// `name` is that of the text, for messages. In a `strict` text a key may stand once in an object.
+  Builder(std::string name, bool strict) : name_(std::move(name)), strict_(strict) {}
+
+  Value take() { return std::move(root_); }
   /// Where and why the parser ended before the end of the text: the byte, and the library's message with its number.
   std::size_t error_byte() const { return error_byte_; }
   int error_number() const { return error_number_; }
@@ -56,16 +59,16 @@ class DocumentBuilder final : public nlohmann::json_sax<nlohmann::json> {
   bool number_unsigned(number_unsigned_t value) override { return add(value); }
   bool number_float(number_float_t value, const string_t& /*text*/) override { return add(value); }
   bool string(string_t& value) override { return add(std::move(value)); }
-  bool binary(binary_t& value) override { return add(std::move(value)); }
-  bool start_object(std::size_t /*size*/) override { return begin(nlohmann::json::object()); }
-  bool start_array(std::size_t /*size*/) override { return begin(nlohmann::json::array()); }
+  bool binary(binary_t& /*value*/) override { return false; }  // of formats that are no text
+  bool start_object(std::size_t /*size*/) override { return begin(Value::object()); }
+  bool start_array(std::size_t /*size*/) override { return begin(Value::array()); }
   bool end_object() override { return end(); }
   bool end_array() override { return end(); }
-  bool key(string_t& name) override {
+  bool key(string_t& key) override {
     Level& here = levels_.back();
-    if (here.value->contains(name))
-      throw ConfigError(fmt::format("{}: {}/{}: duplicate key", file_, pointer(), escaped_key(name)));
-    here.key = std::move(name);
+    if (strict_ && here.value->contains(key))
+      throw ConfigError(fmt::format("{}: {}/{}: duplicate key", name_, pointer(), escaped_key(key)));
+    here.key = std::move(key);
     return true;
   }
   bool parse_error(std::size_t byte, const std::string& /*token*/, const nlohmann::detail::exception& error) override {
@@ -77,22 +80,25 @@ class DocumentBuilder final : public nlohmann::json_sax<nlohmann::json> {
 
  private:
   struct Level {
-    nlohmann::json* value;  // an object or an array
-    std::string key = {};   // of the object's member that is read
+    Value* value;          // an object or an array
+    std::string key = {};  // of the object's member that is read
   };
 
-  nlohmann::json* place(nlohmann::json value) {
+  Value* place(Value value) {
     if (levels_.empty()) return &(root_ = std::move(value));
     const Level& here = levels_.back();
     if (here.value->is_array()) return &here.value->emplace_back(std::move(value));
     return &((*here.value)[here.key] = std::move(value));
   }
-  bool add(nlohmann::json value) {
+  bool add(Value value) {
     place(std::move(value));
     return true;
   }
-  bool begin(nlohmann::json value) {
-    if (levels_.size() == kMaxLevels) fail_nesting(file_);
+  bool begin(Value value) {
+    if (levels_.size() == kMaxLevels) {
+      if (strict_) fail_nesting(name_);
+      throw JsonError(fmt::format("more than {} levels of nesting", kMaxLevels));
+    }
     levels_.push_back({place(std::move(value))});
     return true;
   }
@@ -111,13 +117,18 @@ class DocumentBuilder final : public nlohmann::json_sax<nlohmann::json> {
     return text;
   }
 
-  std::string file_;
-  nlohmann::json root_;
+  std::string name_;
+  bool strict_;
+  Value root_;
   std::vector<Level> levels_;
   std::size_t error_byte_ = 0;
   int error_number_ = 0;
   std::string error_message_;
 };
+
+bool read(std::string_view text, nlohmann::json_sax<nlohmann::json>& builder, bool comments) {
+  return nlohmann::json::sax_parse(text, &builder, nlohmann::json::input_format_t::json, /*strict=*/true, comments);
+}
 
 std::string position(std::string_view text, std::size_t byte) {
   const auto upto = text.substr(0, std::min(byte == 0 ? 0 : byte - 1, text.size()));
@@ -127,38 +138,35 @@ std::string position(std::string_view text, std::size_t byte) {
                      upto.size() - (newline == std::string_view::npos ? 0 : newline + 1) + 1);
 }
 
-/// The library's message without its code in brackets; for a syntax error also without the position.
-std::string reason(std::string_view what) {
+/// The library's message without its code in brackets; without `position` also without that of a syntax error.
+std::string reason(std::string_view what, bool position = false) {
   what.remove_prefix(what.starts_with('[') ? what.find("] ") + 2 : 0);
-  if (what.starts_with("parse error")) what.remove_prefix(what.find(": ") + 2);
+  if (!position && what.starts_with("parse error")) what.remove_prefix(what.find(": ") + 2);
   return std::string(what);
 }
 
 /// The value of an override, as JSON if it parses as JSON, else as a string.
-nlohmann::json override_value(const JsonOverride& given) {
-  DocumentBuilder builder("--set " + given.pointer);
-  return nlohmann::json::sax_parse(given.value, &builder) ? builder.take() : nlohmann::json(given.value);
+Json override_value(const JsonOverride& given) {
+  Builder<false> builder("--set " + given.pointer, /*strict=*/true);
+  return read(given.value, builder, /*comments=*/false) ? builder.take() : Json(given.value);
 }
 
-/// Checks that an index is at most one beyond the array's end; the library would fill a gap with nulls.
-void check_indices(const nlohmann::json& content, nlohmann::json::json_pointer pointer) {
-  std::vector<std::string> steps;
-  for (; !pointer.empty(); pointer.pop_back()) steps.push_back(pointer.back());
-  const nlohmann::json absent;
-  const nlohmann::json* here = &content;
-  for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
+/// Checks that an index is at most one beyond the array's end; a gap would be filled with nulls.
+void check_indices(const Json& content, const JsonPointer& pointer) {
+  const Json absent;
+  const Json* here = &content;
+  for (const std::string& step : pointer.steps()) {
     const bool digits =
-        !step->empty() && std::all_of(step->begin(), step->end(), [](char c) { return c >= '0' && c <= '9'; });
+        !step.empty() && std::all_of(step.begin(), step.end(), [](char c) { return c >= '0' && c <= '9'; });
     if (here->is_object()) {
-      const auto member = here->find(*step);
-      here = member == here->end() ? &absent : &*member;
+      here = here->contains(step) ? &here->at(step) : &absent;
     } else if (digits && (here->is_array() || here->is_null())) {  // a number makes an array of an absent value
       const std::size_t size = here->size();
-      const bool in_range = step->size() <= 9 && std::stoul(*step) <= size;
+      const bool in_range = step.size() <= 9 && std::stoul(step) <= size;
       if (!in_range)
         throw ConfigError(
-            fmt::format("found the index {}, expected at most {}: the array has no more elements", *step, size));
-      here = std::stoul(*step) < size ? &(*here)[std::stoul(*step)] : &absent;
+            fmt::format("found the index {}, expected at most {}: the array has no more elements", step, size));
+      here = std::stoul(step) < size ? &here->at(std::stoul(step)) : &absent;
     } else {
       here = &absent;
     }
@@ -166,9 +174,9 @@ void check_indices(const nlohmann::json& content, nlohmann::json::json_pointer p
 }
 
 /// Removes the value at the pointer. Throws ConfigError if there is none, because the name may be misspelt.
-void remove_value(nlohmann::json& content, const nlohmann::json::json_pointer& pointer) {
+void remove_value(Json& content, const JsonPointer& pointer) {
   if (!content.contains(pointer)) throw ConfigError("found nothing there, expected what null removes");
-  nlohmann::json& parent = content[pointer.parent_pointer()];
+  Json& parent = content[pointer.parent_pointer()];
   if (parent.is_array())
     parent.erase(std::stoul(pointer.back()));
   else
@@ -177,27 +185,43 @@ void remove_value(nlohmann::json& content, const nlohmann::json::json_pointer& p
 
 }  // namespace
 
-nlohmann::json parse_document(std::string_view text, const std::string& name) {
+template <bool kOrdered>
+BasicJson<kOrdered> BasicJson<kOrdered>::parse(std::string_view text, bool comments) {
+  Builder<kOrdered> builder("JSON", /*strict=*/false);
+  if (read(text, builder, comments)) return builder.take();
+  throw JsonError(reason(builder.error_message(), /*position=*/true));
+}
+
+template <bool kOrdered>
+BasicJson<kOrdered> BasicJson<kOrdered>::parse_or_null(std::string_view text, bool comments) {
+  Builder<kOrdered> builder("JSON", /*strict=*/false);
+  return read(text, builder, comments) ? builder.take() : BasicJson();
+}
+
+template Json Json::parse(std::string_view, bool);
+template OrderedJson OrderedJson::parse(std::string_view, bool);
+template Json Json::parse_or_null(std::string_view, bool);
+template OrderedJson OrderedJson::parse_or_null(std::string_view, bool);
+
+Json parse_document(std::string_view text, const std::string& name) {
   if (std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isspace(c) != 0; }))
     throw ConfigError(name + ": the file is empty, expected JSON");
   constexpr int kBeyondDouble = 406;  // the library's number for a number beyond a double's range
-  DocumentBuilder builder(name);
-  if (nlohmann::json::sax_parse(text, &builder, nlohmann::json::input_format_t::json, /*strict=*/true,
-                                /*ignore_comments=*/true))
-    return builder.take();
+  Builder<false> builder(name, /*strict=*/true);
+  if (read(text, builder, /*comments=*/true)) return builder.take();
   if (builder.error_number() == kBeyondDouble)
     throw ConfigError(fmt::format("{}: {}: {}", name, builder.next_value(), reason(builder.error_message())));
   throw ConfigError(fmt::format("{}: {}: not valid JSON: {}", name, position(text, builder.error_byte()),
                                 reason(builder.error_message())));
 }
 
-void apply_override(nlohmann::json& content, const JsonOverride& given) {
+void apply_override(Json& content, const JsonOverride& given) {
   if (static_cast<std::size_t>(std::count(given.pointer.begin(), given.pointer.end(), '/')) > kMaxLevels)
     fail_nesting("--set " + given.pointer.substr(0, 40) + "...");
-  nlohmann::json value = override_value(given);
+  Json value = override_value(given);
   try {
-    (void)nlohmann::json({given.pointer, given.value}).dump();  // throws if the text is not UTF-8
-    const nlohmann::json::json_pointer pointer(given.pointer);
+    (void)Json({given.pointer, given.value}).dump();  // throws if the text is not UTF-8
+    const JsonPointer pointer(given.pointer);
     check_indices(content, pointer);
     if (value.is_null())
       remove_value(content, pointer);
@@ -205,8 +229,8 @@ void apply_override(nlohmann::json& content, const JsonOverride& given) {
       content[pointer] = std::move(value);
   } catch (const ConfigError& error) {
     throw ConfigError(fmt::format("--set {}={}: {}", given.pointer, given.value, error.what()));
-  } catch (const nlohmann::json::exception& error) {
-    throw ConfigError(fmt::format("--set {}={}: {}", given.pointer, given.value, reason(error.what())));
+  } catch (const JsonError& error) {
+    throw ConfigError(fmt::format("--set {}={}: {}", given.pointer, given.value, error.what()));
   }
 }
 

@@ -1,11 +1,11 @@
 #pragma once
 // Parsing of JSON text into a document, and overrides of its values. Only json.cpp includes this.
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 
 #include "common/json.hpp"
+#include "common/json_value.hpp"
 
 namespace ganymede {
 
@@ -14,11 +14,11 @@ std::string escaped_key(std::string_view key);
 
 /// Parses the text, which messages call `name`. Throws a located ConfigError if it is empty, malformed, has a duplicate
 /// key, a number out of a double's range or more than 200 levels of nesting.
-nlohmann::json parse_document(std::string_view text, const std::string& name);
+Json parse_document(std::string_view text, const std::string& name);
 
 /// Writes the value to where its pointer says, which may be a new member or array element; null removes what is there.
 /// Throws ConfigError that begins with "--set" if the pointer leads nowhere, there is nothing to remove, a gap would be
 /// left in an array, or the value is not UTF-8, has a duplicate key or is nested too deep.
-void apply_override(nlohmann::json& content, const JsonOverride& given);
+void apply_override(Json& content, const JsonOverride& given);
 
 }  // namespace ganymede

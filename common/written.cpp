@@ -4,8 +4,8 @@
 
 #include <charconv>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
+#include "common/json_value.hpp"
 #include "common/text.hpp"
 
 namespace ganymede {

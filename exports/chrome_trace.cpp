@@ -2,14 +2,12 @@
 
 #include <algorithm>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <tuple>
+
+#include "common/json_value.hpp"
 
 namespace ganymede::exports {
 namespace {
-
-using OrderedJson = nlohmann::ordered_json;
-
 constexpr double kMicroseconds = 1e6;  // the format's unit
 
 /// Places spans side by side: each goes to the first lane whose last span has ended.

@@ -4,16 +4,13 @@
 
 #include <algorithm>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "common/json_value.hpp"
 #include "exports/chrome_trace.hpp"
 
 namespace ganymede::exports {
 namespace {
-
-using Json = nlohmann::json;
-
 /// Adds a span on each node of a stay; "on" lists them as "3:0-3 4:1".
 void add_stay(const Json& job, const Json& stay, std::vector<TimelineSpan>& spans) {
   std::istringstream places(stay.at("on").get<std::string>());

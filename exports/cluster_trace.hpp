@@ -1,13 +1,14 @@
 #pragma once
 // The life of a cluster as a Chrome trace, which ui.perfetto.dev opens.
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
+
+#include "common/json_fwd.hpp"
 
 namespace ganymede::exports {
 
 /// The trace of a `ganymede.cluster-result/1`: one process for each pool with a track for each of its nodes, which
 /// shows the jobs there, and one process "queue" with a track for each owner, which shows the jobs that wait.
-std::string cluster_trace(const nlohmann::json& result);
+std::string cluster_trace(const Json& result);
 
 }  // namespace ganymede::exports

@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
 #include <vector>
 
+#include "common/json_value.hpp"
 #include "common/units.hpp"
 #include "exports/chrome_trace.hpp"
 #include "report/numbers.hpp"
@@ -18,13 +18,13 @@ std::string endpoint_name(int endpoint, int ranks) {
 
 }  // namespace
 
-std::string collectives_trace(const nlohmann::json& rows, int ranks) {
+std::string collectives_trace(const Json& rows, int ranks) {
   std::vector<TimelineSpan> spans;
   for (const auto& row : rows) {
     const std::string process =
         fmt::format("{} {}", row["scheme"].get<std::string>(), to_string(Bytes{row["bytes"].get<double>()}));
     for (const auto& span : row["spans"]) {
-      const int source = span[0], destination = span[1];
+      const int source = span[0].get<int>(), destination = span[1].get<int>();
       spans.push_back({process,
                        source,
                        endpoint_name(source, ranks) + " sends",

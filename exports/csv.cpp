@@ -1,5 +1,5 @@
-#include <nlohmann/json.hpp>
 
+#include "common/json_value.hpp"
 #include "exports/exporter.hpp"
 #include "report/clusters.hpp"
 #include "report/plans.hpp"

@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <vector>
 
 #include "common/dates.hpp"
 #include "common/errors.hpp"
+#include "common/json_value.hpp"
 #include "common/units.hpp"
 #include "exports/exporter.hpp"
 #include "platforms/providers.hpp"
@@ -16,9 +16,6 @@
 
 namespace ganymede::exports {
 namespace {
-
-using Json = nlohmann::json;
-
 struct Service {
   const char *category, *name;
 };

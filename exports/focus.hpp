@@ -2,8 +2,9 @@
 // A bill as FOCUS 1.2 (FinOps Open Cost and Usage Specification): the table that cost tools read.
 
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
+
+#include "common/json_fwd.hpp"
 
 namespace ganymede::exports {
 
@@ -15,6 +16,6 @@ struct FocusOptions {
 /// Returns CSV with one row for each item of the bill and month, for a `ganymede.result/1` or for every run of a
 /// `ganymede.sweep/1`: the 21 mandatory columns and those that tools group by. x_IsEstimate is true in every row. The
 /// amounts sum to the totals of the bills exactly.
-std::string focus_csv(const nlohmann::json& result, const FocusOptions& options);
+std::string focus_csv(const Json& result, const FocusOptions& options);
 
 }  // namespace ganymede::exports

@@ -2,9 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
 #include "common/errors.hpp"
+#include "common/json_value.hpp"
 #include "exports/exporter.hpp"
 #include "exports/kubernetes_pod.hpp"
 #include "exports/launch_options.hpp"
@@ -13,8 +12,6 @@
 
 namespace ganymede::exports {
 namespace {
-
-using OrderedJson = nlohmann::ordered_json;
 using kubernetes::Names;
 
 /// Characters in the name of a job. The name of a pod is that of its job and a suffix, together at most 63 characters.

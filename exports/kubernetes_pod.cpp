@@ -8,9 +8,6 @@
 
 namespace ganymede::exports::kubernetes {
 namespace {
-
-using OrderedJson = nlohmann::ordered_json;
-
 /// True if a pod starts processes in other pods over SSH, which is the case for `ganymede train` on several nodes.
 bool over_ssh(const Launch& launch, const std::string& own_command) { return own_command.empty() && launch.nodes > 1; }
 

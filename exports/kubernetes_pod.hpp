@@ -1,9 +1,9 @@
 #pragma once
 // The pods of kubernetes.cpp that train: on which nodes they run, their environment and their script.
 
-#include <nlohmann/json.hpp>
 #include <string>
 
+#include "common/json_value.hpp"
 #include "exports/kubernetes.hpp"
 
 namespace ganymede::exports::kubernetes {
@@ -26,7 +26,7 @@ struct Names {
 };
 
 /// The volume of a pod that is the claim for data and checkpoints.
-nlohmann::ordered_json volume_claim(const Names& names);
+OrderedJson volume_claim(const Names& names);
 
 /// Comment text: how to apply the manifests, and what must be in the cluster first.
 std::string head(const Launch& launch, const KubernetesOptions& options, const Names& names);
@@ -35,7 +35,7 @@ std::string head(const Launch& launch, const KubernetesOptions& options, const N
 std::string train_script(const Launch& launch, const TrainCommand& command);
 
 /// The specification of a pod that trains.
-nlohmann::ordered_json training_pod(const Launch& launch, const KubernetesOptions& options, const TrainCommand& command,
-                                    const Names& names);
+OrderedJson training_pod(const Launch& launch, const KubernetesOptions& options, const TrainCommand& command,
+                         const Names& names);
 
 }  // namespace ganymede::exports::kubernetes

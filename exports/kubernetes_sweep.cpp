@@ -1,17 +1,15 @@
 #include <fmt/format.h>
 
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
 #include "common/errors.hpp"
+#include "common/json_value.hpp"
 #include "exports/kubernetes_pod.hpp"
 #include "exports/sweep_job.hpp"
 #include "exports/yaml.hpp"
 
 namespace ganymede::exports {
 namespace {
-
-using OrderedJson = nlohmann::ordered_json;
 using kubernetes::Names;
 
 /// Kubernetes refuses a ConfigMap above 1 MiB.
@@ -23,12 +21,12 @@ constexpr int kGrace_s = 60;
 constexpr const char* kStudyFolder = "/study";
 
 /// Throws ConfigError if a text of the study names a file beside it, which a pod does not have.
-void refuse_files(const nlohmann::json& value, const std::string& pointer, const JsonNode& study) {
+void refuse_files(const Json& value, const std::string& pointer, const JsonNode& study) {
   if (value.is_structured())
     for (const auto& [key, member] : value.items()) refuse_files(member, pointer + "/" + key, study);
   if (!value.is_string()) return;
   std::error_code ignored;
-  const std::string& name = value.get_ref<const std::string&>();
+  const std::string& name = value.as_string();
   if (!std::filesystem::is_regular_file(study.directory() / name, ignored)) return;
   throw ConfigError(
       fmt::format("{}: {}: names the file {}, which pods do not have; put the study and its files into "

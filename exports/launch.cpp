@@ -7,16 +7,13 @@
 #include <cstdlib>
 #include <filesystem>
 #include <limits>
-#include <nlohmann/json.hpp>
 
+#include "common/json_value.hpp"
 #include "platforms/catalog.hpp"
 #include "report/numbers.hpp"
 
 namespace ganymede::exports {
 namespace {
-
-using Json = nlohmann::json;
-
 constexpr std::int64_t kMaxCount = std::numeric_limits<std::int64_t>::max();
 
 /// The member at a path of names; nullptr if it is missing or null.
@@ -33,7 +30,7 @@ std::optional<double> number(const Json* value) {
   if (value == nullptr) return std::nullopt;
   double found = std::numeric_limits<double>::quiet_NaN();
   if (value->is_number()) found = value->get<double>();
-  if (value->is_string()) found = std::strtod(value->get_ref<const std::string&>().c_str(), nullptr);
+  if (value->is_string()) found = std::strtod(value->as_string().c_str(), nullptr);
   return std::isfinite(found) ? std::optional(found) : std::nullopt;
 }
 

@@ -2,11 +2,11 @@
 // The facts that a launch file needs from a result, a run of a sweep or a plan: what to rent and what to train.
 
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "common/json_fwd.hpp"
 #include "report/documents.hpp"
 
 namespace ganymede::exports {
@@ -66,7 +66,7 @@ struct TrainCommand {
 
 /// The environment variables that the scripts read. Text that came from a file or a flag reaches a script only through
 /// them: it is never part of a shell line, which it could end.
-nlohmann::ordered_json train_environment(const Launch& launch, const TrainCommand& command);
+OrderedJson train_environment(const Launch& launch, const TrainCommand& command);
 
 /// The shell line that trains. NODE_RANK, NUM_NODES, NUM_GPUS_PER_NODE, MASTER_ADDR and MASTER_PORT must be set before
 /// it. `prefix` starts several processes (mpirun and its flags); it is empty on one node.

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <iterator>
-#include <nlohmann/json.hpp>
 
 #include "common/errors.hpp"
+#include "common/json_value.hpp"
 #include "kernel/models/models.hpp"
 
 namespace ganymede::exports {
@@ -41,7 +41,7 @@ Launch launch_of(const report::Document& document, const ExportValues& values, c
     throw ConfigError(
         fmt::format("{}: is of {}, which is no model of ganymede train; --command says how it is trained, as "
                     "--command 'python train.py'",
-                    document.node.file(), nlohmann::json(launch.model).dump(-1, ' ', true)));
+                    document.node.file(), Json(launch.model).dump_ascii()));
   return launch;
 }
 

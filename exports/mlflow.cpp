@@ -87,7 +87,7 @@ MlflowRequests make_requests(const MlflowSettings& options) {
     out.model = mlflow_model(options.checkpoint, options.model_name, options.checkpoint_uri);
   try {
     return MlflowRequests::made_of(mlflow_requests(document, out));
-  } catch (const nlohmann::json::exception&) {
+  } catch (const JsonError&) {
     throw ConfigError(
         fmt::format("{}: is no whole result of this version, or a name is not UTF-8; simulate again with "
                     "--format json",

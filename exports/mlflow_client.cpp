@@ -82,17 +82,17 @@ std::string without_secrets(const std::vector<std::string>& secrets, std::string
 }
 
 /// The same for all strings of a document, which JsonNode has found not to be nested deep.
-void remove_secrets(const std::vector<std::string>& secrets, nlohmann::json& value) {
+void remove_secrets(const std::vector<std::string>& secrets, Json& value) {
   if (value.is_string()) value = without_secrets(secrets, value.get<std::string>());
   if (value.is_structured())
-    for (nlohmann::json& part : value) remove_secrets(secrets, part);
+    for (Json& part : value) remove_secrets(secrets, part);
 }
 
 /// The answer's body; null if it is not JSON, or nested deep. A secret of few characters stays in it, because it may be
 /// part of an honest answer.
-nlohmann::json body_of(const std::string& text, const std::vector<std::string>& secrets) {
+Json body_of(const std::string& text, const std::vector<std::string>& secrets) {
   try {
-    nlohmann::json body = JsonNode::parse(text, "the answer").value();
+    Json body = JsonNode::parse(text, "the answer").value();
     constexpr std::size_t kFewCharacters = 7;
     std::vector<std::string> long_ones = secrets;
     std::erase_if(long_ones, [](const std::string& secret) { return secret.size() <= kFewCharacters; });
@@ -263,7 +263,7 @@ MlflowAnswer MlflowClient::get(const std::string& path, const Query& query) {
   return connection_->send(std::move(request));
 }
 
-MlflowAnswer MlflowClient::post(const std::string& path, const nlohmann::json& body) {
+MlflowAnswer MlflowClient::post(const std::string& path, const Json& body) {
   httplib::Request request;
   request.method = "POST";
   request.path = connection_->prefix + "/api/2.0/mlflow/" + path;

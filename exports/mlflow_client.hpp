@@ -3,17 +3,18 @@
 // MLFLOW_TRACKING_TOKEN, as those of MLflow's own client do, and are never printed.
 
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "common/json_value.hpp"
 
 namespace ganymede::exports {
 
 /// The server's answer to one request, or why there is none.
 struct MlflowAnswer {
   int status = 0;       ///< HTTP status; 0: no answer
-  nlohmann::json body;  ///< null if the answer is not JSON
+  Json body;            ///< null if the answer is not JSON
   std::string trouble;  ///< one line for people that says why the request was not accepted; empty: it was
 
   bool accepted() const { return trouble.empty(); }
@@ -35,7 +36,7 @@ class MlflowClient {
   using Query = std::vector<std::pair<std::string, std::string>>;
   /// `path` is below /api/2.0/mlflow/, for example "runs/create".
   MlflowAnswer get(const std::string& path, const Query& query);
-  MlflowAnswer post(const std::string& path, const nlohmann::json& body);
+  MlflowAnswer post(const std::string& path, const Json& body);
   /// Returns why `file` cannot be sent to that folder of a run's artifacts, or nothing if it can: it cannot be read, or
   /// the server does not keep artifacts itself (mlflow-artifacts:).
   static std::string cannot_upload(const std::string& folder_uri, const std::string& file);

@@ -13,9 +13,6 @@
 
 namespace ganymede::exports {
 namespace {
-
-using OrderedJson = nlohmann::ordered_json;
-
 constexpr const char* kSchema = "ganymede.mlflow-requests/1";
 /// Requests to any other path in a file are refused.
 constexpr const char* kPaths[] = {"experiments/get-by-name",
@@ -29,15 +26,14 @@ constexpr const char* kPaths[] = {"experiments/get-by-name",
                                   "model-versions/create"};
 
 bool is_path(const OrderedJson& value) {
-  return value.is_string() &&
-         std::find(std::begin(kPaths), std::end(kPaths), value.get_ref<const std::string&>()) != std::end(kPaths);
+  return value.is_string() && std::find(std::begin(kPaths), std::end(kPaths), value.as_string()) != std::end(kPaths);
 }
 
 bool holds_pointers(const OrderedJson& of, const char* member) {
   if (!of.contains(member)) return true;
   if (!of[member].is_object()) return false;
   return std::all_of(of[member].begin(), of[member].end(), [](const OrderedJson& pointer) {
-    return pointer.is_string() && pointer.get_ref<const std::string&>().starts_with('/');
+    return pointer.is_string() && pointer.as_string().starts_with('/');
   });
 }
 
@@ -91,10 +87,10 @@ std::optional<OrderedJson> filled(const OrderedJson& value, const std::map<std::
 
 /// The id at a JSON pointer of an answer. MLflow's ids are short printable words or URIs of artifacts; nullopt for
 /// anything else.
-std::optional<std::string> id_at(const nlohmann::json& answer, const std::string& pointer) {
-  const nlohmann::json::json_pointer where(pointer);
+std::optional<std::string> id_at(const Json& answer, const std::string& pointer) {
+  const JsonPointer where(pointer);
   if (!answer.is_object() || !answer.contains(where)) return std::nullopt;
-  const nlohmann::json& value = answer.at(where);
+  const Json& value = answer.at(where);
   const std::string text = value.is_string() ? value.get<std::string>() : value.is_number() ? value.dump() : "";
   constexpr std::size_t kMaxLength = 2000;
   const bool printable = std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c <= '~'; });
@@ -103,7 +99,7 @@ std::optional<std::string> id_at(const nlohmann::json& answer, const std::string
 }
 
 /// The ids of all names in `gives`, or nullopt if the answer lacks one.
-std::optional<std::map<std::string, std::string>> ids_in(const nlohmann::json& answer, const OrderedJson& gives) {
+std::optional<std::map<std::string, std::string>> ids_in(const Json& answer, const OrderedJson& gives) {
   std::map<std::string, std::string> ids;
   for (const auto& [name, pointer] : gives.items()) {
     auto id = id_at(answer, pointer.get<std::string>());
@@ -113,11 +109,11 @@ std::optional<std::map<std::string, std::string>> ids_in(const nlohmann::json& a
   return ids;
 }
 
-bool has_tag(const nlohmann::json& entry, const OrderedJson& tag) {
+bool has_tag(const Json& entry, const OrderedJson& tag) {
   if (!entry.is_object() || !entry.contains("tags") || !entry["tags"].is_array()) return false;
-  return std::any_of(entry["tags"].begin(), entry["tags"].end(), [&](const nlohmann::json& of) {
-    return of.is_object() && of.value("key", nlohmann::json()) == tag["key"].get<std::string>() &&
-           of.value("value", nlohmann::json()) == tag["value"].get<std::string>();
+  return std::any_of(entry["tags"].begin(), entry["tags"].end(), [&](const Json& of) {
+    return of.is_object() && of.value("key", Json()) == tag["key"].get<std::string>() &&
+           of.value("value", Json()) == tag["value"].get<std::string>();
   });
 }
 
@@ -152,7 +148,7 @@ class Sender {
  private:
   bool are_known(const OrderedJson& gives) const {
     return !gives.empty() && std::all_of(gives.items().begin(), gives.items().end(),
-                                         [&](const auto& entry) { return known_.contains(entry.key()); });
+                                         [&](const auto& entry) { return known_.contains(entry.first); });
   }
 
   static Fate missing(std::string& trouble) {
@@ -200,14 +196,14 @@ class Sender {
       return Fate::stopped;
     }
     if (!find.contains("list")) return take(answer.body, find["gives"]);
-    const nlohmann::json::json_pointer list(find["list"].get<std::string>());
+    const JsonPointer list(find["list"].get<std::string>());
     if (!answer.body.contains(list) || !answer.body.at(list).is_array()) return Fate::accepted;
-    for (const nlohmann::json& entry : answer.body.at(list))
+    for (const Json& entry : answer.body.at(list))
       if (!find.contains("tag") || has_tag(entry, find["tag"])) return take(entry, find["gives"]);
     return Fate::accepted;
   }
 
-  Fate take(const nlohmann::json& entry, const OrderedJson& gives) {
+  Fate take(const Json& entry, const OrderedJson& gives) {
     if (auto ids = ids_in(entry, gives)) {
       known_.merge(*ids);
       found_ = true;
@@ -251,7 +247,7 @@ MlflowRequests MlflowRequests::read(const std::filesystem::path& file) {
   std::size_t number = 0;
   for (std::string line; std::getline(lines, line);) {
     ++number;
-    const OrderedJson json = OrderedJson::parse(line, nullptr, false);
+    const OrderedJson json = OrderedJson::parse_or_null(line);
     const bool head = number == 1;
     if (head && json.is_object() && json.value("schema", OrderedJson()) == kSchema && holds_strings(json, {"export"}) &&
         json.contains("known") && json["known"].is_object()) {

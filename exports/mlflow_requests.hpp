@@ -5,10 +5,10 @@
 #include <filesystem>
 #include <functional>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "common/json_value.hpp"
 #include "exports/mlflow_client.hpp"
 
 namespace ganymede::exports {
@@ -16,10 +16,10 @@ namespace ganymede::exports {
 struct MlflowRequests {
   std::string fingerprint;                   ///< checksum of all requests of the export, sent or not
   std::map<std::string, std::string> known;  ///< the server's ids, by the names that requests use for them
-  std::vector<nlohmann::ordered_json> open;  ///< requests that are not accepted yet, in order
+  std::vector<OrderedJson> open;             ///< requests that are not accepted yet, in order
 
   /// Requests of a new export, none of which has been sent.
-  static MlflowRequests made_of(std::vector<nlohmann::ordered_json> requests);
+  static MlflowRequests made_of(std::vector<OrderedJson> requests);
   /// Throws ConfigError with the line if the file is not of this form.
   static MlflowRequests read(const std::filesystem::path& file);
   /// Replaces the file atomically.

@@ -5,16 +5,14 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
-#include <nlohmann/json.hpp>
 
 #include "common/errors.hpp"
+#include "common/json_value.hpp"
 #include "common/random.hpp"
 
 namespace ganymede::exports {
 namespace {
-
-using Json = nlohmann::json;
-using Request = nlohmann::ordered_json;
+using Request = OrderedJson;
 
 // Limits of mlflow/utils/validation.py. The limit of a parameter's value is that of servers before 2.8. It is counted
 // in bytes here, which is stricter than the servers' count of characters.
@@ -40,7 +38,7 @@ std::string shown(const Json& value) {
 /// The value at a JSON pointer; null if there is none.
 const Json& at(const Json& of, const char* pointer) {
   static const Json kNull;
-  const Json::json_pointer where(pointer);
+  const JsonPointer where(pointer);
   return of.contains(where) ? of.at(where) : kNull;
 }
 
@@ -75,7 +73,7 @@ void add_metrics(Run& run, const std::string& name, const Json& value) {
   double number = std::nan("");
   if (value.is_number()) number = value.get<double>();
   if (value.is_string() && name.find("usd") != std::string::npos)
-    number = std::strtod(value.get_ref<const std::string&>().c_str(), nullptr);
+    number = std::strtod(value.as_string().c_str(), nullptr);
   if (std::isfinite(number)) run.metrics.emplace_back(key_of(name), number);
 }
 

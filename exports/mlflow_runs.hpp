@@ -3,12 +3,12 @@
 // for ids that the server gives in its answers. docs/exports.md describes their form.
 
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "common/json_fwd.hpp"
 #include "report/documents.hpp"
 
 namespace ganymede::exports {
@@ -33,7 +33,7 @@ struct MlflowOptions {
 /// Returns the requests that make one run for a result, for each run of a sweep, or for each candidate of a plan. A run
 /// is found again by its tag `ganymede.run` (scenario hash, seed, checksum of the content), so that it is not made
 /// twice.
-std::vector<nlohmann::ordered_json> mlflow_requests(const report::Document& document, const MlflowOptions& options);
+std::vector<OrderedJson> mlflow_requests(const report::Document& document, const MlflowOptions& options);
 
 /// The longest beginning of an UTF-8 text that has at most `bytes` bytes and does not end inside a character.
 std::string shortened(const std::string& text, std::size_t bytes);

@@ -2,8 +2,8 @@
 
 #include <array>
 #include <map>
-#include <nlohmann/json.hpp>
 
+#include "common/json_value.hpp"
 #include "exports/chrome_trace.hpp"
 #include "exports/cluster_trace.hpp"
 #include "exports/exporter.hpp"
@@ -13,9 +13,6 @@
 
 namespace ganymede::exports {
 namespace {
-
-using Json = nlohmann::json;
-
 /// The track of a worker on which a span of this kind of `step_spans` is shown: an index of kTracks.
 int track_of(const std::string& kind) { return kind == "communication" ? 1 : kind == "input" ? 2 : 0; }
 

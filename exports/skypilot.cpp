@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "common/errors.hpp"
+#include "common/json_value.hpp"
 #include "exports/exporter.hpp"
 #include "exports/launch_options.hpp"
 #include "exports/yaml.hpp"
@@ -13,9 +13,6 @@
 
 namespace ganymede::exports {
 namespace {
-
-using OrderedJson = nlohmann::ordered_json;
-
 /// Characters in the name of a cluster; SkyPilot appends some of its own.
 constexpr std::size_t kMaxTaskName = 40;
 constexpr const char* kData = "/data/dataset";
@@ -54,7 +51,7 @@ std::string store_of(const Launch& launch) {
       fmt::format("{}: runs on {}, which SkyPilot does not rent from (of ours it knows {} and {}); "
                   "`ganymede export kubernetes` writes manifests for a cluster of your own, which SkyPilot can use as "
                   "infra: k8s, and of a sweep --run takes another run",
-                  launch.source, OrderedJson(launch.provider).dump(-1, ' ', true), known, last));
+                  launch.source, OrderedJson(launch.provider).dump_ascii(), known, last));
 }
 
 /// "aws/us-east-1", with the zone if the provider's API knows it by that name. AWS's zone ids (use1-az1) are no such

@@ -2,8 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
+#include "common/json_value.hpp"
 #include "exports/launch.hpp"
 #include "report/numbers.hpp"
 
@@ -58,8 +57,8 @@ std::string simulated(const Launch& launch) {
 
 }  // namespace
 
-nlohmann::ordered_json train_environment(const Launch& launch, const TrainCommand& command) {
-  nlohmann::ordered_json out;
+OrderedJson train_environment(const Launch& launch, const TrainCommand& command) {
+  OrderedJson out;
   if (!command.own.empty()) out["TRAIN_COMMAND"] = command.own;
   out["MODEL"] = launch.model;
   out["DATASET"] = command.dataset;

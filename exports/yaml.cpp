@@ -4,24 +4,21 @@
 #include <yaml-cpp/emittermanip.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <sstream>
 #include <vector>
 
 #include "common/errors.hpp"
+#include "common/json_value.hpp"
 
 namespace ganymede::exports {
 namespace {
-
-using OrderedJson = nlohmann::ordered_json;
-
 bool is_printable(char c) { return c >= ' ' && c <= '~'; }
 
 /// yaml-cpp would replace bytes that are not UTF-8. Text from JSON files is checked when it is read; flags are not.
 void check_utf8(const std::string& text) {
   try {
     (void)OrderedJson(text).dump();
-  } catch (const OrderedJson::type_error& error) {
+  } catch (const JsonError& error) {
     throw ConfigError(std::string("found text that is not UTF-8: ") + error.what());
   }
 }
@@ -71,7 +68,7 @@ void emit_value(YAML::Emitter& out, const OrderedJson& value) {
     for (const OrderedJson& element : value) emit_value(out, element);
     out << YAML::EndSeq;
   } else if (value.is_string()) {
-    emit_string(out, value.get_ref<const std::string&>());
+    emit_string(out, value.as_string());
   } else if (value.is_null()) {
     out << YAML::Null;
   } else {

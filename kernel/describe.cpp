@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 
+#include "common/json_value.hpp"
 #include "kernel/launches.hpp"
 #include "kernel/models/models.hpp"
 #include "kernel/phase.hpp"
@@ -90,7 +90,7 @@ Description describe(const TrainOptions& options) {
 }
 
 std::string to_json(const Description& description) {
-  nlohmann::ordered_json layers = nlohmann::ordered_json::array();
+  OrderedJson layers = OrderedJson::array();
   for (const auto& layer : description.layers)
     layers.push_back({{"network", layer.network},
                       {"name", layer.name},
@@ -99,22 +99,21 @@ std::string to_json(const Description& description) {
                       {"parameters", layer.parameters},
                       {"statistics", layer.statistics},
                       {"forward_flops_per_image", layer.forward_flops_per_image}});
-  nlohmann::ordered_json in_use = nlohmann::ordered_json::object();
+  OrderedJson in_use = OrderedJson::object();
   for (const auto& [phase, bytes] : description.memory_in_use_bytes) in_use[phase] = bytes;
-  nlohmann::ordered_json launches = nlohmann::ordered_json::object();
+  OrderedJson launches = OrderedJson::object();
   for (const auto& [phase, count] : launches_by_phase(description)) launches[phase] = count;
-  const nlohmann::ordered_json json = {
-      {"model", description.model},
-      {"batch", description.batch},
-      {"image", {description.image.height, description.image.width, description.image.channels}},
-      {"parameters", description.parameters},
-      {"statistics", description.statistics},
-      {"flops_per_step", description.flops_per_step},
-      {"memory_bytes", description.memory_bytes},
-      {"memory_in_use_bytes", in_use},
-      {"launches", launches},
-      {"kernels", nlohmann::ordered_json::parse(traces::write_kernels(description.kernels))},
-      {"layers", layers}};
+  const OrderedJson json = {{"model", description.model},
+                            {"batch", description.batch},
+                            {"image", {description.image.height, description.image.width, description.image.channels}},
+                            {"parameters", description.parameters},
+                            {"statistics", description.statistics},
+                            {"flops_per_step", description.flops_per_step},
+                            {"memory_bytes", description.memory_bytes},
+                            {"memory_in_use_bytes", in_use},
+                            {"launches", launches},
+                            {"kernels", OrderedJson::parse(traces::write_kernels(description.kernels))},
+                            {"layers", layers}};
   return json.dump(2) + "\n";
 }
 

@@ -6,11 +6,11 @@
 #include <bit>
 #include <cassert>
 #include <cstring>
-#include <nlohmann/json.hpp>
 
 #include "common/errors.hpp"
 #include "common/file.hpp"
 #include "common/json.hpp"
+#include "common/json_value.hpp"
 
 namespace ganymede::kernel {
 namespace {
@@ -95,7 +95,7 @@ void check_cover(const JsonNode& header, const std::vector<Described>& tensors, 
 }  // namespace
 
 std::string write_safetensors(const SafeTensors& content) {
-  nlohmann::json header = nlohmann::json::object();
+  Json header = Json::object();
   if (!content.metadata.empty()) header[kMetadata] = content.metadata;
   std::size_t offset = 0;
   for (const auto& [name, tensor] : content.tensors) {

@@ -132,7 +132,7 @@ Bounds bounds_of(const Request& request, const PlanCandidate& candidate, const L
 // step of that allocation, whatever the seed, region and market. All nodes are held while it trains.
 std::optional<Bounds> bounds_by_steps(const Request& request, const PlanCandidate& candidate,
                                       std::span<const double> step_s, double images) {
-  const auto has = [&](const char* pointer) { return request.common.contains(nlohmann::json::json_pointer(pointer)); };
+  const auto has = [&](const char* pointer) { return request.common.contains(JsonPointer(pointer)); };
   // With a straggler or a slow network, steps are sampled separately and may differ from `step_s`.
   if (!candidate.policy->policy->never_changes || has("/faults") || has("/storage/dataset") || has("/fidelity"))
     return {};

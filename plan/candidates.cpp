@@ -223,8 +223,7 @@ double images_of(const Request& request, const PlanCandidate& candidate) {
   return static_cast<double>(request.quality->images(batch_of(request, candidate)));
 }
 
-nlohmann::json scenario_of(const Request& request, const PlanCandidate& candidate) {
-  using Json = nlohmann::json;
+Json scenario_of(const Request& request, const PlanCandidate& candidate) {
   Json scenario = request.common;
   scenario["workload"]["batch_per_gpu"] = request.batches[candidate.batch].per_gpu;
   Json pool = {{"catalog", request.catalogs[candidate.catalog].name},

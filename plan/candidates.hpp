@@ -60,7 +60,7 @@ std::string left_out_line(const std::string& why, const std::set<std::string>& n
 std::vector<int> node_counts(int least, int most);
 
 /// The candidate as a `ganymede.scenario/1`. The candidate's scheme must not be "any".
-nlohmann::json scenario_of(const Request& request, const PlanCandidate& candidate);
+Json scenario_of(const Request& request, const PlanCandidate& candidate);
 
 /// Images of one step of the candidate's whole allocation.
 double batch_of(const Request& request, const PlanCandidate& candidate);

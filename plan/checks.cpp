@@ -2,14 +2,15 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
+
+#include "common/json_value.hpp"
 
 namespace ganymede::plan {
 
 std::optional<sim::Evaluation> read_checks(const JsonNode& request_node, const Request& request) {
   if (!request.common.contains("evaluation")) return {};
   const JsonNode node = request_node.child("evaluation");
-  if (!node.is_object() || node.value().value("every", nlohmann::json()) != "best") return {};
+  if (!node.is_object() || node.value().value("every", Json()) != "best") return {};
   const JsonNode every = node.child("every");
   if (!request.quality)
     every.fail("\"best\" needs an FID as the goal; with a number of images no evaluation ends the run");

@@ -1,16 +1,17 @@
 #include "plan/chosen_scenario.hpp"
 
-#include <nlohmann/json.hpp>
 #include <string>
+
+#include "common/json_value.hpp"
 
 namespace ganymede::plan {
 
 sim::Scenario load_scenario_or_plan(const std::filesystem::path& file, const std::vector<JsonOverride>& overrides) {
   const std::string chosen = "/chosen/scenario";
   const JsonNode root = JsonNode::load(file);
-  if (!root.is_object() || root.value().value("schema", nlohmann::json()) != "ganymede.plan/1")
+  if (!root.is_object() || root.value().value("schema", Json()) != "ganymede.plan/1")
     return sim::load_scenario(file, overrides);
-  if (!root.value().contains(nlohmann::json::json_pointer(chosen)))
+  if (!root.value().contains(JsonPointer(chosen)))
     root.fail("the plan has chosen nothing: no candidate meets its goals");
   std::vector<JsonOverride> in_plan;
   for (const JsonOverride& given : overrides) in_plan.push_back({chosen + given.pointer, given.value});

@@ -16,7 +16,7 @@
 namespace ganymede::plan {
 namespace {
 
-using EvaluationJson = nlohmann::json;
+using EvaluationJson = Json;
 
 /// Factor on step times that were sampled on one market and bound a run on two markets. The steps of both are sampled
 /// separately, each to a relative half-width of 0.5 % at 95 %; the factor allows for four half-widths.
@@ -245,7 +245,7 @@ int seeds_needed(const Request& request, const sim::Scenario& scenario) {
   return sim::has_chances(scenario) || recorded ? request.seeds_at_risk : request.seeds;
 }
 
-nlohmann::json simulate_candidate(const Request& request, const PlanCandidate& candidate, EvaluationCaches& caches) {
+Json simulate_candidate(const Request& request, const PlanCandidate& candidate, EvaluationCaches& caches) {
   try {
     return evaluate_seeds(request, candidate, caches);
   } catch (const ConfigError& error) {  // for example a storage class that this catalog does not have
@@ -257,8 +257,8 @@ nlohmann::json simulate_candidate(const Request& request, const PlanCandidate& c
   }
 }
 
-nlohmann::json evaluate_group(const Request& request, const EvaluationUnit& unit, const IsBeaten& is_beaten,
-                              EvaluationCaches& caches) {
+Json evaluate_group(const Request& request, const EvaluationUnit& unit, const IsBeaten& is_beaten,
+                    EvaluationCaches& caches) {
   // If no scheme works, each candidate is still simulated, and its answer says why it cannot run.
   FastestScheme fastest = fastest_scheme(request, unit.first, caches);
   if (fastest.scheme.empty()) fastest.scheme = unit.first.scheme == "any" ? request.schemes.front() : unit.first.scheme;
@@ -267,8 +267,8 @@ nlohmann::json evaluate_group(const Request& request, const EvaluationUnit& unit
   });
 }
 
-nlohmann::json repeat_group(const Request& request, const EvaluationUnit& unit, const IsBeaten& is_beaten,
-                            const nlohmann::json& known, const std::vector<nlohmann::json>& answers) {
+Json repeat_group(const Request& request, const EvaluationUnit& unit, const IsBeaten& is_beaten, const Json& known,
+                  const std::vector<Json>& answers) {
   const FastestScheme fastest{known["scheme"].get<std::string>(),
                               {known["mean_s"].get<std::vector<double>>(), known["images"].get<double>(), 0}};
   if (unit.first.scheme != "any" && unit.first.scheme != fastest.scheme) return nullptr;

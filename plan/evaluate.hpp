@@ -25,7 +25,7 @@ int seeds_needed(const Request& request, const sim::Scenario& scenario);
 /// Simulates the candidate over its seeds and returns medians and intervals over them, in the form that planner.cpp
 /// reads. Returns { "impossible": reason } if fewer than half of the seeds finish, and { "invalid": reason } if the
 /// candidate's scenario is not valid.
-nlohmann::json simulate_candidate(const Request& request, const PlanCandidate& candidate, EvaluationCaches& caches);
+Json simulate_candidate(const Request& request, const PlanCandidate& candidate, EvaluationCaches& caches);
 
 /// Returns true if a candidate with these bounds cannot be part of the answer any more.
 using IsBeaten = std::function<bool(const PlanCandidate& candidate, const Bounds& bounds)>;
@@ -41,13 +41,13 @@ struct EvaluationUnit {
 /// "answers": [one for each member] }. If several schemes may be used, the one with the shortest mean step is taken
 /// (the first among equals); "mean_s" is empty if none works. A member whose bounds with those steps are beaten is not
 /// simulated, and its answer is { "beaten": true }.
-nlohmann::json evaluate_group(const Request& request, const EvaluationUnit& unit, const IsBeaten& is_beaten,
-                              EvaluationCaches& caches);
+Json evaluate_group(const Request& request, const EvaluationUnit& unit, const IsBeaten& is_beaten,
+                    EvaluationCaches& caches);
 
 /// The same from `known`, which evaluate_group() returned for the same first candidate: `answers` holds its answer for
 /// each member. Null if `known` is of another scheme than the members, or if it lacks an answer that is needed, because
 /// less was beaten here than there.
-nlohmann::json repeat_group(const Request& request, const EvaluationUnit& unit, const IsBeaten& is_beaten,
-                            const nlohmann::json& known, const std::vector<nlohmann::json>& answers);
+Json repeat_group(const Request& request, const EvaluationUnit& unit, const IsBeaten& is_beaten, const Json& known,
+                  const std::vector<Json>& answers);
 
 }  // namespace ganymede::plan

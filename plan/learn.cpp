@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "common/errors.hpp"
+#include "common/json_value.hpp"
 #include "common/process.hpp"
 #include "policies/policy_helpers.hpp"
 #include "policies/q_learning.hpp"
@@ -175,7 +175,7 @@ Lesson learn_lesson(const sim::Scenario& scenario, const LearnOptions& options, 
 }
 
 std::string lesson_json(const Lesson& lesson) {
-  const nlohmann::json out = {{"finished", lesson.finished}, {"values", lesson.values}, {"visits", lesson.visits}};
+  const Json out = {{"finished", lesson.finished}, {"values", lesson.values}, {"visits", lesson.visits}};
   return out.dump();
 }
 
@@ -194,18 +194,18 @@ LearnedTable table_of(const sim::Scenario& scenario, const LearnOptions& options
     throw Infeasible(scenario.file + ": no episode ever finishes; there is nothing to learn from");
   const policies::PolicyTable table = lessons.size() == 1 ? lessons.front().values : mean_of(lessons);
   sim::StepDistributionCache cache;
-  nlohmann::ordered_json out;
+  OrderedJson out;
   out["schema"] = "ganymede.q-table/1";
   out["scenario"] = scenario.hash_without_seed;
   out["episodes"] = options.episodes;
   if (options.learners > 1) out["learners"] = options.learners;
   out["seeds"] = {options.first_seed, options.first_seed + static_cast<std::uint64_t>(options.episodes) - 1};
-  out["values"] = nlohmann::ordered_json::object();
+  out["values"] = OrderedJson::object();
   for (const auto& [state, row] : table) out["values"][state] = row;
   LearnedTable learned;
   learned.held_out_first = options.first_seed + static_cast<std::uint64_t>(options.episodes);
   learned.judged = judge_all(scenario, table, learned.held_out_first, options, cache);
-  auto rows = nlohmann::ordered_json::array();
+  auto rows = OrderedJson::array();
   for (const JudgedPolicy& one : learned.judged)
     rows.push_back({{"policy", one.policy},
                     {"finished", one.finished},

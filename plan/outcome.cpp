@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
+#include "common/json_value.hpp"
 
 namespace ganymede::plan {
 namespace {

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <nlohmann/json.hpp>
 
 #include "common/errors.hpp"
+#include "common/json_value.hpp"
 #include "common/process.hpp"
 #include "common/usd.hpp"
 #include "plan/break_even.hpp"
@@ -16,9 +16,9 @@
 namespace ganymede::plan {
 namespace {
 
-using OwnJson = nlohmann::ordered_json;
+using OwnJson = OrderedJson;
 
-nlohmann::json one_name(std::string_view name) { return nlohmann::json::array({name}); }
+Json one_name(std::string_view name) { return Json::array({name}); }
 
 const platforms::Price* owned_price(const platforms::Instance& instance) {
   for (const platforms::Price& price : instance.prices)
@@ -50,13 +50,11 @@ std::vector<std::string> instances_to_buy(const OwnQuestion& question) {
 }
 
 /// The request with other members of "search"; null removes one.
-Request request_with(const OwnQuestion& question, const std::vector<std::pair<const char*, nlohmann::json>>& search,
+Request request_with(const OwnQuestion& question, const std::vector<std::pair<const char*, Json>>& search,
                      bool with_budget) {
   const JsonNode asked = question.request({});
   std::vector<JsonOverride> overrides;
-  const auto has = [&](const std::string& pointer) {
-    return asked.value().contains(nlohmann::json::json_pointer(pointer));
-  };
+  const auto has = [&](const std::string& pointer) { return asked.value().contains(JsonPointer(pointer)); };
   for (const auto& [key, value] : search)
     if (const std::string pointer = std::string("/search/") + key; !value.is_null() || has(pointer))
       overrides.push_back({pointer, value.dump()});
@@ -84,7 +82,7 @@ struct Charged {
   double electricity = 0, besides_hours = 0;
 };
 
-Charged charged(const nlohmann::json& result) {
+Charged charged(const Json& result) {
   Charged sum;
   for (const auto& item : result["cost"]["items"]) {
     const auto name = item["item"].get<std::string>();
@@ -118,7 +116,7 @@ struct OwnedParts {
 
 /// Fills in the costs of the machines that `chosen` names, of which `run` is the result of one training.
 OwnedParts add_costs(Owned& owned, const platforms::Platform& platform, const PlanCandidate& chosen,
-                     const platforms::Ownership& ownership, const nlohmann::json& run) {
+                     const platforms::Ownership& ownership, const Json& run) {
   const platforms::Region* region = platform.region(chosen.region);
   const double share = chosen.nodes / ownership.overcommit;  // several instances may share hardware
   double node_h = 0;
@@ -159,7 +157,7 @@ Owned owned_machines(const Request& request, const Plan& plan) {
   if (!price.ownership)
     throw ConfigError(fmt::format("{}: /instances/{}/prices: the price in {} has no \"ownership\"", platform.file,
                                   chosen.instance->name, chosen.region));
-  const auto run = nlohmann::json::parse(run_child([&] {
+  const auto run = Json::parse(run_child([&] {
     return sim::result_json(
         sim::simulate(sim::read_scenario(JsonNode::wrap(scenario_of(request, chosen), request.file, ""))));
   }));
@@ -262,7 +260,7 @@ OwnJson offer_json(const OwnQuestion& question, platforms::Market market, const 
 std::vector<platforms::Market> markets_of(const OwnQuestion& question) {
   const JsonNode asked = question.request({});
   std::vector<platforms::Market> markets;
-  if (!asked.value().contains(nlohmann::json::json_pointer("/search/markets"))) {
+  if (!asked.value().contains(JsonPointer("/search/markets"))) {
     for (const std::string& name : platforms::market_names()) markets.push_back(*platforms::parse_market(name));
     return markets;
   }
@@ -273,7 +271,7 @@ std::vector<platforms::Market> markets_of(const OwnQuestion& question) {
 
 }  // namespace
 
-nlohmann::ordered_json own_or_rent(const OwnQuestion& question, const PlanOptions& options) {
+OrderedJson own_or_rent(const OwnQuestion& question, const PlanOptions& options) {
   const Request request = request_with(question,
                                        {{"catalogs", one_name(question.platform)},
                                         {"instances", instances_to_buy(question)},

@@ -2,11 +2,11 @@
 // Own or rent: the training of a request on machines that one would buy, against the best rented ones on each market.
 
 #include <functional>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
 #include "common/json.hpp"
+#include "common/json_fwd.hpp"
 #include "plan/planner.hpp"
 
 namespace ganymede::plan {
@@ -22,6 +22,6 @@ struct OwnQuestion {
 /// Answers with `ganymede.own-or-rent/1` (docs/formats.md). The machines to buy are what a plan over `platform` chooses
 /// for the request without its budget; those to rent are what plans over the request's catalogs choose, one for each
 /// market. Throws ConfigError for bad input, and Infeasible if the platform cannot serve the request.
-nlohmann::ordered_json own_or_rent(const OwnQuestion& question, const PlanOptions& options);
+OrderedJson own_or_rent(const OwnQuestion& question, const PlanOptions& options);
 
 }  // namespace ganymede::plan

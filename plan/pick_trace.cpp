@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
 #include <set>
 #include <vector>
 
 #include "common/embedded.hpp"
+#include "common/json_value.hpp"
 #include "common/text.hpp"
 #include "traces/recorded.hpp"
 #include "traces/step_trace.hpp"
@@ -27,7 +27,7 @@ const std::vector<Recording>& recordings() {
     for (const std::string& name : traces::recorded_names()) {
       const std::string at = std::string(traces::kRecorded) + name;
       const traces::StepTrace trace =
-          traces::read_step_trace(JsonNode::parse(traces::trace_text(JsonNode::wrap(nlohmann::json(at), at, "")), at));
+          traces::read_step_trace(JsonNode::parse(traces::trace_text(JsonNode::wrap(Json(at), at, "")), at));
       rows.push_back({at, trace.model, trace.device.kind == "gpu",
                       fmt::format("{}, which comes with the program: recorded on {} with {} {}", at, trace.device.name,
                                   trace.software.name, trace.software.version)});

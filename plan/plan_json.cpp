@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <tuple>
 
 #include "calibration/workload_model.hpp"
+#include "common/json_value.hpp"
 #include "common/usd.hpp"
 #include "plan/checks.hpp"
 #include "plan/planner.hpp"
@@ -16,9 +16,6 @@
 
 namespace ganymede::plan {
 namespace {
-
-using OrderedJson = nlohmann::ordered_json;
-
 OrderedJson measure_json(const PlanMeasure& measure) {
   return {{"median", measure.median}, {"interval", {measure.low, measure.high}}};
 }
@@ -80,7 +77,7 @@ OrderedJson planned_quality_json(const Request& request, const PlanCandidate& ca
 
 }  // namespace
 
-nlohmann::ordered_json row_json(const Request& request, const Plan& plan, std::size_t i) {
+OrderedJson row_json(const Request& request, const Plan& plan, std::size_t i) {
   const PlanCandidate& candidate = plan.candidates.all[i];
   const PlannedRun& run = plan.runs[i];
   const platforms::Platform& platform = request.catalogs[candidate.catalog].platform;
@@ -152,9 +149,8 @@ OrderedJson rows(const Request& request, const Plan& plan, const std::vector<std
 }
 
 /// The candidate's scenario, with paths relative to `folder`.
-nlohmann::json scenario_in(const Request& request, const PlanCandidate& candidate,
-                           const std::filesystem::path& folder) {
-  nlohmann::json scenario = scenario_of(request, candidate);
+Json scenario_in(const Request& request, const PlanCandidate& candidate, const std::filesystem::path& folder) {
+  Json scenario = scenario_of(request, candidate);
   auto& trace = scenario["workload"]["trace"];
   const auto name = trace.get<std::string>();
   if (!traces::comes_with_program(name)) trace = path_from(folder, name);

@@ -19,9 +19,6 @@
 
 namespace ganymede::plan {
 namespace {
-
-using Json = nlohmann::json;
-
 /// Units of work that are simulated before the search checks again what is beaten. The number is fixed, because the
 /// result must not depend on the number of jobs.
 constexpr std::size_t kUnitsPerRound = 16;
@@ -273,17 +270,17 @@ class PlanSearch {
     run.time_s = read_measure(answer["time"]);
     run.usd = read_measure(answer["usd"]);
     run.kg_co2e = read_measure(answer["kg"]);
-    run.usd_at_worst = answer["usd_at_worst"];
+    run.usd_at_worst = answer["usd_at_worst"].get<double>();
     if (!answer["usd_expected"].is_null()) run.usd_expected = answer["usd_expected"].get<double>();
     if (!answer["usd_worst_tenth"].is_null()) run.usd_worst_tenth = answer["usd_worst_tenth"].get<double>();
-    run.probability = answer["probability"];
-    run.seeds = answer["seeds"];
-    run.never_finish = answer["never_finish"];
+    run.probability = answer["probability"].get<double>();
+    run.seeds = answer["seeds"].get<int>();
+    run.never_finish = answer["never_finish"].get<int>();
     run.risk = answer["risk"];
-    run.carbon_known = answer["carbon_known"];
-    run.gpu_busy = answer["busy"];
-    run.losses = answer["losses"];
-    run.met_share = answer["met"];
+    run.carbon_known = answer["carbon_known"].get<bool>();
+    run.gpu_busy = answer["busy"].get<double>();
+    run.losses = answer["losses"].get<double>();
+    run.met_share = answer["met"].get<double>();
     run.inputs = answer["inputs"];
     run.warnings = answer["warnings"].get<std::vector<std::string>>();
     const bool meets =
@@ -373,11 +370,11 @@ void PlanUnits::check(std::size_t unit, const JsonNode& outcome) const {
   check_outcome(outcome, state_->search.member_count(unit));
 }
 
-void PlanUnits::learn(std::size_t unit, const nlohmann::json& outcome) {
+void PlanUnits::learn(std::size_t unit, const Json& outcome) {
   if (!state_->taken[unit]) state_->waiting.try_emplace(unit, outcome);
 }
 
-nlohmann::json PlanUnits::evaluate(std::size_t unit) {
+Json PlanUnits::evaluate(std::size_t unit) {
   auto& waiting = state_->waiting;
   const auto end = waiting.lower_bound(unit / kUnitsPerRound * kUnitsPerRound);
   for (auto known = waiting.begin(); known != end; ++known) {

@@ -87,7 +87,7 @@ struct PlanOptions {
   std::optional<double> below = {};
   /// The outcome that PlanUnits::evaluate() gave for a unit, or null; empty: none is known. The plan is the same,
   /// because what a unit lacks is simulated.
-  std::function<nlohmann::json(std::size_t unit)> known_outcome = {};
+  std::function<Json(std::size_t unit)> known_outcome = {};
 };
 
 /// Answers a request. The same request gives the same plan, whatever the number of jobs.
@@ -121,10 +121,10 @@ class PlanUnits {
   /// Throws ConfigError, located, unless `outcome` is one of evaluate() for this unit, which must not be learned yet.
   void check(std::size_t unit, const JsonNode& outcome) const;
   /// Says what evaluate() returned for a unit, in this process or in another one.
-  void learn(std::size_t unit, const nlohmann::json& outcome);
+  void learn(std::size_t unit, const Json& outcome);
   /// Simulates the unit's candidates, apart from those that are beaten. A unit must not be evaluated once it is
   /// learned.
-  nlohmann::json evaluate(std::size_t unit);
+  Json evaluate(std::size_t unit);
 
  private:
   struct State;
@@ -135,7 +135,7 @@ class PlanUnits {
 double objective_of(const Request& request, const PlannedRun& run);
 
 /// The row of candidate `i` in a plan's JSON.
-nlohmann::ordered_json row_json(const Request& request, const Plan& plan, std::size_t i);
+OrderedJson row_json(const Request& request, const Plan& plan, std::size_t i);
 
 /// A plan that was read from a file.
 struct KnownPlan {

@@ -23,9 +23,6 @@
 
 namespace ganymede::plan {
 namespace {
-
-using Json = nlohmann::json;
-
 constexpr int kMaxGpus = 65536;
 constexpr int kMaxPasses = 1024;
 constexpr std::int64_t kMaxImages = 1'000'000'000'000;

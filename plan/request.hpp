@@ -3,12 +3,12 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "calibration/quality/goal.hpp"
+#include "common/json_value.hpp"
 #include "platforms/platform.hpp"
 #include "platforms/price_doubt.hpp"
 #include "policies/policy.hpp"
@@ -28,7 +28,7 @@ std::string_view to_string(Objective objective);
 
 /// A policy that the search tries.
 struct RequestPolicy {
-  nlohmann::json content;  ///< as the member "policy" of a scenario
+  Json content;  ///< as the member "policy" of a scenario
   const policies::Policy* policy = nullptr;
   std::string name() const { return content["name"].get<std::string>(); }
 };
@@ -45,8 +45,8 @@ struct WhatIf {
 struct Request {
   std::string file;  ///< for error messages
   /// The request as it was read, flags included, and the hashes of the trace and the catalogs by JSON pointer.
-  nlohmann::json content, file_hashes;
-  nlohmann::json common;  ///< members that the scenarios of all candidates share: workload, storage, billing, …
+  Json content, file_hashes;
+  Json common;  ///< members that the scenarios of all candidates share: workload, storage, billing, …
   traces::StepTrace trace;
   /// A batch size to try.
   struct Batch {
@@ -97,7 +97,7 @@ std::vector<std::string> objective_names();
 
 /// The request as a `ganymede.request/1` that asks the same from a file in `folder`: what defaults and flags have set
 /// is written out, and paths are relative to `folder`.
-nlohmann::json request_document(const Request& request, const std::filesystem::path& folder);
+Json request_document(const Request& request, const std::filesystem::path& folder);
 /// The relative path by which a file in `folder` names `path`.
 std::string path_from(const std::filesystem::path& folder, const std::string& path);
 

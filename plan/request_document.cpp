@@ -11,7 +11,7 @@ std::string path_from(const std::filesystem::path& folder, const std::string& pa
 
 namespace {
 
-using DocumentJson = nlohmann::json;
+using DocumentJson = Json;
 
 DocumentJson policies_of(const Request& request, const std::filesystem::path& folder) {
   DocumentJson out = DocumentJson::array();
@@ -46,7 +46,7 @@ DocumentJson search_of(const Request& request, const std::filesystem::path& fold
 
 }  // namespace
 
-nlohmann::json request_document(const Request& request, const std::filesystem::path& folder) {
+Json request_document(const Request& request, const std::filesystem::path& folder) {
   DocumentJson out = request.common;
   out["schema"] = "ganymede.request/1";
   DocumentJson& trace = out["workload"]["trace"];

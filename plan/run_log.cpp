@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "common/json.hpp"
+#include "common/json_value.hpp"
 
 namespace ganymede::plan {
 namespace {

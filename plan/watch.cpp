@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "calibration/workload_model.hpp"
 #include "common/dates.hpp"
+#include "common/json_value.hpp"
 #include "plan/chosen_scenario.hpp"
 #include "plan/forecast.hpp"
 #include "sim/run/controller.hpp"
@@ -15,9 +15,6 @@
 
 namespace ganymede::plan {
 namespace {
-
-using OrderedJson = nlohmann::ordered_json;
-
 constexpr double kLargestWatched = 1e300;
 constexpr double kHour = 3600;
 /// How far a measured step may be from the planned one before a warning says so.

@@ -1,11 +1,11 @@
 #pragma once
 // A training under way beside the plan that it follows: time, bill, deadline, and what its policy would do now.
 
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 
 #include "calibration/quality/goal.hpp"
 #include "common/json.hpp"
+#include "common/json_fwd.hpp"
 #include "plan/planner.hpp"
 #include "plan/run_log.hpp"
 #include "sim/scenario/scenario.hpp"
@@ -29,6 +29,6 @@ struct WatchedPlan {
 WatchedPlan load_watched_plan(const std::filesystem::path& file);
 
 /// Returns a `ganymede.forecast/1`. Throws ConfigError if the log is of another model than the plan.
-nlohmann::ordered_json watch_json(const WatchedPlan& plan, const RunLog& log, const std::string& log_file);
+OrderedJson watch_json(const WatchedPlan& plan, const RunLog& log, const std::string& log_file);
 
 }  // namespace ganymede::plan

@@ -10,8 +10,8 @@ namespace ganymede::plan {
 namespace {
 
 /// The boot time that the request states for all platforms, if it states one.
-const nlohmann::json* stated_boot(const Request& request) {
-  const nlohmann::json::json_pointer boot("/provisioning/boot");
+const Json* stated_boot(const Request& request) {
+  const JsonPointer boot("/provisioning/boot");
   return request.common.contains(boot) ? &request.common.at(boot) : nullptr;
 }
 
@@ -30,9 +30,9 @@ void raise_prices(Request& request, const PlanCandidate& chosen, double factor, 
 }
 
 void add_boot(Request& request, const PlanCandidate& chosen, double seconds) {
-  if (const nlohmann::json* stated = stated_boot(request)) {
+  if (const Json* stated = stated_boot(request)) {
     const double median = platforms::read_delay(JsonNode::wrap(*stated, request.file, "")).median.si + seconds;
-    nlohmann::json& boot = request.common["provisioning"]["boot"];
+    Json& boot = request.common["provisioning"]["boot"];
     (boot.is_object() ? boot["median"] : boot) = fmt::format("{}s", median);
     return;
   }
@@ -58,7 +58,7 @@ double value_of(const Request& request, const PlanCandidate& chosen, Knob knob) 
                  platforms::find_price(*chosen.instance, chosen.region, chosen.market)->per_hour.value) /
              1e6;
     case Knob::boot:
-      if (const nlohmann::json* stated = stated_boot(request))
+      if (const Json* stated = stated_boot(request))
         return platforms::read_delay(JsonNode::wrap(*stated, request.file, "")).median.si;
       return request.catalogs[chosen.catalog].platform.boot(*chosen.instance).median.si;
     default:

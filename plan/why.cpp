@@ -155,7 +155,7 @@ class Turning {
   std::vector<std::string> affected_;  // names of the instances that the knob affects
   std::set<std::string> hopeless_;     // identity_of() of candidates that cannot be chosen
   double rival_ = std::numeric_limits<double>::infinity();
-  nlohmann::ordered_json rival_row_ = nullptr, next_ = nullptr;
+  OrderedJson rival_row_ = nullptr, next_ = nullptr;
 };
 
 const char* unit_of(Knob knob) {
@@ -173,14 +173,14 @@ std::vector<KnobAnswer> why(const KnownPlan& known, int jobs, const std::functio
   return answers;
 }
 
-std::string why_json(const KnownPlan& known, const std::vector<KnobAnswer>& answers, const nlohmann::json& file) {
-  using OrderedAnswer = nlohmann::ordered_json;
+std::string why_json(const KnownPlan& known, const std::vector<KnobAnswer>& answers, const Json& file) {
+  using OrderedAnswer = OrderedJson;
   OrderedAnswer out;
   out["schema"] = "ganymede.why/1";
   out["request"] = file.at("request");
   out["chosen"] = row_json(known.request, known.plan, *known.plan.best);
   out["steps"] = OrderedAnswer::array();
-  for (const auto& step : file.value("steps", nlohmann::json::array()))
+  for (const auto& step : file.value("steps", Json::array()))
     if (step.value("gpu", "") == out["chosen"]["gpu"] &&
         step.value("batch_per_gpu", 0) == out["chosen"]["batch_per_gpu"].get<int>())
       out["steps"].push_back(OrderedAnswer(step));

@@ -3,8 +3,8 @@
 // something else should be rented.
 
 #include <functional>
-#include <nlohmann/json.hpp>
 
+#include "common/json_value.hpp"
 #include "plan/planner.hpp"
 #include "plan/what_if.hpp"
 
@@ -17,7 +17,7 @@ struct KnobAnswer {
   double tried = 0;                 ///< the highest value that was tried
   std::optional<double> threshold;  ///< the lowest value found at which something else is chosen; none up to `tried`
   /// The row of a plan that is chosen at the threshold; null if nothing meets the goals there.
-  nlohmann::ordered_json next;
+  OrderedJson next;
   std::string without;  ///< not empty: why the knob has no meaning here
 };
 
@@ -32,6 +32,6 @@ struct KnobAnswer {
 std::vector<KnobAnswer> why(const KnownPlan& known, int jobs, const std::function<void(std::size_t)>& progress = {});
 
 /// The answers as `ganymede.why/1`. `file` is the plan's content.
-std::string why_json(const KnownPlan& known, const std::vector<KnobAnswer>& answers, const nlohmann::json& file);
+std::string why_json(const KnownPlan& known, const std::vector<KnobAnswer>& answers, const Json& file);
 
 }  // namespace ganymede::plan

@@ -3,16 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "common/file.hpp"
+#include "common/json_value.hpp"
 #include "platforms/catalog.hpp"
 
 namespace ganymede::platforms {
 namespace {
 
 /// Throws ConfigError, with the nearest name, for an entry of the patch that the platform does not have.
-void check_names(const JsonNode& patch, const nlohmann::json& platform) {
+void check_names(const JsonNode& patch, const Json& platform) {
   for (const auto& [section, entries] : patch.as_map()) {
     if (section != "gpus" && section != "instances" && section != "regions" && section != "storage") continue;
     std::vector<std::string> names;
@@ -28,12 +28,12 @@ void check_names(const JsonNode& patch, const nlohmann::json& platform) {
 }
 
 /// Smallest and largest message of the measured rows; none in an overlay that states no rows.
-std::optional<std::pair<double, double>> sizes_of(const nlohmann::json& fit) {
+std::optional<std::pair<double, double>> sizes_of(const Json& fit) {
   std::optional<std::pair<double, double>> sizes;
   if (!fit.is_object() || !fit.contains("rows") || !fit["rows"].is_array()) return sizes;
   for (const auto& row : fit["rows"]) {
     if (!row.is_object() || !row.contains("bytes") || !row["bytes"].is_number()) continue;
-    const double bytes = row["bytes"];
+    const auto bytes = row["bytes"].get<double>();
     if (!sizes) sizes = {bytes, bytes};
     sizes = {std::min(sizes->first, bytes), std::max(sizes->second, bytes)};
   }
@@ -55,7 +55,7 @@ Platform load_overlaid(std::string_view catalog, const std::filesystem::path& re
 
   const JsonNode base = is_provider(catalog) ? JsonNode::parse(catalog_text(catalog), below) : JsonNode::load(below);
   check_names(patch, base.value());
-  nlohmann::json content = base.value();
+  Json content = base.value();
   content.merge_patch(patch.value());
   Platform platform =
       read_platform(JsonNode::wrap(std::move(content), below + " with " + overlay.file(), base.directory()));

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <tuple>
 
@@ -13,6 +12,7 @@
 #include "common/dates.hpp"
 #include "common/errors.hpp"
 #include "common/file.hpp"
+#include "common/json_value.hpp"
 #include "platforms/price_collector.hpp"
 
 namespace ganymede::platforms {
@@ -165,7 +165,7 @@ PriceList read_price_list(const std::filesystem::path& file, const std::vector<s
 namespace {
 
 /// The stated price; nothing if the price follows from what owning the machine costs.
-std::optional<MicroUsdPerHour> amount_of(const nlohmann::ordered_json& price) {
+std::optional<MicroUsdPerHour> amount_of(const OrderedJson& price) {
   const auto amount = price.find("per_hour");
   return amount == price.end() ? std::nullopt
                                : std::optional(parse_quantity<MicroUsdPerHour>(amount->get<std::string>()));
@@ -174,8 +174,7 @@ std::optional<MicroUsdPerHour> amount_of(const nlohmann::ordered_json& price) {
 }  // namespace
 
 Merged merge_prices(std::string_view platform, const PriceList& list) {
-  using OrderedJson = nlohmann::ordered_json;
-  OrderedJson content = OrderedJson::parse(platform, nullptr, true, true);
+  OrderedJson content = OrderedJson::parse(platform, /*comments=*/true);
   Merged merged;
   content["sources"]["UPDATE"] = "price lists merged by ganymede catalog --update: a " + list.kind;
   for (const ListedPrice& listed : list.prices) {

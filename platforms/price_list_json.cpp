@@ -10,15 +10,15 @@
 namespace ganymede::platforms {
 namespace {
 
-using Json = nlohmann::json;
+using Listed = nlohmann::json;  // which can leave out parts of a list while it reads it
 
-std::string text_of(const Json& object, const char* key) {
+std::string text_of(const Listed& object, const char* key) {
   const auto found = object.find(key);
   return found != object.end() && found->is_string() ? found->get<std::string>() : "";
 }
 
 /// Reads a number, or a string that states one; NaN for anything else.
-double number_of(const Json& value) {
+double number_of(const Listed& value) {
   if (value.is_number()) return value.get<double>();
   const auto number = value.is_string() ? decimal_number(value.get<std::string>()) : std::nullopt;
   return number.value_or(std::nan(""));
@@ -29,8 +29,8 @@ class AwsFilter {
  public:
   explicit AwsFilter(const PriceCollector& known) : known_(known) {}
 
-  bool operator()(int depth, Json::parse_event_t event, Json& parsed) {
-    using Event = Json::parse_event_t;
+  bool operator()(int depth, Listed::parse_event_t event, Listed& parsed) {
+    using Event = Listed::parse_event_t;
     if (event == Event::key && depth == 1) section_ = parsed.get<std::string>();
     if (event == Event::key && depth == 3) sku_ = parsed.get<std::string>();
     if (event == Event::object_end && depth == 2 && section_ == "products") return product(parsed);
@@ -40,9 +40,9 @@ class AwsFilter {
   int passed_over() const { return passed_over_; }
 
  private:
-  bool product(const Json& product) {
+  bool product(const Listed& product) {
     seen_products_ = true;
-    const Json attributes = product.value("attributes", Json::object());
+    const Listed attributes = product.value("attributes", Listed::object());
     const std::string instance = text_of(attributes, "instanceType");
     const bool wanted = known_.knows(instance) && text_of(attributes, "operatingSystem") == "Linux" &&
                         text_of(attributes, "tenancy") == "Shared" && text_of(attributes, "preInstalledSw") == "NA" &&
@@ -61,22 +61,22 @@ class AwsFilter {
   int passed_over_ = 0;
 };
 
-void read_aws(const Json& list, const std::string& file, PriceCollector& out) {
+void read_aws(const Listed& list, const std::string& file, PriceCollector& out) {
   const std::string published = text_of(list, "publicationDate").substr(0, 10);
-  const Json none = Json::object();
-  const auto member = [&](const Json& object, const char* key) -> const Json& {
+  const Listed none = Listed::object();
+  const auto member = [&](const Listed& object, const char* key) -> const Listed& {
     const auto found = object.find(key);
     return found != object.end() && found->is_object() ? *found : none;
   };
   for (const auto& [sku, product] : member(list, "products").items()) {
-    const Json& attributes = member(product, "attributes");
+    const Listed& attributes = member(product, "attributes");
     const std::string instance = text_of(attributes, "instanceType");
     const std::string region = text_of(attributes, "regionCode");
     for (const char* kind : {"OnDemand", "Reserved"}) {
-      const Json::json_pointer at(fmt::format("/terms/{}/{}", kind, sku));
+      const Listed::json_pointer at(fmt::format("/terms/{}/{}", kind, sku));
       if (!list.contains(at)) continue;
       for (const auto& [code, offer] : list[at].items()) {
-        const Json& term = member(offer, "termAttributes");
+        const Listed& term = member(offer, "termAttributes");
         Market market = Market::on_demand;
         if (std::string_view(kind) == "Reserved") {
           if (text_of(term, "PurchaseOption") != "No Upfront" || text_of(term, "OfferingClass") != "standard") continue;
@@ -95,15 +95,15 @@ void read_aws(const Json& list, const std::string& file, PriceCollector& out) {
 }
 
 /// Hours of a reservation's term, which is one year or three; 0 for anything else.
-double term_hours(const Json& item) {
+double term_hours(const Listed& item) {
   const std::string term = text_of(item, "reservationTerm");
   return term == "1 Year" ? 8760 : term == "3 Years" ? 3 * 8760 : 0;
 }
 
-void read_azure(const Json& list, const std::string& file, const PriceListOptions& options, PriceCollector& out) {
+void read_azure(const Listed& list, const std::string& file, const PriceListOptions& options, PriceCollector& out) {
   const std::string key = list.contains("Items") ? "Items" : "items";
   std::size_t index = 0;
-  for (const Json& item : list[key]) {
+  for (const Listed& item : list[key]) {
     const std::string where = fmt::format("{}: /{}/{}", file, key, index++);
     if (!item.is_object()) throw ConfigError(where + ": found no object, expected a price");
     const std::string type = text_of(item, "type");
@@ -119,7 +119,7 @@ void read_azure(const Json& list, const std::string& file, const PriceListOption
                                                 : Market::reserved_3y;
     const std::string since = text_of(item, "effectiveStartDate").substr(0, 10);
     const std::string as_of = options.as_of != "undated" || since.empty() ? options.as_of : since;
-    const Json amount = item.contains("retailPrice") ? item["retailPrice"] : Json();
+    const Listed amount = item.contains("retailPrice") ? item["retailPrice"] : Listed();
     const std::string currency = text_of(item, "currencyCode");
     out.add(text_of(item, "armSkuName"), where, text_of(item, "armRegionName"), "", market, number_of(amount) / hours,
             as_of, currency.empty() ? "USD" : currency);
@@ -137,11 +137,11 @@ void read_platform_prices(const JsonNode& root, PriceCollector& out) {
 
 std::string read_json_prices(std::string_view text, const std::string& file, const PriceListOptions& options,
                              PriceCollector& out) {
-  Json list;
+  Listed list;
   AwsFilter filter(out);
   try {
-    list = Json::parse(text, std::ref(filter), true, true);
-  } catch (const Json::exception& error) {
+    list = Listed::parse(text, std::ref(filter), true, true);
+  } catch (const Listed::exception& error) {
     throw ConfigError(fmt::format("{}: is not JSON: {}", file, error.what()));
   }
   if (list.is_object() && list.contains("products") && list.contains("terms")) {

@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <tuple>
 
 #include "common/dates.hpp"
+#include "common/json_value.hpp"
 #include "platforms/money.hpp"
 #include "platforms/platform_readers.hpp"
 
@@ -157,7 +157,7 @@ std::string converted(const std::string& text, const std::string& code, double u
   return decimal(MicroUsd{std::llround(value * usd * 1e6)}) + "USD" + (rate ? "/h" : "");
 }
 
-void convert(nlohmann::json& value, const std::string& code, double usd) {
+void convert(Json& value, const std::string& code, double usd) {
   if (value.is_string()) value = converted(value.get<std::string>(), code, usd);
   if (value.is_structured())
     for (auto& member : value) convert(member, code, usd);
@@ -176,7 +176,7 @@ JsonNode in_dollars(const JsonNode& root, std::string& note) {
   if (!is_date(as_of.as_string())) as_of.expected("a date as YYYY-MM-DD");
   read_origin(in);
   in.finish();
-  nlohmann::json content = root.value();
+  Json content = root.value();
   convert(content, name, usd);
   note = fmt::format("{} at {:g} USD of {}", name, usd, as_of.as_string());
   return JsonNode::wrap(std::move(content), root.file(), root.directory());

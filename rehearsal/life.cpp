@@ -7,12 +7,12 @@
 #include <filesystem>
 #include <map>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <utility>
 #include <vector>
 
 #include "common/errors.hpp"
 #include "common/gpu_use.hpp"
+#include "common/json_value.hpp"
 #include "common/usd.hpp"
 #include "rehearsal/clock.hpp"
 #include "rehearsal/life_world.hpp"
@@ -22,7 +22,7 @@
 namespace ganymede::rehearsal {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using Json = OrderedJson;
 
 /// A played step takes at least so long, in seconds: beside it, what a processor wakes up late is small.
 constexpr double kShortestStep = 0.04;

@@ -2,8 +2,7 @@
 // The whole life of a scenario, predicted and then played: nodes that boot, are taken back and crash, checkpoints,
 // restarts, and the policy that decides, from the request to the last step.
 
-#include <nlohmann/json_fwd.hpp>
-
+#include "common/json_fwd.hpp"
 #include "platforms/platform.hpp"
 #include "rehearsal/ping.hpp"
 #include "sim/scenario/scenario.hpp"
@@ -30,6 +29,6 @@ void check_life(const sim::Scenario& scenario);
 /// describes: both results, and how far they are apart. `step_scale` is the least number of times as long as the
 /// scenario's that a played step must take, because the machine cannot move its bytes faster. Throws ConfigError if
 /// --hosts, --for or --scale do not suit the life, Infeasible if it never ends, Failure if a process fails.
-nlohmann::ordered_json rehearse_life(const sim::Scenario& scenario, const LifeRequest& request, double step_scale);
+OrderedJson rehearse_life(const sim::Scenario& scenario, const LifeRequest& request, double step_scale);
 
 }  // namespace ganymede::rehearsal

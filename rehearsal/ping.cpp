@@ -9,6 +9,7 @@
 
 #include "common/statistics.hpp"
 #include "rehearsal/clock.hpp"
+#include "rehearsal/contributions.hpp"
 
 namespace ganymede::rehearsal {
 namespace {

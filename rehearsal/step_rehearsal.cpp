@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "common/errors.hpp"
+#include "common/json_value.hpp"
 #include "common/statistics.hpp"
 #include "rehearsal/clock.hpp"
 #include "rehearsal/played_steps.hpp"
@@ -17,7 +17,7 @@
 namespace ganymede::rehearsal {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using Json = OrderedJson;
 
 constexpr std::size_t kChecked = 2;  // steps before and after those that are timed, whose sums are checked
 constexpr std::size_t kMinSteps = 5, kMaxSteps = 2000;

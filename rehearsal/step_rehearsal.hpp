@@ -1,8 +1,7 @@
 #pragma once
 // The steps of a scenario, rehearsed by all ranks, and what was predicted for them.
 
-#include <nlohmann/json_fwd.hpp>
-
+#include "common/json_fwd.hpp"
 #include "rehearsal/group.hpp"
 #include "rehearsal/ping.hpp"
 #include "rehearsal/step_plan.hpp"
@@ -22,6 +21,6 @@ void check_processors(int ranks);
 
 /// Plays the steps on all ranks and returns at rank 0 what docs/rehearse.md describes; null elsewhere. Throws Failure
 /// on all ranks if a sum is wrong, ConfigError if ranks that shall compute share a processor.
-nlohmann::ordered_json rehearse_steps(const RehearsalRequest& request, Group& group);
+OrderedJson rehearse_steps(const RehearsalRequest& request, Group& group);
 
 }  // namespace ganymede::rehearsal

@@ -11,18 +11,18 @@
 #include <csignal>
 #include <cstring>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <sstream>
 #include <system_error>
 #include <utility>
 
 #include "common/errors.hpp"
+#include "common/json_value.hpp"
 #include "rehearsal/clock.hpp"
 
 namespace ganymede::rehearsal {
 namespace {
 
-using TrainingLine = nlohmann::json;
+using TrainingLine = Json;
 
 std::string text_of_file(const std::filesystem::path& file) {
   std::ostringstream text;
@@ -97,22 +97,22 @@ const TrainingLog& TrainingCrew::log() {
   const std::string text = more.str();
   std::size_t from = 0;
   for (std::size_t end = text.find('\n'); end != std::string::npos; from = end + 1, end = text.find('\n', from)) {
-    const TrainingLine line = TrainingLine::parse(text.substr(from, end - from), nullptr, false);
+    const TrainingLine line = TrainingLine::parse_or_null(std::string_view(text).substr(from, end - from));
     if (!line.is_object() || !line.contains("unix_s")) continue;
-    const double at = line["unix_s"];
+    const auto at = line["unix_s"].get<double>();
     if (line.contains("schema")) {
       log_.begun = true;
-      log_.first = log_.step = log_.saved = line["first_step"];
+      log_.first = log_.step = log_.saved = line["first_step"].get<std::int64_t>();
       begun_at_ = at;
     } else if (line.contains("pause")) {
       paused_s_ += line["seconds"].get<double>();
       if (line["pause"] == "checkpoint") {
-        log_.saved = line["step"];
+        log_.saved = line["step"].get<std::int64_t>();
         log_.saving_s += line["seconds"].get<double>();
         ++log_.checkpoints;
       }
     } else if (line.contains("end") || line.contains("losses")) {
-      log_.step = line["step"];
+      log_.step = line["step"].get<std::int64_t>();
       log_.trained_s = std::max(0.0, at - begun_at_ - paused_s_);
       if (line.contains("end")) log_.end = line["end"];
     }

@@ -9,11 +9,11 @@
 #include <functional>
 #include <limits>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <numeric>
 #include <set>
 #include <tuple>
 
+#include "common/json_value.hpp"
 #include "common/statistics.hpp"
 #include "report/groups.hpp"
 #include "report/numbers.hpp"
@@ -22,8 +22,6 @@
 
 namespace ganymede::report {
 namespace {
-
-using Json = nlohmann::json;
 using Runs = std::vector<const Json*>;
 
 constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();

@@ -2,11 +2,11 @@
 // What a report compares: runs, groups of runs and candidates of plans in one form.
 
 #include <array>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
 #include "common/gpu_use.hpp"
+#include "common/json_fwd.hpp"
 
 namespace ganymede::report {
 
@@ -51,13 +51,13 @@ struct ReportCandidate {
   std::array<double, kGpuUseNames.size()> gpu_seconds{};  ///< mean over the runs
   /// The run that the report shows in detail: the only one, or the one of median time. Points into the document; null
   /// for a plan's candidate.
-  const nlohmann::json* run = nullptr;
-  std::vector<const nlohmann::json*> of_runs;  ///< all runs; the pointers point into the document
+  const Json* run = nullptr;
+  std::vector<const Json*> of_runs;  ///< all runs; the pointers point into the document
 };
 
 /// Returns one candidate for a `ganymede.result/1`, one for each configuration of a `ganymede.sweep/1`, or one for each
 /// simulated candidate of a `ganymede.plan/1`, in the document's order. The document must outlive them.
-std::vector<ReportCandidate> candidates_of(const nlohmann::json& document);
+std::vector<ReportCandidate> candidates_of(const Json& document);
 
 /// Indices of the candidates that no other beats in both time and ranked_usd, the fastest first. This is the rule and
 /// the order of plans. Candidates without a price are left out.
@@ -67,9 +67,9 @@ std::vector<std::size_t> pareto_of(const std::vector<ReportCandidate>& candidate
 std::string gpus_of(const ReportCandidate& of);
 
 /// What the instances of a run cost in dollars, at spot prices or at all others.
-double instance_usd(const nlohmann::json& run, bool spot);
+double instance_usd(const Json& run, bool spot);
 
 /// The value of a decimal string of a result, or of a number. Not finite for "inf" and null, which stand for no price.
-double amount(const nlohmann::json& value);
+double amount(const Json& value);
 
 }  // namespace ganymede::report

@@ -3,17 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <vector>
 
+#include "common/json_value.hpp"
 #include "report/numbers.hpp"
 #include "report/table.hpp"
 
 namespace ganymede::report {
 namespace {
-
-using Json = nlohmann::json;
-
 constexpr std::size_t kMostJobsShown = 30;
 
 /// A line on what was simulated at message fidelity; else nothing.

@@ -4,18 +4,15 @@
 
 #include <algorithm>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <vector>
 
+#include "common/json_value.hpp"
 #include "common/units.hpp"
 #include "report/numbers.hpp"
 #include "report/table.hpp"
 
 namespace ganymede::report {
 namespace {
-
-using Json = nlohmann::json;
-
 Table table_of(const Json& rows, bool for_people) {
   Table table(for_people
                   ? std::vector<std::string>{">size", "scheme", ">time", ">algbw", ">busbw", ">messages", "limited by"}

@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "common/json_value.hpp"
 #include "common/printable.hpp"
 #include "report/differences.hpp"
 #include "report/numbers.hpp"
@@ -16,7 +16,7 @@
 namespace ganymede::report {
 namespace {
 
-using DiffJson = nlohmann::ordered_json;
+using DiffJson = OrderedJson;
 
 /// A new catalog changes hundreds of prices; the tables show so many inputs, the JSON all of them.
 constexpr std::size_t kInputsMax = 20;
@@ -169,7 +169,7 @@ std::string side_line(const DiffJson& diff, const char* side) {
 
 }  // namespace
 
-std::string differences_text(const nlohmann::ordered_json& diff, std::size_t width) {
+std::string differences_text(const OrderedJson& diff, std::size_t width) {
   std::string out =
       wrap_prose(fmt::format("before: {}\nafter: {}\n", side_line(diff, "before"), side_line(diff, "after")), width);
   out += "\n" + plain_table(kQuantityColumns, quantity_rows(diff), width) + "\n";
@@ -179,7 +179,7 @@ std::string differences_text(const nlohmann::ordered_json& diff, std::size_t wid
   return out;
 }
 
-std::string differences_markdown(const nlohmann::ordered_json& diff) {
+std::string differences_markdown(const OrderedJson& diff) {
   std::string out = fmt::format("**before** {}<br>\n**after** {}\n\n", markdown_text(side_line(diff, "before")),
                                 markdown_text(side_line(diff, "after")));
   for (const DiffJson& limit : diff.at("limits"))

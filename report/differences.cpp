@@ -6,11 +6,11 @@
 #include <cmath>
 #include <cstdlib>
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
 
 #include "common/errors.hpp"
+#include "common/json_value.hpp"
 #include "common/text.hpp"
 #include "report/different_inputs.hpp"
 #include "report/plans.hpp"
@@ -58,7 +58,7 @@ class Side {
     return at;
   }
   bool has(const std::string& pointer) const {
-    const nlohmann::json::json_pointer at(pointer);
+    const JsonPointer at(pointer);
     return document_.json().contains(at) && !document_.json().at(at).is_null();
   }
 
@@ -135,7 +135,7 @@ std::vector<Compared> compare_plans(const Side& a, const Side& b) {
           {"goals met", "share", share(a, "/chosen/met_share"), share(b, "/chosen/met_share")}};
 }
 
-using DifferenceJson = nlohmann::ordered_json;
+using DifferenceJson = OrderedJson;
 
 DifferenceJson known_json(const Known& known) {
   DifferenceJson out = {{"value", nullptr}, {"interval", nullptr}};
@@ -168,7 +168,7 @@ std::string subject_of(const Side& side) {
                        market, text("/run/scheme"));
   }
   if (!side.has_answer()) return "nothing is chosen";
-  const nlohmann::json& row = side.member("/chosen").value();
+  const Json& row = side.member("/chosen").value();
   return fmt::format("{}, {} {} {}, {}", plan_rented(row, side.member("/request").value()), text("/chosen/provider"),
                      text("/chosen/region"), text("/chosen/market"), text("/chosen/scheme"));
 }
@@ -223,8 +223,7 @@ std::vector<GrowthLimit> read_growth_limits(const std::vector<std::string>& text
   return limits;
 }
 
-nlohmann::ordered_json differences_of(const Document& before, const Document& after,
-                                      const std::vector<GrowthLimit>& limits) {
+OrderedJson differences_of(const Document& before, const Document& after, const std::vector<GrowthLimit>& limits) {
   const Side a(before), b(after);
   if (before.kind != after.kind)
     b.member("/schema").expected(fmt::format("{} as in {}", a.member("/schema").value().dump(), before.node.file()));

@@ -2,10 +2,10 @@
 // What differs between two results, or between two plans: time, money, carbon and utilization, and the inputs that
 // differ. Everything is read from the documents.
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
+#include "common/json_fwd.hpp"
 #include "report/documents.hpp"
 #include "report/wrap.hpp"
 
@@ -23,12 +23,11 @@ std::vector<GrowthLimit> read_growth_limits(const std::vector<std::string>& text
 /// Compares two documents, both results or both plans, as `ganymede.diff/1` (docs/formats.md). Its member "held" is
 /// false if a quantity grew by more than its limit. Throws ConfigError with file and JSON pointer for documents of
 /// different kinds, for a missing or wrong member, and for a limit on a quantity that a document does not know.
-nlohmann::ordered_json differences_of(const Document& before, const Document& after,
-                                      const std::vector<GrowthLimit>& limits);
+OrderedJson differences_of(const Document& before, const Document& after, const std::vector<GrowthLimit>& limits);
 
 /// A `ganymede.diff/1` as tables that fit `width` columns.
-std::string differences_text(const nlohmann::ordered_json& differences, std::size_t width = kAnyWidth);
+std::string differences_text(const OrderedJson& differences, std::size_t width = kAnyWidth);
 /// The same as Markdown, for a pull request. Text of the documents is escaped.
-std::string differences_markdown(const nlohmann::ordered_json& differences);
+std::string differences_markdown(const OrderedJson& differences);
 
 }  // namespace ganymede::report

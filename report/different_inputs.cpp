@@ -4,16 +4,17 @@
 
 #include <algorithm>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "common/json_value.hpp"
+
 namespace ganymede::report {
 namespace {
 
-using InputJson = nlohmann::json;
-using Pointer = nlohmann::json::json_pointer;
+using InputJson = Json;
+using Pointer = JsonPointer;
 
 /// Values by their JSON pointers.
 using Leaves = std::map<std::string, InputJson>;
@@ -107,19 +108,19 @@ class InputDifferences {
   void add_value(const char* kind, const std::string& pointer, const char* name) {
     add(kind, pointer, name, value_at(before_, pointer), value_at(after_, pointer));
   }
-  nlohmann::ordered_json take() { return std::move(found_); }
+  OrderedJson take() { return std::move(found_); }
 
  private:
   const InputJson& before_;
   const InputJson& after_;
-  nlohmann::ordered_json found_ = nlohmann::ordered_json::array();
+  OrderedJson found_ = OrderedJson::array();
 };
 
 }  // namespace
 
 bool records_inputs(const Document& document) { return value_at(document.json(), recorded_at(document)).is_object(); }
 
-nlohmann::ordered_json different_inputs(const Document& before, const Document& after) {
+OrderedJson different_inputs(const Document& before, const Document& after) {
   InputDifferences found(before, after);
   const bool plan = before.kind == DocumentKind::plan;
   const bool recorded = records_inputs(before) && records_inputs(after);

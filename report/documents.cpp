@@ -4,7 +4,8 @@
 
 #include <algorithm>
 #include <initializer_list>
-#include <nlohmann/json.hpp>
+
+#include "common/json_value.hpp"
 
 namespace ganymede::report {
 namespace {

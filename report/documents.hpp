@@ -15,7 +15,7 @@ struct Document {
   JsonNode node;
   DocumentKind kind;
 
-  const nlohmann::json& json() const { return node.value(); }
+  const Json& json() const { return node.value(); }
 };
 
 /// Reads a document of one of these kinds. Throws ConfigError for another schema, for a newer version of a schema, and

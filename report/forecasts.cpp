@@ -3,17 +3,14 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "common/dates.hpp"
+#include "common/json_value.hpp"
 #include "report/numbers.hpp"
 #include "report/prometheus.hpp"
 
 namespace ganymede::report {
 namespace {
-
-using OrderedJson = nlohmann::ordered_json;
-
 double median_of(const OrderedJson& measure) { return measure.at("median").get<double>(); }
 
 std::string interval_of(const OrderedJson& measure, auto&& shown) {

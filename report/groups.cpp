@@ -4,17 +4,14 @@
 
 #include <algorithm>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "common/json_value.hpp"
 #include "report/numbers.hpp"
 #include "report/table.hpp"
 
 namespace ganymede::report {
 namespace {
-
-using Json = nlohmann::json;
-
 std::string member(const Json& object, const char* name) { return object.at(name).get<std::string>(); }
 
 std::string place_of(const Json& of) { return member(of, "platform") + ", " + member(of, "allocation"); }

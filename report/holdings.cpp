@@ -2,13 +2,11 @@
 
 #include <algorithm>
 #include <map>
-#include <nlohmann/json.hpp>
+
+#include "common/json_value.hpp"
 
 namespace ganymede::report {
 namespace {
-
-using Json = nlohmann::json;
-
 /// The state of one pool between two of its events.
 struct Pool {
   int held = 0, asked = 0;

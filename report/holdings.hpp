@@ -1,9 +1,10 @@
 #pragma once
 // How many nodes a run held at each time, from the events of a result.
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
+
+#include "common/json_fwd.hpp"
 
 namespace ganymede::report {
 
@@ -17,6 +18,6 @@ struct Holding {
 
 /// The holdings of a `ganymede.result/1`, ordered by their start. Times at which a pool has neither held nor asked
 /// nodes are left out.
-std::vector<Holding> holdings_of(const nlohmann::json& run);
+std::vector<Holding> holdings_of(const Json& run);
 
 }  // namespace ganymede::report

@@ -5,32 +5,33 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <string>
+
+#include "common/json_value.hpp"
 
 namespace ganymede::report {
 
 namespace {
 
-[[noreturn]] void refuse(const nlohmann::json& number, const char* expected) {
-  throw nlohmann::json::type_error::create(302, fmt::format("found {}, expected {}", number.dump(), expected), &number);
+[[noreturn]] void refuse(const Json& number, const char* expected) {
+  throw JsonError(fmt::format("found {}, expected {}", number.dump(), expected));
 }
 
 }  // namespace
 
-std::int64_t int64_of(const nlohmann::json& number) {
+std::int64_t int64_of(const Json& number) {
   // The library converts a float of any size, which is undefined beyond the integers. 2^63 itself is beyond them.
   if (number.is_number_float() && !(std::abs(number.get<double>()) < 0x1p63)) refuse(number, "a whole number");
   return number.get<std::int64_t>();
 }
 
-int int_of(const nlohmann::json& number) {
+int int_of(const Json& number) {
   const std::int64_t whole = int64_of(number);
   if (std::abs(static_cast<double>(whole)) > std::numeric_limits<int>::max()) refuse(number, "a smaller number");
   return static_cast<int>(whole);
 }
 
-std::size_t index_of(const nlohmann::json& number) {
+std::size_t index_of(const Json& number) {
   const std::int64_t whole = int64_of(number);
   if (whole < 0) refuse(number, "a number from 0");
   return static_cast<std::size_t>(whole);

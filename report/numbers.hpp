@@ -3,8 +3,9 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
+
+#include "common/json_fwd.hpp"
 
 namespace ganymede::report {
 
@@ -25,10 +26,10 @@ std::string spoken_time(double seconds);
 std::string spoken_usd(double amount);
 
 /// The whole number that a document has, whatever else it may have there.
-/// @throws nlohmann::json::type_error if it is no number, or one beyond 64 bits or an int, or as an index below zero
-std::int64_t int64_of(const nlohmann::json& number);
-int int_of(const nlohmann::json& number);
-std::size_t index_of(const nlohmann::json& number);
+/// @throws JsonError if it is no number, or one beyond 64 bits or an int, or as an index below zero
+std::int64_t int64_of(const Json& number);
+int int_of(const Json& number);
+std::size_t index_of(const Json& number);
 
 /// A whole number with its thousands apart, for example "20,000,000".
 std::string with_thousands(std::int64_t number);

@@ -2,16 +2,16 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
 #include <utility>
 
+#include "common/json_value.hpp"
 #include "report/numbers.hpp"
 #include "report/table.hpp"
 
 namespace ganymede::report {
 namespace {
 
-using AnswerJson = nlohmann::ordered_json;
+using AnswerJson = OrderedJson;
 
 std::string rounded_usd(double usd) { return usd < 100 ? report::usd(usd) : fmt::format("{:.0f}", usd); }
 
@@ -55,7 +55,7 @@ std::string offer_line(const AnswerJson& offer) {
 
 }  // namespace
 
-std::string own_or_rent_text(const nlohmann::ordered_json& answer, std::size_t width) {
+std::string own_or_rent_text(const OrderedJson& answer, std::size_t width) {
   const AnswerJson& own = answer.at("own");
   std::string out = wrap_prose(own_sentence(own), width) + "\n";
   Table table({"market", "best offer", ">time", ">USD a training", ">USD/h", "price of", ">own from h/year", "interval",

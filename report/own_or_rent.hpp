@@ -1,18 +1,18 @@
 #pragma once
 // Own or rent, from `ganymede.own-or-rent/1`, for a terminal and as a picture.
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 
+#include "common/json_fwd.hpp"
 #include "report/wrap.hpp"
 
 namespace ganymede::report {
 
 /// The answer as tables and sentences that fit `width` columns.
-std::string own_or_rent_text(const nlohmann::ordered_json& answer, std::size_t width = kAnyWidth);
+std::string own_or_rent_text(const OrderedJson& answer, std::size_t width = kAnyWidth);
 
 /// A picture (SVG): dollars a year against hours of use a year, one line for owning and one for each offer, with a mark
 /// where owning becomes cheaper.
-std::string own_or_rent_svg(const nlohmann::ordered_json& answer);
+std::string own_or_rent_svg(const OrderedJson& answer);
 
 }  // namespace ganymede::report

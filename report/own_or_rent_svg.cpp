@@ -5,17 +5,17 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "common/json_value.hpp"
 #include "report/own_or_rent.hpp"
 #include "report/table.hpp"
 
 namespace ganymede::report {
 namespace {
 
-using PictureJson = nlohmann::ordered_json;
+using PictureJson = OrderedJson;
 
 constexpr double kWidth = 720, kHeight = 420;  // of the picture, in pixels
 constexpr double kLeft = 80, kRight = 170, kTop = 40, kBottom = 50;
@@ -117,7 +117,7 @@ std::string drawn(const YearLine& line, const Scale& scale, double training_h, d
 
 }  // namespace
 
-std::string own_or_rent_svg(const nlohmann::ordered_json& answer) {
+std::string own_or_rent_svg(const OrderedJson& answer) {
   const std::vector<YearLine> lines = lines_of(answer);
   const double hours = answer.at("hours_of_a_year").get<double>();
   const double training_h = answer.at("own").at("training").at("hours").at("median").get<double>();

@@ -6,19 +6,16 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "common/embedded.hpp"
+#include "common/json_value.hpp"
 #include "report/numbers.hpp"
 #include "report/page_sections.hpp"
 #include "report/plan_answer.hpp"
 
 namespace ganymede::report {
 namespace {
-
-using Json = nlohmann::json;
-
 /// Number of candidates whose bill and events are shown.
 constexpr std::size_t kMaxDetailed = 60;
 
@@ -50,8 +47,8 @@ std::string hash_of(const std::string& text) {
 }
 
 /// JSON for the inside of a script element, with nothing in it that could end the element.
-std::string embedded_json(const nlohmann::ordered_json& data) {
-  const std::string text = data.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+std::string embedded_json(const OrderedJson& data) {
+  const std::string text = data.dump_replacing();
   std::string out;
   out.reserve(text.size());
   for (const char c : text)

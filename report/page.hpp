@@ -2,8 +2,9 @@
 // The report: one HTML page that holds everything it shows, opens without a network, and reads without a script.
 
 #include <map>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
+
+#include "common/json_fwd.hpp"
 
 namespace ganymede::report {
 
@@ -11,8 +12,8 @@ namespace ganymede::report {
 /// `ganymede.cluster-result/1`.
 /// Its content security policy allows only the page's own scripts, by their SHA-256, and no request to any server; text
 /// of the document is always shown as text. At most kMaxCandidates are shown, and the page says if there are more.
-/// Throws nlohmann::json::exception if `document` lacks members that its schema demands.
+/// Throws JsonError if `document` lacks members that its schema demands.
 /// `words` says in a few words what schemes and policies are, by their names; those that the page has are explained.
-std::string report_page(const nlohmann::json& document, const std::map<std::string, std::string>& words = {});
+std::string report_page(const Json& document, const std::map<std::string, std::string>& words = {});
 
 }  // namespace ganymede::report

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "common/dates.hpp"
+#include "common/json_value.hpp"
 #include "common/units.hpp"
 #include "report/numbers.hpp"
 #include "report/page_sections.hpp"
@@ -15,9 +15,6 @@
 
 namespace ganymede::report {
 namespace {
-
-using Json = nlohmann::json;
-
 /// A short remark beside the answer: good, to be beware of, or neither.
 std::string badge(const char* kind, const std::string& words) {
   return fmt::format("<li class=\"badge {}\">{}</li>\n", kind, escaped(words));
@@ -168,7 +165,7 @@ std::string answer_of_rehearsal(const Json& document) {
 
 }  // namespace
 
-std::string named_text(const nlohmann::json& object, const char* name) {
+std::string named_text(const Json& object, const char* name) {
   const auto found = object.find(name);
   return found == object.end() || !found->is_string() ? "" : found->get<std::string>();
 }

@@ -5,17 +5,14 @@
 #include <algorithm>
 #include <array>
 #include <map>
-#include <nlohmann/json.hpp>
 
+#include "common/json_value.hpp"
 #include "report/clusters.hpp"
 #include "report/numbers.hpp"
 #include "report/page_sections.hpp"
 
 namespace ganymede::report {
 namespace {
-
-using Json = nlohmann::json;
-
 constexpr std::size_t kMostGanttRows = 400;
 constexpr double kGanttWidth = 1000, kGanttRow = 8, kQueueHeight = 160;
 constexpr std::array kOwnerColors = {"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"};  // Okabe, Ito

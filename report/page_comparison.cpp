@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <set>
 
+#include "common/json_value.hpp"
 #include "report/groups.hpp"
 #include "report/numbers.hpp"
 #include "report/page_sections.hpp"
@@ -16,9 +16,6 @@
 
 namespace ganymede::report {
 namespace {
-
-using Json = nlohmann::json;
-
 std::string shown_digits(double value) {
   if (!std::isfinite(value)) return "-";
   return std::abs(value) < 1000 ? fmt::format("{:.3g}", value) : fmt::format("{:.0f}", value);

@@ -7,8 +7,8 @@
 #include <cmath>
 #include <cstdlib>
 #include <map>
-#include <nlohmann/json.hpp>
 
+#include "common/json_value.hpp"
 #include "report/holdings.hpp"
 #include "report/numbers.hpp"
 #include "report/page_sections.hpp"
@@ -16,9 +16,7 @@
 
 namespace ganymede::report {
 namespace {
-
-using Json = nlohmann::json;
-using Out = nlohmann::ordered_json;
+using Out = OrderedJson;
 
 /// The value with six digits; null if it is not finite.
 Out rounded(double value) {
@@ -39,8 +37,7 @@ Out column(const Out& values) {
   std::map<std::string, std::size_t> index;
   Out words = Out::array(), rows = Out::array();
   for (const Out& value : values) {
-    const auto [place, is_new] =
-        index.try_emplace(value.dump(-1, ' ', false, Out::error_handler_t::replace), index.size());
+    const auto [place, is_new] = index.try_emplace(value.dump_replacing(), index.size());
     if (is_new) words.push_back(value);
     rows.push_back(place->second);
   }
@@ -202,11 +199,11 @@ int track_of(int kind) { return kind == kCommunication ? 1 : kind == kInput ? 2 
 
 }  // namespace
 
-nlohmann::ordered_json capped_spans(const Json& spans, std::vector<std::string>& names, std::size_t max_rows) {
+OrderedJson capped_spans(const Json& spans, std::vector<std::string>& names, std::size_t max_rows) {
   const Json& rows = spans.at("rows");
-  nlohmann::ordered_json out = nlohmann::ordered_json::array();
+  OrderedJson out = OrderedJson::array();
   if (rows.size() <= max_rows) {
-    for (const Json& row : rows) out.push_back(nlohmann::ordered_json(row));
+    for (const Json& row : rows) out.push_back(OrderedJson(row));
     return out;
   }
   struct Bin {
@@ -247,7 +244,7 @@ nlohmann::ordered_json capped_spans(const Json& spans, std::vector<std::string>&
   return out;
 }
 
-nlohmann::ordered_json page_data(const PageInput& page) {
+OrderedJson page_data(const PageInput& page) {
   Out out = {{"kind", page.kind}};
   if (page.kind == "validation" || page.kind == "cluster" || page.kind == "rehearsal") {
     // The script draws nothing on the pages of clusters and rehearsals, whose charts are pictures.

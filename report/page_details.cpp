@@ -6,17 +6,14 @@
 #include <array>
 #include <cmath>
 #include <map>
-#include <nlohmann/json.hpp>
 
+#include "common/json_value.hpp"
 #include "common/units.hpp"
 #include "report/numbers.hpp"
 #include "report/page_sections.hpp"
 
 namespace ganymede::report {
 namespace {
-
-using Json = nlohmann::json;
-
 double dollars_of(const Json& item) { return item.contains("usd") ? amount(item.at("usd")) : std::nan(""); }
 
 /// A node of the tree with the sum of what stands below it. Items without a price count as nothing.

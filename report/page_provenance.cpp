@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <vector>
 
+#include "common/json_value.hpp"
 #include "report/page_sections.hpp"
 
 namespace ganymede::report {
@@ -29,7 +29,6 @@ std::string without_numbers(const std::string& text) {
 }  // namespace
 
 void add_provenance(const PageInput& page, std::vector<Section>& sections) {
-  using Json = nlohmann::json;
   Section out{"provenance", "Where the numbers come from", "", {}, ""};
   std::set<std::string> warnings;
   Table table({"what", "value"});

@@ -2,8 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
+#include "common/json_value.hpp"
 #include "report/numbers.hpp"
 #include "report/page_sections.hpp"
 #include "report/quality_band.hpp"
@@ -11,7 +10,6 @@
 namespace ganymede::report {
 
 void add_quality(const PageInput& page, std::vector<Section>& sections) {
-  using Json = nlohmann::json;
   if (page.kind != "plan") return;
   const Json& chosen = page.document.at("chosen");
   if (!chosen.is_object() || !chosen.contains("quality") || !chosen.at("quality").contains("curve")) return;
@@ -25,8 +23,8 @@ void add_quality(const PageInput& page, std::vector<Section>& sections) {
       "is the median training of the kind, the band holds 90 % of them. The broken line is the FID of the plan, {:g}; "
       "{:.0f} % never get there.</p>\n",
       fid, 100 * quality.at("never").get<double>());
-  section.tables = quality_band_svg(nlohmann::ordered_json::parse(quality.at("curve").dump()),
-                                    {"FID against dollars", "usd", fid, {}});
+  section.tables =
+      quality_band_svg(OrderedJson::parse(quality.at("curve").dump()), {"FID against dollars", "usd", fid, {}});
   Table table({">USD", ">real images", ">FID", "90 %"});
   const auto number = [](double value) { return fmt::format("{:.3g}", value); };
   for (const Json& point : quality.at("curve")) {

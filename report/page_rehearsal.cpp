@@ -6,8 +6,8 @@
 #include <array>
 #include <cmath>
 #include <map>
-#include <nlohmann/json.hpp>
 
+#include "common/json_value.hpp"
 #include "common/units.hpp"
 #include "report/holdings.hpp"
 #include "report/numbers.hpp"
@@ -15,9 +15,6 @@
 
 namespace ganymede::report {
 namespace {
-
-using Json = nlohmann::json;
-
 constexpr double kLifeWidth = 1000, kLifeLeft = 90, kLaneHeight = 60, kMarkHeight = 22, kGap = 14;
 constexpr std::array kMarkColors = {"#009e73", "#d55e00", "#222222", "#0072b2", "#f0e442", "#cc79a7",
                                     "#56b4e9", "#8c564b", "#7f3fbf", "#e69f00", "#888888"};

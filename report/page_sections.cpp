@@ -7,10 +7,10 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <numeric>
 #include <set>
 
+#include "common/json_value.hpp"
 #include "common/units.hpp"
 #include "report/numbers.hpp"
 #include "report/plan_answer.hpp"
@@ -19,9 +19,6 @@
 
 namespace ganymede::report {
 namespace {
-
-using Json = nlohmann::json;
-
 std::string known(double value, auto&& shown, const char* unknown = "not known") {
   return std::isfinite(value) ? shown(value) : unknown;
 }

@@ -2,11 +2,11 @@
 // The sections of the report's page and the data that its script draws. page.cpp puts them together.
 
 #include <map>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "common/json_fwd.hpp"
 #include "report/candidates.hpp"
 #include "report/table.hpp"
 
@@ -20,7 +20,7 @@ inline constexpr std::size_t kMaxSpans = 20'000;
 
 /// What the sections are made from. Indices refer to `candidates`.
 struct PageInput {
-  const nlohmann::json& document;
+  const Json& document;
   std::string kind;  ///< "result", "sweep", "plan", "validation", "cluster" or "rehearsal"
   std::vector<ReportCandidate> candidates;
   std::vector<std::size_t> pareto;
@@ -45,19 +45,19 @@ std::string answer_html(const PageInput& page);
 /// The answer of a sweep: what was compared, which to take, and what won against the next. HTML.
 std::string answer_of_sweep(const PageInput& page);
 /// The text of a member; empty if there is none or it is no text.
-std::string named_text(const nlohmann::json& object, const char* name);
+std::string named_text(const Json& object, const char* name);
 /// A value with its range, for a sentence: "1.64 USD (1.29 .. 2.31)".
 std::string with_range(const Estimate& of, std::string (*shown)(double), const char* unit = "");
 /// Short remarks beside an answer that hold for a run: the age of its price, its steps, its interruptions. HTML.
-std::string badges_of_run(const nlohmann::json& provenance);
+std::string badges_of_run(const Json& provenance);
 /// "dcgan-64 (fp32), 10,000,000 images, batch 64 a GPU. " of a run, or nothing for a result without it. HTML.
-std::string trained_in(const nlohmann::json& run);
+std::string trained_in(const Json& run);
 /// A badge with the share of runs or seeds that meet the goals, coloured by it. HTML.
 std::string share_badge(double share, const std::string& text);
 /// What the words of the page mean, to be opened: those of schemes, policies and predictions that it has. HTML.
 std::string words_html(const PageInput& page);
 /// What share of the outcomes the ranges of runs hold, from their provenance.
-std::string range_level(const nlohmann::json& provenance);
+std::string range_level(const Json& provenance);
 
 /// The sections of every report, from summary to energy, in the order of the page.
 std::vector<Section> sections_of(const PageInput& page);
@@ -72,7 +72,7 @@ void add_policies(const PageInput& page, std::vector<Section>& sections);
 /// Indices of at most kMaxListed candidates: those that none beats, then the cheapest others. All of fewer, in order.
 std::vector<std::size_t> listed(const PageInput& page);
 /// Deadline in seconds and budget in dollars that the document was asked to keep to; JSON null for one that is not set.
-std::pair<nlohmann::json, nlohmann::json> goals_of(const PageInput& page);
+std::pair<Json, Json> goals_of(const PageInput& page);
 /// The whole name: where, what, scheme and policy.
 std::string name_of(const ReportCandidate& of);
 /// A row of a bill's tree. The share is that of the total, from 0 to 1.
@@ -82,7 +82,7 @@ struct BillRow {
   double share = 0;
 };
 /// The run's bill as a tree of which each level's rows sum to the one above.
-std::vector<BillRow> bill_tree(const nlohmann::json& run);
+std::vector<BillRow> bill_tree(const Json& run);
 /// Adds FID against dollars, if the document is a plan with an FID as its goal.
 void add_quality(const PageInput& page, std::vector<Section>& sections);
 /// Adds the sections of single runs: bill, timeline, steps.
@@ -90,9 +90,9 @@ void add_details(const PageInput& page, std::vector<Section>& sections);
 /// Adds the sections on sources, seeds and warnings.
 void add_provenance(const PageInput& page, std::vector<Section>& sections);
 /// The sections of a rehearsed life.
-std::vector<Section> rehearsal_sections(const nlohmann::json& document);
+std::vector<Section> rehearsal_sections(const Json& document);
 /// The sections of a cluster's result.
-std::vector<Section> cluster_sections(const nlohmann::json& result);
+std::vector<Section> cluster_sections(const Json& result);
 /// Adds the section that compares predictions with measurements, if the document is a validation.
 void add_validation(const PageInput& page, std::vector<Section>& sections);
 
@@ -100,11 +100,11 @@ void add_validation(const PageInput& page, std::vector<Section>& sections);
 std::string html_of(const Table& table, const std::string& caption, const std::string& id = "");
 
 /// What the page's script draws, as JSON.
-nlohmann::ordered_json page_data(const PageInput& page);
+OrderedJson page_data(const PageInput& page);
 
 /// Returns the rows [worker, kind, name, start_s, seconds] of a result's `step_spans` if they are at most `max_rows`.
 /// Otherwise neighbours on a track become one row of the kind that has most of their time, with a name that is added to
 /// `names`.
-nlohmann::ordered_json capped_spans(const nlohmann::json& spans, std::vector<std::string>& names, std::size_t max_rows);
+OrderedJson capped_spans(const Json& spans, std::vector<std::string>& names, std::size_t max_rows);
 
 }  // namespace ganymede::report

@@ -3,16 +3,13 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 
+#include "common/json_value.hpp"
 #include "report/numbers.hpp"
 #include "report/page_sections.hpp"
 
 namespace ganymede::report {
 namespace {
-
-using Json = nlohmann::json;
-
 std::string error_of(const Json& object, const char* name = "mean_error") {
   return object.contains(name) && object.at(name).is_number() ? percent(object.at(name).get<double>()) : "-";
 }

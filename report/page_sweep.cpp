@@ -5,18 +5,16 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <numeric>
 #include <set>
 
+#include "common/json_value.hpp"
 #include "common/knee.hpp"
 #include "report/numbers.hpp"
 #include "report/page_sections.hpp"
 
 namespace ganymede::report {
 namespace {
-
-using Json = nlohmann::json;
 using Member = std::string ReportCandidate::*;
 
 /// What tells candidates from each other, with its name for one and for several.

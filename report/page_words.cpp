@@ -2,9 +2,9 @@
 // predictions.
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <set>
 
+#include "common/json_value.hpp"
 #include "report/page_sections.hpp"
 
 namespace ganymede::report {

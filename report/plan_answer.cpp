@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
+#include "common/json_value.hpp"
 #include "common/units.hpp"
 #include "report/numbers.hpp"
 #include "report/plans.hpp"
@@ -14,9 +14,6 @@
 
 namespace ganymede::report {
 namespace {
-
-using Json = nlohmann::json;
-
 constexpr std::size_t kCardNames = 10;  ///< columns beside the cards on a terminal, for their names
 
 double median_of(const Json& row, const char* what) { return row.at(what).at("median").get<double>(); }

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
-#include <nlohmann/json.hpp>
 
+#include "common/json_value.hpp"
 #include "common/units.hpp"
 #include "report/numbers.hpp"
 #include "report/plan_answer.hpp"
@@ -14,9 +14,6 @@
 
 namespace ganymede::report {
 namespace {
-
-using Json = nlohmann::json;
-
 double median(const Json& row, const char* what) { return row.at(what).at("median").get<double>(); }
 
 std::string interval(const Json& row, const char* what, auto&& shown) {

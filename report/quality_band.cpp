@@ -4,14 +4,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
+#include "common/json_value.hpp"
 #include "report/table.hpp"
 
 namespace ganymede::report {
 namespace {
 
-using BandJson = nlohmann::ordered_json;
+using BandJson = OrderedJson;
 
 constexpr double kBandWidth = 720, kBandHeight = 420;  // of the picture, in pixels
 constexpr double kBandLeft = 70, kBandRight = 20, kBandTop = 40, kBandBottom = 50;

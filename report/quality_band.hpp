@@ -1,10 +1,11 @@
 #pragma once
 // The picture of a training's FID: its median and the band of 90 %, over images or dollars.
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "common/json_fwd.hpp"
 
 namespace ganymede::report {
 
@@ -16,6 +17,6 @@ struct QualityPicture {
 };
 
 /// Draws `curve`: objects with "images" or "usd", and "best_fid" with a median and an interval.
-std::string quality_band_svg(const nlohmann::ordered_json& curve, const QualityPicture& picture);
+std::string quality_band_svg(const OrderedJson& curve, const QualityPicture& picture);
 
 }  // namespace ganymede::report

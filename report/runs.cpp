@@ -6,10 +6,10 @@
 #include <cmath>
 #include <cstdlib>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <string_view>
 
+#include "common/json_value.hpp"
 #include "common/units.hpp"
 #include "report/groups.hpp"
 #include "report/numbers.hpp"
@@ -17,16 +17,11 @@
 
 namespace ganymede::report {
 namespace {
-
-using Json = nlohmann::json;
-
 /// The beginning of the simulator's warnings about single facts.
 constexpr std::string_view kUnconfirmed = "unconfirmed: ";
 
-double number(const Json& run, const char* pointer) { return run.at(Json::json_pointer(pointer)).get<double>(); }
-std::string text(const Json& run, const char* pointer) {
-  return run.at(Json::json_pointer(pointer)).get<std::string>();
-}
+double number(const Json& run, const char* pointer) { return run.at(JsonPointer(pointer)).get<double>(); }
+std::string text(const Json& run, const char* pointer) { return run.at(JsonPointer(pointer)).get<std::string>(); }
 double dollars(const Json& run) { return std::strtod(text(run, "/cost/total_usd").c_str(), nullptr); }
 
 double training_s(const Json& run) { return number(run, "/time/step_mean_s") * number(run, "/time/steps"); }
@@ -294,7 +289,7 @@ Table flat_table(const std::vector<const Json*>& runs) {
     std::vector<std::string> row;
     for (const auto& [name, pointer] : kRunColumns) {
       const bool has = !std::string_view(pointer).starts_with("/quality") || run->contains("quality");
-      const Json value = has ? run->at(Json::json_pointer(pointer)) : Json("");
+      const Json value = has ? run->at(JsonPointer(pointer)) : Json("");
       row.push_back(value.is_string() ? value.get<std::string>() : value.dump());
     }
     table.add(std::move(row));
@@ -392,7 +387,7 @@ std::string sweep_text(const Json& sweep, std::size_t width) {
   if (runs.empty()) return wrap_prose("No run.\n" + failures_text(sweep), width);
   bool grouped = sweep.contains("rankings") && !sweep.at("rankings").empty();
   if (sweep.contains("groups"))
-    for (const Json& group : sweep.at("groups")) grouped = grouped || group.at("runs") > 1;
+    for (const Json& group : sweep.at("groups")) grouped = grouped || group.at("runs").get<int>() > 1;
   const std::string tables = grouped ? groups_text(sweep, width) : runs_table(runs, width);
   return wrap_prose(tables + failures_text(sweep) + provenance_lines(runs), width);
 }

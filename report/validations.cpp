@@ -3,16 +3,13 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 
+#include "common/json_value.hpp"
 #include "report/numbers.hpp"
 #include "report/table.hpp"
 
 namespace ganymede::report {
 namespace {
-
-using OrderedJson = nlohmann::ordered_json;
-
 std::string number(double value) { return fmt::format("{:.4g}", value); }
 std::string exact(double value) { return fmt::format("{:.6g}", value); }
 std::string error_text(const OrderedJson& share) { return signed_percent(share.get<double>()); }
@@ -41,10 +38,10 @@ std::string cells_text(const OrderedJson& cells, std::size_t width) {
                cell.contains("alternative") ? "other reading"
                : predicted                  ? "predicted"
                                             : "fitted",
-               number(cell.at("measured")), predicted ? number(cell.at("predicted")) : "",
-               predicted
-                   ? fmt::format("{} .. {}", number(cell.at("interval_90").at(0)), number(cell.at("interval_90").at(1)))
-                   : "",
+               number(cell.at("measured").get<double>()), predicted ? number(cell.at("predicted").get<double>()) : "",
+               predicted ? fmt::format("{} .. {}", number(cell.at("interval_90").at(0).get<double>()),
+                                       number(cell.at("interval_90").at(1).get<double>()))
+                         : "",
                predicted && !cell.at("interval_holds").get<bool>() ? "missed" : "",
                predicted ? error_text(cell.at("error")) : "", ideal, best});
     series = name;
@@ -54,13 +51,13 @@ std::string cells_text(const OrderedJson& cells, std::size_t width) {
 
 std::string summary_text(const OrderedJson& summary) {
   if (summary.at("cells") == 0) return "nothing is predicted";
-  std::string text =
-      fmt::format("{} predicted: mean error {}, worst {}; the 90 % interval holds {}", int_of(summary.at("cells")),
-                  plain_percent(summary.at("mean_error")), plain_percent(summary.at("worst_error")),
-                  plain_percent(summary.at("held_by_interval")));
+  std::string text = fmt::format("{} predicted: mean error {}, worst {}; the 90 % interval holds {}",
+                                 int_of(summary.at("cells")), plain_percent(summary.at("mean_error").get<double>()),
+                                 plain_percent(summary.at("worst_error").get<double>()),
+                                 plain_percent(summary.at("held_by_interval").get<double>()));
   for (const OrderedJson& baseline : summary.at("baselines"))
     text += fmt::format("; {}: {} (skill {:.2f})", baseline.at("name").get<std::string>(),
-                        plain_percent(baseline.at("mean_error")), baseline.at("skill").get<double>());
+                        plain_percent(baseline.at("mean_error").get<double>()), baseline.at("skill").get<double>());
   for (const OrderedJson& baseline : summary.at("baselines"))
     if (!baseline.at("beaten").get<bool>())
       text += fmt::format("; NOT BETTER than \"{}\"", baseline.at("name").get<std::string>());
@@ -87,7 +84,7 @@ std::string study_text(const OrderedJson& study, bool details, std::size_t width
     std::string values;
     for (const OrderedJson& value : claim.at("values"))
       values += fmt::format("{}{} {}", values.empty() ? "" : " > ", value.at("run").get<std::string>(),
-                            exact(value.at("value")));
+                            exact(value.at("value").get<double>()));
     out += fmt::format("\n{}: {} ({})", claim.at("holds").get<bool>() ? "holds" : "DOES NOT HOLD",
                        claim.at("text").get<std::string>(), values);
   }
@@ -95,8 +92,8 @@ std::string study_text(const OrderedJson& study, bool details, std::size_t width
   for (const OrderedJson& table : study.at("compute_fractions")) {
     Table fractions({">bytes", ">GPUs", ">compute fraction"});
     for (const OrderedJson& row : table.at("rows"))
-      fractions.add(
-          {number(row.at("bytes")), std::to_string(int_of(row.at("gpus"))), plain_percent(row.at("compute_fraction"))});
+      fractions.add({number(row.at("bytes").get<double>()), std::to_string(int_of(row.at("gpus"))),
+                     plain_percent(row.at("compute_fraction").get<double>())});
     out += fmt::format("\n{} ({})\n{}", table.at("title").get<std::string>(), table.at("series").get<std::string>(),
                        fractions.text(width));
   }
@@ -104,7 +101,7 @@ std::string study_text(const OrderedJson& study, bool details, std::size_t width
   for (const OrderedJson& promise : study.at("promises"))
     out += fmt::format("promise {}: {} cells within {} on average{}; {}\n",
                        promise.at("kept").get<bool>() ? "kept" : "BROKEN", promise.at("cells").get<std::string>(),
-                       plain_percent(promise.at("mean_error_at_most")),
+                       plain_percent(promise.at("mean_error_at_most").get<double>()),
                        promise.at("beats_baselines").get<bool>() ? " and better than every baseline" : "",
                        summary_text(promise.at("measured")));
   return out;
@@ -113,8 +110,8 @@ std::string study_text(const OrderedJson& study, bool details, std::size_t width
 std::string coverage_text(const OrderedJson& coverage, std::size_t width) {
   Table table({"evidence", ">predicted", ">in the 90 % interval", ">mean half-width"});
   for (const OrderedJson& row : coverage)
-    table.add({row.at("evidence"), std::to_string(int_of(row.at("cells"))), plain_percent(row.at("held")),
-               plain_percent(row.at("mean_half_width"))});
+    table.add({row.at("evidence"), std::to_string(int_of(row.at("cells"))), plain_percent(row.at("held").get<double>()),
+               plain_percent(row.at("mean_half_width").get<double>())});
   return table.text(width);
 }
 
@@ -122,8 +119,9 @@ std::string leave_one_out_text(const OrderedJson& rows, std::size_t width) {
   Table table({"fitted constants", "left out", ">rows", ">error", ">fitted without it", ">without the constants"});
   for (const OrderedJson& row : rows)
     table.add({row.at("constant"), row.at("study"), row.contains("rows") ? std::to_string(int_of(row.at("rows"))) : "",
-               row.contains("error") ? plain_percent(row.at("error")) : "recorded",
-               plain_percent(row.at("left_out_error")), plain_percent(row.at("without_it"))});
+               row.contains("error") ? plain_percent(row.at("error").get<double>()) : "recorded",
+               plain_percent(row.at("left_out_error").get<double>()),
+               plain_percent(row.at("without_it").get<double>())});
   return table.text(width) +
          "recorded: not fitted again here, but by bench/step_fits.py (steps) and bench/nccl_logs.py (collectives)\n";
 }
@@ -133,8 +131,8 @@ std::string rehearsed_text(const OrderedJson& result) {
   std::string out;
   if (!result.contains("rehearsed")) return out;
   for (const OrderedJson& kind : result.at("rehearsed")) {
-    const int count = kind.at("rehearsals");
-    const double factor = kind.at("factor");
+    const int count = kind.at("rehearsals").get<int>();
+    const auto factor = kind.at("factor").get<double>();
     out += fmt::format(
         "{} rehearsal{} on {}: communication took {} of what was predicted, on average. What such links add to "
         "intervals is {:.2f} times as wide.\n",
@@ -158,11 +156,12 @@ std::string validation_text(const OrderedJson& result, bool details, std::size_t
     std::string ideal, skill;
     for (const OrderedJson& baseline : summary.at("baselines"))
       if (baseline.at("name") == "no communication") {
-        ideal = plain_percent(baseline.at("mean_error"));
+        ideal = plain_percent(baseline.at("mean_error").get<double>());
         skill = fmt::format("{:.2f}", baseline.at("skill").get<double>());
       }
-    table.add({name, std::to_string(int_of(summary.at("cells"))), plain_percent(summary.at("mean_error")),
-               plain_percent(summary.at("worst_error")), ideal, skill, plain_percent(summary.at("held_by_interval"))});
+    table.add({name, std::to_string(int_of(summary.at("cells"))), plain_percent(summary.at("mean_error").get<double>()),
+               plain_percent(summary.at("worst_error").get<double>()), ideal, skill,
+               plain_percent(summary.at("held_by_interval").get<double>())});
   };
   for (const OrderedJson& study : result.at("studies"))
     add(study.at("name").get<std::string>() + (study.at("in_totals").get<bool>() ? "" : " (not in the totals)"),

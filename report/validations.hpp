@@ -1,17 +1,17 @@
 #pragma once
 // A `ganymede.validation-result/1` as text and as CSV.
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 
+#include "common/json_fwd.hpp"
 #include "report/wrap.hpp"
 
 namespace ganymede::report {
 
 /// Returns for each study its assumptions (in full only if `details`), what was fitted, its cells, claims and promises;
 /// then a summary over all studies. It is fitted to `width` columns (table.hpp).
-std::string validation_text(const nlohmann::ordered_json& result, bool details, std::size_t width = kAnyWidth);
+std::string validation_text(const OrderedJson& result, bool details, std::size_t width = kAnyWidth);
 /// Returns CSV with one line for each cell.
-std::string validation_csv(const nlohmann::ordered_json& result);
+std::string validation_csv(const OrderedJson& result);
 
 }  // namespace ganymede::report

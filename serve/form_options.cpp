@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "calibration/kernels/gpu_sheets.hpp"
 #include "common/embedded.hpp"
+#include "common/json_value.hpp"
 #include "kernel/checkpoint.hpp"
 #include "kernel/models/models.hpp"
 #include "platforms/catalog.hpp"
@@ -21,9 +21,6 @@
 
 namespace ganymede::serve {
 namespace {
-
-using OrderedJson = nlohmann::ordered_json;
-
 struct Dataset {
   const char* name;
   std::int64_t images;
@@ -68,7 +65,7 @@ WorkloadOption workload_of(const std::string& name, const traces::StepTrace& ste
 }
 
 WorkloadOption workload_of(const std::string& trace, const std::string& about, double bytes_per_image) {
-  const JsonNode at = JsonNode::wrap(nlohmann::json(trace), trace, "");
+  const JsonNode at = JsonNode::wrap(Json(trace), trace, "");
   return workload_of(trace, traces::read_step_trace(JsonNode::parse(traces::trace_text(at), trace)), about,
                      bytes_per_image);
 }
@@ -181,9 +178,9 @@ const OrderedJson& fixed_options() {
 
 bool is_utf8(const std::string& text) {
   try {
-    (void)nlohmann::json(text).dump();
+    (void)Json(text).dump();
     return true;
-  } catch (const nlohmann::json::exception&) {
+  } catch (const JsonError&) {
     return false;
   }
 }
@@ -225,7 +222,7 @@ Checkpoints find_checkpoints(const Checkpoints& named, const std::filesystem::pa
   return found;
 }
 
-nlohmann::ordered_json form_options_json(const Offer& offer) {
+OrderedJson form_options_json(const Offer& offer) {
   OrderedJson options = fixed_options();
   options["checkpoints"] = OrderedJson::array();
   for (const auto& [name, path] : offer.checkpoints) options["checkpoints"].push_back(name);

@@ -6,10 +6,10 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
+#include "common/json_fwd.hpp"
 #include "serve/uploads.hpp"
 
 namespace ganymede::serve {
@@ -40,6 +40,6 @@ const std::vector<std::string>& policy_options();
 Checkpoints find_checkpoints(const Checkpoints& named, const std::filesystem::path& folder);
 
 /// All options, as the page gets them from /api/choices.
-nlohmann::ordered_json form_options_json(const Offer& offer);
+OrderedJson form_options_json(const Offer& offer);
 
 }  // namespace ganymede::serve

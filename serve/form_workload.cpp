@@ -14,9 +14,6 @@
 
 namespace ganymede::serve {
 namespace {
-
-using OrderedJson = nlohmann::ordered_json;
-
 constexpr int kMaxFormBatch = 1 << 24;
 
 std::shared_ptr<const Upload> find_upload(const std::string& key, const Offer& offer) {
@@ -36,7 +33,7 @@ std::string use_upload(const Upload& upload, FormReading& reading) {
 
 traces::StepTrace trace_called(const std::string& name, const Offer& offer) {
   if (const auto upload = find_upload(name, offer)) return *upload->trace;
-  const JsonNode at = JsonNode::wrap(nlohmann::json(name), name, "");
+  const JsonNode at = JsonNode::wrap(Json(name), name, "");
   return traces::read_step_trace(JsonNode::parse(traces::trace_text(at), name));
 }
 

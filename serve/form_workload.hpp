@@ -2,11 +2,11 @@
 // The parts of a form that say what is trained and where: workload, platforms, goals. Each is checked here, so that the
 // page can show what is wrong beside the field before there is a job.
 
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "common/json.hpp"
+#include "common/json_value.hpp"
 #include "serve/form_options.hpp"
 
 namespace ganymede::serve {
@@ -26,7 +26,7 @@ struct FormReading {
 };
 
 struct FormWorkload {
-  nlohmann::ordered_json content;
+  OrderedJson content;
   std::string title;
 };
 
@@ -38,9 +38,9 @@ std::string read_form_catalog(const JsonNode& node, FormReading& reading);
 /// The platform that the form calls so. Precondition: read_form_catalog() has accepted the name.
 const platforms::Platform& form_platform(const std::string& name, const Offer& offer);
 /// Reads one of the platforms to compare: a region, and a GPU or an instance with a price there.
-nlohmann::ordered_json read_form_platform(const JsonNode& node, FormReading& reading);
+OrderedJson read_form_platform(const JsonNode& node, FormReading& reading);
 
 /// Copies "deadline" and "budget", checked, to `to`. A deadline that is a time is allowed if `times` is true.
-void read_form_goals(JsonObject& in, bool times, nlohmann::ordered_json& to);
+void read_form_goals(JsonObject& in, bool times, OrderedJson& to);
 
 }  // namespace ganymede::serve

@@ -4,17 +4,14 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
+#include "common/json_value.hpp"
 #include "common/written.hpp"
 #include "kernel/models/models.hpp"
 #include "sim/collectives/allreduce.hpp"
 
 namespace ganymede::serve {
 namespace {
-
-using OrderedJson = nlohmann::ordered_json;
-
 constexpr std::int64_t kMaxGenerated = 10'000;
 constexpr std::int64_t kMaxTrainedBatch = 4096, kMaxTrainedSteps = 10'000'000;
 constexpr std::int64_t kMaxPredictedGpus = 16;  ///< more would make the search for what to rent long

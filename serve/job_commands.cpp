@@ -1,9 +1,9 @@
 #include "serve/job_commands.hpp"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "common/file.hpp"
+#include "common/json_value.hpp"
 #include "platforms/catalog.hpp"
 #include "platforms/providers.hpp"
 #include "sim/scenario/scenario.hpp"
@@ -91,11 +91,11 @@ std::vector<JobCommand> commands_of(JobKind kind, const std::string& input, cons
 }
 
 std::string clouds_json(const std::filesystem::path& folder) {
-  const auto plan = nlohmann::json::parse(read_file(folder / kPrediction));
+  const auto plan = Json::parse(read_file(folder / kPrediction));
   const traces::StepTrace trace = traces::load_step_trace(folder / kTrace);
-  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
-  for (const nlohmann::json& best : plan.at("best_of_each")) {
-    nlohmann::ordered_json row;
+  OrderedJson rows = OrderedJson::array();
+  for (const Json& best : plan.at("best_of_each")) {
+    OrderedJson row;
     for (const char* key : {"provider", "region", "market", "instance", "nodes", "gpu", "gpus", "usd_per_hour",
                             "prices_as_of", "time_s", "usd", "risk"})
       row[key] = best.at(key);
@@ -103,9 +103,9 @@ std::string clouds_json(const std::filesystem::path& folder) {
     row["gpu_memory_bytes"] = platform.gpu_of(platform.instance(best.at("instance").get<std::string>())).memory.si;
     rows.push_back(std::move(row));
   }
-  return nlohmann::ordered_json{{"images", plan.at("request").at("images")},
-                                {"memory_bytes", sim::gpu_memory(trace.batches.back()).si},
-                                {"clouds", std::move(rows)}}
+  return OrderedJson{{"images", plan.at("request").at("images")},
+                     {"memory_bytes", sim::gpu_memory(trace.batches.back()).si},
+                     {"clouds", std::move(rows)}}
              .dump(1) +
          "\n";
 }

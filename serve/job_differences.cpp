@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <vector>
 
 #include "common/errors.hpp"
+#include "common/json_value.hpp"
 #include "report/differences.hpp"
 #include "report/documents.hpp"
 #include "report/numbers.hpp"
@@ -30,15 +30,15 @@ double median(std::vector<double> values) {
   return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
 }
 
-std::map<std::string, Measured> measured_runs(const nlohmann::json& sweep) {
+std::map<std::string, Measured> measured_runs(const Json& sweep) {
   std::map<std::string, Measured> all;
-  for (const nlohmann::json& run : sweep.at("runs")) {
-    const nlohmann::json& what = run.at("run");
+  for (const Json& run : sweep.at("runs")) {
+    const Json& what = run.at("run");
     const auto member = [&](const char* key) { return what.at(key).get<std::string>(); };
     Measured& measured = all[fmt::format("{} {}, {}, {}, {}", member("platform"), member("market"),
                                          member("allocation"), member("scheme"), member("policy"))];
     measured.seconds.push_back(run.at("time").at("total_s").get<double>());
-    const nlohmann::json& usd = run.at("cost").at("total_usd");
+    const Json& usd = run.at("cost").at("total_usd");
     if (usd.is_string()) measured.usd.push_back(std::stod(usd.get<std::string>()));
   }
   return all;
@@ -48,7 +48,7 @@ std::string change(double before, double after) {
   return before > 0 ? fmt::format("{:+.1f} %", 100 * (after / before - 1)) : "";
 }
 
-std::string sweep_differences(const nlohmann::json& before, const nlohmann::json& after) {
+std::string sweep_differences(const Json& before, const Json& after) {
   const auto old = measured_runs(before), now = measured_runs(after);
   report::Table table({"configuration", ">time", ">then", ">change", ">USD", ">then", ">change"});
   std::string only;

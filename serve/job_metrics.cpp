@@ -1,14 +1,14 @@
 #include "serve/job_metrics.hpp"
 
 #include <map>
-#include <nlohmann/json.hpp>
 
+#include "common/json_value.hpp"
 #include "report/prometheus.hpp"
 #include "serve/job_store.hpp"
 
 namespace ganymede::serve {
 
-std::string job_metrics(const nlohmann::ordered_json& jobs) {
+std::string job_metrics(const OrderedJson& jobs) {
   report::Gauges gauges("ganymede_serve_");
   gauges.begin("jobs", "Jobs by state, of the newest 200.");
   std::map<std::string, int> counts;
@@ -23,14 +23,12 @@ std::string job_metrics(const nlohmann::ordered_json& jobs) {
                                     {"kind", job.at("kind").get<std::string>()},
                                     {"name", job.at("name").get<std::string>()}};
       if (job.contains("progress")) labels.emplace_back("unit", job.at("progress").at("what").get<std::string>());
-      if (const nlohmann::ordered_json found = value(job); found.is_number())
-        gauges.sample(labels, found.get<double>());
+      if (const OrderedJson found = value(job); found.is_number()) gauges.sample(labels, found.get<double>());
     }
   };
   const auto progress = [](const char* key) {
-    return [key](const nlohmann::ordered_json& job) {
-      return job.contains("progress") ? job.at("progress").at(key) : nlohmann::ordered_json();
-    };
+    return
+        [key](const OrderedJson& job) { return job.contains("progress") ? job.at("progress").at(key) : OrderedJson(); };
   };
   of_running("job_seconds", "Time for which a job has run.", [](const auto& job) { return job.at("seconds"); });
   of_running("job_done", "What a running job has done, in its unit.", progress("done"));

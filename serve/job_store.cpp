@@ -10,10 +10,10 @@
 #include <cerrno>
 #include <charconv>
 #include <cstring>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "common/file.hpp"
+#include "common/json_value.hpp"
 
 namespace ganymede::serve {
 namespace {
@@ -174,16 +174,15 @@ void JobStore::remove(int id) const {
 }
 
 void JobStore::save(const JobRecord& record) const {
-  nlohmann::ordered_json json = {
-      {"schema", kSchema},        {"kind", to_string(record.kind)},   {"title", record.title},
-      {"name", record.name},      {"state", to_string(record.state)}, {"created", record.created},
-      {"seconds", record.seconds}};
+  OrderedJson json = {{"schema", kSchema},        {"kind", to_string(record.kind)},   {"title", record.title},
+                      {"name", record.name},      {"state", to_string(record.state)}, {"created", record.created},
+                      {"seconds", record.seconds}};
   if (record.exit_code) json["exit_code"] = *record.exit_code;
   json["message"] = record.message;
   json["note"] = record.note;
   json["peak_memory_bytes"] = record.peak_memory_bytes;
   // The output of a program need not be valid UTF-8.
-  write_file(folder(record.id) / kRecord, json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+  write_file(folder(record.id) / kRecord, json.dump_replacing(2) + "\n");
 }
 
 }  // namespace ganymede::serve

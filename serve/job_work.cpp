@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "common/errors.hpp"
 #include "common/file.hpp"
+#include "common/json_value.hpp"
 #include "report/plans.hpp"
 #include "report/runs.hpp"
 
@@ -46,7 +46,7 @@ void write_table(const fs::path& folder) {
   std::error_code ignored;
   if (fs::file_size(file, ignored) > kMaxTableBytes)
     throw Failure("the result is too large; `ganymede export csv` makes one of it");
-  const auto result = nlohmann::json::parse(read_file(file));
+  const auto result = Json::parse(read_file(file));
   write_file(folder / "table.txt",
              result.at("schema") == "ganymede.plan/1" ? report::plan_text(result) : report::sweep_text(result));
 }

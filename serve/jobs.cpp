@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "common/dates.hpp"
 #include "common/file.hpp"
+#include "common/json_value.hpp"
 #include "common/memory_reserve.hpp"
 #include "common/process.hpp"
 #include "kernel/checkpoint.hpp"
@@ -15,8 +15,6 @@
 
 namespace ganymede::serve {
 namespace {
-
-using OrderedJson = nlohmann::ordered_json;
 using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kMaxListed = 200;
@@ -353,8 +351,8 @@ OrderedJson Jobs::describe(int id) const {
   const bool brief = job.record.kind == JobKind::generate || job.record.kind == JobKind::train;
   if (brief && job.record.state == JobState::done &&
       std::filesystem::file_size(result, ignored) < kMaxGenerationBytes) {
-    json["result"] = OrderedJson::parse(read_file(result), nullptr, false);
-    if (json["result"].is_discarded()) json.erase("result");
+    json["result"] = OrderedJson::parse_or_null(read_file(result));
+    if (json["result"].is_null()) json.erase("result");
   }
   return json;
 }

@@ -13,13 +13,13 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "common/json_fwd.hpp"
 #include "common/units.hpp"
 #include "serve/job_work.hpp"
 #include "serve/losses.hpp"
@@ -75,8 +75,8 @@ class Jobs {
   void forget(int id);
 
   /// The newest jobs first, at most 200.
-  nlohmann::ordered_json list() const;
-  nlohmann::ordered_json describe(int id) const;
+  OrderedJson list() const;
+  OrderedJson describe(int id) const;
   /// What differs between the results of two ended jobs of one kind, as text. Throws ConfigError for jobs without
   /// results and for those that cannot be compared.
   std::string differences(int before, int after) const;
@@ -113,7 +113,7 @@ class Jobs {
   void change_lane(Job& job, Lane lane);
   double seconds_of(const Job& job) const;
   void save(const Job& job) const;
-  nlohmann::ordered_json json_of(const Job& job) const;
+  OrderedJson json_of(const Job& job) const;
 
   JobOptions options_;
   JobStore store_;

@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <charconv>
-#include <nlohmann/json.hpp>
 
 #include "common/embedded.hpp"
 #include "common/errors.hpp"
 #include "common/file.hpp"
+#include "common/json_value.hpp"
 #include "report/prometheus.hpp"
 #include "serve/access.hpp"
 #include "serve/job_metrics.hpp"
@@ -17,8 +17,6 @@
 
 namespace ganymede::serve {
 namespace {
-
-using OrderedJson = nlohmann::ordered_json;
 using httplib::Request;
 using httplib::Response;
 using Handled = httplib::Server::HandlerResponse;
@@ -45,7 +43,7 @@ std::string content_type(std::string_view name) {
 
 void answer(Response& response, const OrderedJson& json, int status = 200) {
   response.status = status;
-  response.set_content(json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace), "application/json");
+  response.set_content(json.dump_replacing(), "application/json");
 }
 
 void refuse(Response& response, int status, const std::string& message) {
@@ -269,7 +267,7 @@ class Server::Impl {
       JsonObject in(posted(request));
       const JsonNode name = in.required("name");
       in.finish();
-      if (!name.is_string() || name.value().get_ref<const std::string&>().size() > kMaxJobName)
+      if (!name.is_string() || name.value().as_string().size() > kMaxJobName)
         name.expected(fmt::format("a text of at most {} bytes", kMaxJobName));
       jobs_.name(id_of(request), name.value().get<std::string>());
       answer(response, described(id_of(request)));

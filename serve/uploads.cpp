@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <charconv>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "common/file.hpp"
 #include "common/json.hpp"
+#include "common/json_value.hpp"
 
 namespace ganymede::serve {
 namespace {
@@ -26,8 +26,8 @@ const std::vector<std::string>& upload_kinds() {
 /// is not UTF-8.
 std::string shown_name(std::string name) {
   try {
-    (void)nlohmann::json(name).dump();
-  } catch (const nlohmann::json::exception&) {
+    (void)Json(name).dump();
+  } catch (const JsonError&) {
     throw ConfigError("name: expected UTF-8");
   }
   if (name.size() > UploadStore::kMaxName) {
@@ -46,7 +46,7 @@ std::shared_ptr<const Upload> checked_upload(int id, const std::string& kind, co
   upload->id = id;
   upload->name = shown_name(name);
   const auto& kinds = upload_kinds();
-  const JsonNode asked = JsonNode::wrap(nlohmann::json(kind), "upload: kind", "");
+  const JsonNode asked = JsonNode::wrap(Json(kind), "upload: kind", "");
   upload->kind = asked.as_choice(kinds) == "trace" ? UploadKind::trace : UploadKind::platform;
   const JsonNode content = JsonNode::parse(text, upload->name);
   if (upload->kind == UploadKind::trace)
@@ -96,7 +96,7 @@ int UploadStore::add(const std::string& kind, const std::string& name, std::stri
   if (uploads_.size() >= kMaxFiles)
     throw ConfigError(fmt::format("there are {} files already, as many as may be: forget one first", kMaxFiles));
   const auto upload = checked_upload(last_ + 1, kind, name, std::move(text));
-  const nlohmann::ordered_json record = {
+  const OrderedJson record = {
       {"schema", kUploadSchema}, {"kind", kind}, {"name", upload->name}, {"content", upload->text}};
   write_file(file_of(upload->id), record.dump(1) + "\n");
   uploads_[++last_] = upload;

@@ -2,12 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "common/errors.hpp"
 #include "common/file.hpp"
 #include "common/json.hpp"
+#include "common/json_value.hpp"
 
 namespace ganymede::studies {
 namespace {
@@ -20,7 +20,7 @@ std::pair<std::string, FinishedRun> read_row(const std::string& line, const std:
   JsonObject members(row);
   check_schema(members, "ganymede.result/1");
   if (check.check_row) check.check_row(row.value());
-  const auto run = nlohmann::ordered_json::parse(line);
+  const auto run = OrderedJson::parse(line);
   return {run.at("provenance").at("scenario_hash").get<std::string>(), {line, facts_of(run)}};
 }
 
@@ -40,14 +40,14 @@ std::map<std::string, FinishedRun> read_journal(const std::filesystem::path& jou
   std::size_t number = 0;
   for (std::string line; std::getline(lines, line);) {
     const std::string where = fmt::format("{}: line {}", journal.string(), ++number);
-    if (lines.eof() && !nlohmann::json::accept(line)) break;  // the last line was cut short
+    if (lines.eof() && Json::parse_or_null(line).is_null()) break;  // the last line was cut short
     std::string wrong;
     try {
       auto [hash, run] = read_row(line, where, check);
       known.insert_or_assign(hash, std::move(run));
     } catch (const ConfigError& error) {
       wrong = error.what();
-    } catch (const nlohmann::json::exception& error) {
+    } catch (const JsonError& error) {
       wrong = where + ": " + message_of(error.what());
     }
     if (!wrong.empty() && check.report_dropped) check.report_dropped(wrong + "; this run is simulated again");

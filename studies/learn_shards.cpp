@@ -3,15 +3,15 @@
 #include <fmt/format.h>
 
 #include <limits>
-#include <nlohmann/json.hpp>
 
+#include "common/json_value.hpp"
 #include "plan/chosen_scenario.hpp"
 #include "plan/request.hpp"
 
 namespace ganymede::studies {
 namespace {
 
-using LearnJson = nlohmann::json;
+using LearnJson = Json;
 
 LearnJson asked_of(const LearnQuestion& question, const std::filesystem::path& folder) {
   const plan::LearnOptions& how = question.options;

@@ -3,16 +3,16 @@
 #include <fmt/format.h>
 
 #include <map>
-#include <nlohmann/json.hpp>
 #include <unordered_map>
 
 #include "common/errors.hpp"
+#include "common/json_value.hpp"
 #include "common/random.hpp"
 
 namespace ganymede::studies {
 namespace {
 
-using PlanJson = nlohmann::json;
+using PlanJson = Json;
 
 /// The units of a request as work to split; the question is written down for a folder's `shards.json`.
 ShardedWork sharded_plan(const plan::Request& request, bool exhaustive, const plan::PlanUnits& units,

@@ -4,18 +4,15 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "calibration/statistics.hpp"
 #include "common/errors.hpp"
+#include "common/json_value.hpp"
 #include "common/random.hpp"
 #include "studies/interval_classes.hpp"
 
 namespace ganymede::studies {
 namespace {
-
-using OrderedJson = nlohmann::ordered_json;
-
 constexpr double kDeviations90 = 1.6449;  // of the standard normal distribution, to the ends of its 90 % interval
 // docs/rehearse.md, "Measured": played all-reduces from 1 MiB are 10 % off at most on 2 ranks and on 100 Mbit/s, and
 // steps of which nothing is communication 2 %.

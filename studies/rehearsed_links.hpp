@@ -3,9 +3,9 @@
 // narrower the intervals of its links are.
 
 #include <map>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 
+#include "common/json_fwd.hpp"
 #include "studies/machine.hpp"
 
 namespace ganymede::studies {
@@ -27,11 +27,11 @@ class RehearsedLinks {
   static constexpr double kWeight = 5;  ///< an assumption
 
   /// Adds a result of run_validation(). Throws ConfigError, with `file`, if it is no study of a rehearsal.
-  void add(const nlohmann::ordered_json& study, const std::string& file);
+  void add(const OrderedJson& study, const std::string& file);
   double factor(const std::string& links) const;
   double factor(LinkEvidence links) const;
   /// By kind: `links`, `rehearsals`, `mean_error` (of the logarithm) and `factor`.
-  nlohmann::ordered_json json() const;
+  OrderedJson json() const;
 
  private:
   struct Sums {

@@ -4,10 +4,10 @@
 #include <cstddef>
 #include <filesystem>
 #include <functional>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 #include "common/file.hpp"
+#include "common/json_fwd.hpp"
 #include "studies/study.hpp"
 
 namespace ganymede::studies {
@@ -29,7 +29,7 @@ void require_no_failure(const StudyOutcome& outcome, std::size_t runs);
 /// How the rows of a journal are checked. Both functions may be empty.
 struct JournalCheck {
   /// Throws if a result lacks something that is to be shown.
-  std::function<void(const nlohmann::json& run)> check_row{};
+  std::function<void(const Json& run)> check_row{};
   /// Is called with the place of a row that is left out and what is wrong with it.
   std::function<void(const std::string& what)> report_dropped{};
 };

@@ -10,19 +10,34 @@
 #include <charconv>
 #include <cstring>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <tuple>
 
 #include "common/errors.hpp"
 #include "common/json.hpp"
+#include "common/json_value.hpp"
 #include "common/random.hpp"
 #include "common/row_file.hpp"
 
 namespace ganymede::studies {
 namespace {
 
-using OrderedJson = nlohmann::ordered_json;
-
+/// The pointer of the first value that one of two different documents has otherwise.
+std::string first_difference(const Json& one, const Json& other) {
+  if (one.is_array() && other.is_array()) {
+    for (std::size_t i = 0; i < one.size() && i < other.size(); ++i)
+      if (one[i] != other[i]) return fmt::format("/{}{}", i, first_difference(one[i], other[i]));
+    return fmt::format("/{}", std::min(one.size(), other.size()));
+  }
+  if (!one.is_object() || !other.is_object()) return "";
+  for (const auto& [key, value] : one.items()) {
+    const std::string step = (JsonPointer() / key).to_string();
+    if (!other.contains(key)) return step;
+    if (other[key] != value) return step + first_difference(value, other[key]);
+  }
+  for (const auto& [key, value] : other.items())
+    if (!one.contains(key)) return (JsonPointer() / key).to_string();
+  return "";
+}
 constexpr const char* kWorkFile = "shards.json";
 constexpr char kHeadKind = 'h';
 
@@ -114,8 +129,7 @@ void require_same_work(const ShardedWork& work, const ShardedWork& other, const 
   if (other.program != work.program)
     refuse(fmt::format("holds shards of version {}, expected {}", other.program, work.program));
   if (other.asked != work.asked) {
-    const auto change = nlohmann::json::diff(work.asked, other.asked).front();
-    refuse(fmt::format("holds shards of another question: {} differs", change["path"].get<std::string>()));
+    refuse(fmt::format("holds shards of another question: {} differs", first_difference(work.asked, other.asked)));
   }
   if (other.seeds != work.seeds)
     refuse(fmt::format("holds shards with other seeds: {}, expected {}", seeds_member(other.seeds).dump(),

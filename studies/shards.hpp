@@ -7,11 +7,11 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "common/json_value.hpp"
 #include "common/process.hpp"
 
 namespace ganymede::studies {
@@ -33,7 +33,7 @@ struct ShardedWork {
   std::vector<Part> parts;
   std::vector<std::uint64_t> seeds;  ///< empty: each part is one run without a seed
   /// What `merge` needs besides the rows, in the command's own form; null: nothing.
-  nlohmann::json asked{};
+  Json asked{};
 
   std::size_t size() const { return parts.size() * std::max<std::size_t>(seeds.size(), 1); }
   /// "aws us-east-1, 2 x V100, ring, seed 1". Runs are ordered by part, then by seed.

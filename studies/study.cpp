@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <set>
 
+#include "common/json_value.hpp"
 #include "plan/cheapest.hpp"
 #include "platforms/catalog.hpp"
 #include "platforms/overlay.hpp"
@@ -27,7 +27,7 @@ struct StudyPlatform {
   std::string market;
   std::string gpu;       // a name or family, or "" if the entry names an instance
   std::string instance;  // or "" if the entry names a GPU
-  nlohmann::json more;   // other members for a scenario's "platform", unchanged
+  Json more;             // other members for a scenario's "platform", unchanged
 };
 
 /// The path of the file that `node` names, in a form that does not depend on the folder of the study; names of embedded
@@ -64,7 +64,7 @@ StudyPlatform read_platform_entry(const JsonNode& node) {
     entry.gpu = what.as_choice(gpu_names(entry.platform));
   else
     entry.instance = entry.platform.instance(what.as_string(), &what).name;
-  entry.more = nlohmann::json::object();
+  entry.more = Json::object();
   for (const char* key : {"max_nodes", "notice", "lifetimes"})
     if (auto value = in.optional(key)) entry.more[key] = value->value();
   if (auto spot = in.optional("spot")) {
@@ -79,8 +79,8 @@ StudyPlatform read_platform_entry(const JsonNode& node) {
 }
 
 /// The "platform" member of a scenario on `count` GPUs.
-nlohmann::json platform_member(const StudyPlatform& entry, int count) {
-  nlohmann::json platform = entry.more;
+Json platform_member(const StudyPlatform& entry, int count) {
+  Json platform = entry.more;
   platform.update({{"catalog", entry.catalog}, {"region", entry.region}, {"market", entry.market}});
   if (!entry.overlay.empty()) platform["overlay"] = entry.overlay;
   if (entry.instance.empty()) {
@@ -138,11 +138,11 @@ std::vector<std::uint64_t> read_seeds(const JsonNode& node) {
 }
 
 /// Reads a list of policies, each as the member "policy" of a scenario.
-std::vector<nlohmann::json> read_policies(const JsonNode& node) {
-  std::vector<nlohmann::json> policies;
+std::vector<Json> read_policies(const JsonNode& node) {
+  std::vector<Json> policies;
   for (const auto& entry : node.as_array()) {
-    nlohmann::json policy = entry.value();
-    if (entry.is_string()) policy = nlohmann::json::object({{"name", entry.as_string()}});
+    Json policy = entry.value();
+    if (entry.is_string()) policy = Json::object({{"name", entry.as_string()}});
     if (!policy.is_object() || !policy.contains("name"))
       entry.expected("a policy's name, or an object with its \"name\"");
     if (policy.contains("table")) policy["table"] = resolved_path(entry.child("table"));
@@ -174,14 +174,14 @@ void check_size(const JsonNode& study, double combinations, double seeds) {
 }
 
 /// The members of a scenario that all runs of a study share.
-nlohmann::json read_common(JsonObject& in) {
-  nlohmann::json common = {{"schema", "ganymede.scenario/1"}};
-  nlohmann::json workload = in.required("workload").value();
+Json read_common(JsonObject& in) {
+  Json common = {{"schema", "ganymede.scenario/1"}};
+  Json workload = in.required("workload").value();
   // A relative path in the workload starts at the study's file.
   if (workload.is_object() && workload.contains("trace") && workload["trace"].is_string())
     workload["trace"] = resolved_path(in.required("workload").child("trace"));
   common["workload"] = workload;
-  common["synchronization"] = nlohmann::json::object();
+  common["synchronization"] = Json::object();
   if (auto sync = in.optional("synchronization")) common["synchronization"] = sync->value();
   auto overlap = in.optional("overlap");
   if (overlap) common["synchronization"]["overlap"] = overlap->as_bool();
@@ -202,7 +202,7 @@ Study load_study(const std::filesystem::path& file, const std::vector<JsonOverri
   Study study;
   study.name = in.required("name").as_string();
   if (auto about = in.optional("about")) study.about = about->as_string();
-  nlohmann::json common = read_common(in);
+  Json common = read_common(in);
   std::vector<StudyPlatform> platforms;
   const JsonNode platform_list = in.required("platforms");
   for (const auto& entry : platform_list.as_array()) platforms.push_back(read_platform_entry(entry));
@@ -212,7 +212,7 @@ Study load_study(const std::filesystem::path& file, const std::vector<JsonOverri
   for (const auto& count : gpus.as_array()) counts.push_back(static_cast<int>(count.as_integer(1, kMaxGpus)));
   if (counts.empty()) gpus.expected("at least one count");
   const std::vector<std::string> schemes = read_schemes(in.required("schemes"));
-  std::vector<nlohmann::json> policies = {{{"name", "fixed"}}};
+  std::vector<Json> policies = {{{"name", "fixed"}}};
   if (auto list = in.optional("policies")) policies = read_policies(*list);
   study.seeds = read_seeds(in.required("seeds"));
   const std::vector<std::uint64_t>& seeds = study.seeds;
@@ -229,7 +229,7 @@ Study load_study(const std::filesystem::path& file, const std::vector<JsonOverri
                                           entry.gpu.empty() ? "GPU" : entry.gpu, count == 1 ? "" : ", " + schemes[s]);
           if (policies.size() > 1) label += ", " + policy["name"].get<std::string>();
           const auto base = with_label(fmt::format("{}, seed {}", label, seeds.front()), [&] {
-            nlohmann::json scenario = common;
+            Json scenario = common;
             scenario["platform"] = platform_member(entry, count);
             scenario["synchronization"]["scheme"] = schemes[s];
             scenario["policy"] = policy;

@@ -2,9 +2,9 @@
 
 #include <map>
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "common/errors.hpp"
+#include "common/json_value.hpp"
 #include "studies/sweep_rows.hpp"
 
 namespace ganymede::studies {
@@ -44,7 +44,7 @@ MergedStudy::MergedStudy(ShardFolder& folder, const ShardFolder::Remark& remark)
     if (!kind || *kind == RowKind::result) continue;
     ++(*kind == RowKind::endless ? outcome_.endless : outcome_.failed);
     if (!outcome_.first_reason.empty()) continue;
-    const auto row = nlohmann::json::parse(folder.text(run));
+    const auto row = Json::parse(folder.text(run));
     outcome_.first_reason = row.at("run").get<std::string>() + ": " + row.at("reason").get<std::string>();
   }
   std::erase_if(facts_, [](const RunFacts& facts) { return !facts.group; });

@@ -8,19 +8,16 @@
 #include <cstdlib>
 #include <iterator>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "calibration/statistics.hpp"
 #include "common/errors.hpp"
+#include "common/json_value.hpp"
 #include "common/random.hpp"
 
 namespace ganymede::studies {
 namespace {
-
-using OrderedJson = nlohmann::ordered_json;
-
 struct Measure {
   const char* name;
   double RunFacts::*value;
@@ -137,7 +134,7 @@ RunFacts facts_of(const OrderedJson& run) {
   RunFacts facts;
   RunGroup group;
   OrderedJson place = run.at("run");
-  for (const char* key : {"platform", "allocation", "scheme"}) (void)place.at(key).get_ref<const std::string&>();
+  for (const char* key : {"platform", "allocation", "scheme"}) (void)place.at(key).as_string();
   group.policy = place.at("policy").get<std::string>();
   place.erase("policy");
   place.erase("gpus");  // the most GPUs at once depend on the policy, while the GPUs per node do not
@@ -147,13 +144,13 @@ RunFacts facts_of(const OrderedJson& run) {
   facts.group = std::make_shared<const RunGroup>(std::move(group));
   facts.seed = run.at("provenance").at("seed").get<std::uint64_t>();
   facts.time_s = run.at("time").at("total_s").get<double>();
-  facts.usd = std::strtod(run.at("cost").at("total_usd").get_ref<const std::string&>().c_str(), nullptr);
+  facts.usd = std::strtod(run.at("cost").at("total_usd").as_string().c_str(), nullptr);
   const OrderedJson& time = run.at("time").at("interval_s");
   facts.time_low_s = time.at(0).get<double>();
   facts.time_high_s = time.at(1).get<double>();
   const OrderedJson& usd = run.at("cost").at("interval_usd");
-  facts.usd_low = std::strtod(usd.at(0).get_ref<const std::string&>().c_str(), nullptr);
-  facts.usd_high = std::strtod(usd.at(1).get_ref<const std::string&>().c_str(), nullptr);
+  facts.usd_low = std::strtod(usd.at(0).as_string().c_str(), nullptr);
+  facts.usd_high = std::strtod(usd.at(1).as_string().c_str(), nullptr);
   facts.gpu_hours = run.at("gpu_hours").get<double>();
   if (!run.at("energy").is_null()) facts.kg_co2e = run.at("energy").at("kg_co2e").get<double>();
   facts.losses = run.at("life").at("losses").get<double>();

@@ -4,10 +4,11 @@
 #include <compare>
 #include <cstdint>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "common/json_value.hpp"
 
 namespace ganymede::studies {
 
@@ -32,7 +33,7 @@ struct RunFacts {
 };
 
 /// Reads the facts of a `ganymede.result/1`. Throws the JSON library's exception if one is missing or of another type.
-RunFacts facts_of(const nlohmann::ordered_json& run);
+RunFacts facts_of(const OrderedJson& run);
 
 /// The facts as one line of cells, separated by tabs, with all digits; JSON escapes tabs and line breaks.
 std::string facts_line(const RunFacts& facts);
@@ -43,12 +44,12 @@ struct Summary {
   /// One entry for the runs that differ only in their seed: their number; median, 5th and 95th percentile of time,
   /// cost, GPU-hours and carbon (0 if it is not known); the intervals of time and cost (seed_quantiles()); mean losses;
   /// the share of runs that met the goals.
-  nlohmann::ordered_json groups;
+  OrderedJson groups;
   /// One entry for each place on which several policies ran: for each of these quantities, the policies from best to
   /// worst by median. Each is compared with `fixed` (or with the best, if `fixed` is not among them) on the seeds that
   /// both finished, if these are at least six: the relative difference of the medians with its 95 % interval (a paired
   /// bootstrap), whether that interval excludes 0, and the mean of the relative differences with its interval.
-  nlohmann::ordered_json rankings;
+  OrderedJson rankings;
   /// Index of the first run of each group.
   std::vector<std::size_t> firsts;
 };

@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
+#include "common/json_value.hpp"
 #include "sim/run/simulate.hpp"
 
 namespace ganymede::studies {
 
-using OrderedRow = nlohmann::ordered_json;
+using OrderedRow = OrderedJson;
 
 std::string StudySimulator::row(std::size_t index) {
   const StudyRun& run = study_.runs[index];
@@ -42,8 +42,7 @@ std::string failed_row(const StudyRun& run, const ChildOutcome& outcome) {
 }
 
 SweepWriter::SweepWriter(const ContentSink& sink, const std::string& study) : sink_(sink) {
-  sink_(fmt::format("{{\n  \"schema\": \"ganymede.sweep/1\",\n  \"study\": {},\n  \"runs\": [",
-                    nlohmann::json(study).dump()));
+  sink_(fmt::format("{{\n  \"schema\": \"ganymede.sweep/1\",\n  \"study\": {},\n  \"runs\": [", Json(study).dump()));
 }
 
 void SweepWriter::add_result(std::string_view line) {

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "common/embedded.hpp"
+#include "common/json_value.hpp"
 
 namespace ganymede::studies {
 namespace {
@@ -24,12 +24,12 @@ JsonNode read_run(const JsonNode& node, const std::vector<std::pair<std::string,
   const auto base = std::find_if(before.begin(), before.end(),
                                  [name = like.as_string()](const auto& run) { return run.first == name; });
   if (base == before.end()) like.expected("the name of a run that sorts before this one");
-  nlohmann::json scenario = base->second.value();
+  Json scenario = base->second.value();
   if (auto set = in.optional("set"))
     for (const auto& [pointer, value] : set->as_map()) {
       try {
-        scenario[nlohmann::json::json_pointer(pointer)] = value.value();
-      } catch (const nlohmann::json::exception&) {
+        scenario[JsonPointer(pointer)] = value.value();
+      } catch (const JsonError&) {
         value.fail("expected a JSON pointer into the scenario as its key");
       }
     }

@@ -2,12 +2,12 @@
 // Compares predictions with published measurements. A file says what was measured, which measurements may calibrate,
 // what is assumed and from which source; all other measurements are predicted by the simulator.
 
-#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "common/json.hpp"
+#include "common/json_value.hpp"
 #include "studies/collective_curve.hpp"
 #include "studies/rehearsed_links.hpp"
 #include "studies/scaling.hpp"
@@ -81,14 +81,13 @@ std::string_view embedded_validation(std::string_view name);
 
 /// Runs one study and returns its entry of "studies" in a `ganymede.validation-result/1`: cells with predictions,
 /// errors and baselines, and promises. The same bytes on any machine.
-nlohmann::ordered_json run_validation(Validation validation);
+OrderedJson run_validation(Validation validation);
 
 /// Puts entries of run_validation() together, with a summary over all: a `ganymede.validation-result/1`.
 /// `rehearsed`: those that the studies used.
-nlohmann::ordered_json validation_result(const std::vector<nlohmann::ordered_json>& studies,
-                                         const RehearsedLinks& rehearsed = {});
+OrderedJson validation_result(const std::vector<OrderedJson>& studies, const RehearsedLinks& rehearsed = {});
 
 /// True if every promise of a validation_result() is kept.
-bool promises_kept(const nlohmann::ordered_json& result);
+bool promises_kept(const OrderedJson& result);
 
 }  // namespace ganymede::studies

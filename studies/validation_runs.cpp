@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "common/errors.hpp"
+#include "common/json_value.hpp"
 #include "common/process.hpp"
 #include "common/random.hpp"
 #include "sim/run/simulate.hpp"
@@ -15,9 +15,6 @@
 
 namespace ganymede::studies {
 namespace {
-
-using OrderedJson = nlohmann::ordered_json;
-
 OrderedJson cell_json(const std::string& series, const std::string& what, const std::string& unit, double measured,
                       bool fit, const std::vector<std::string>& tags) {
   OrderedJson out = {
@@ -27,7 +24,7 @@ OrderedJson cell_json(const std::string& series, const std::string& what, const 
 }
 
 void add_prediction(OrderedJson& cell, double value, double low, double high, const std::vector<Baseline>& baselines) {
-  const double measured = cell["measured"];
+  const auto measured = cell["measured"].get<double>();
   cell["predicted"] = value;
   cell["interval_90"] = {low, high};
   cell["error"] = value / measured - 1;
@@ -45,21 +42,21 @@ class StudyRuns {
     for (const auto& [name, node] : validation.runs) {
       const sim::Scenario scenario = sim::read_scenario(node);
       const std::string text = run_child([&] { return sim::result_json(sim::simulate(scenario)); });
-      results_[name] = nlohmann::json::parse(text);
+      results_[name] = Json::parse(text);
     }
   }
   /// The number that a JSON pointer finds in the result of `run`. Throws ConfigError if there is none.
   double value(const std::string& run, const std::string& pointer) const {
-    const nlohmann::json& result = results_.at(run);
-    const nlohmann::json::json_pointer place(pointer);
+    const Json& result = results_.at(run);
+    const JsonPointer place(pointer);
     if (!result.contains(place))
       throw ConfigError(fmt::format("a result has no \"{}\", which the study compares", pointer));
-    const nlohmann::json& found = result.at(place);
+    const Json& found = result.at(place);
     return found.is_string() ? std::stod(found.get<std::string>()) : found.get<double>();  // money is a string
   }
 
  private:
-  std::map<std::string, nlohmann::json> results_;
+  std::map<std::string, Json> results_;
 };
 
 void predict_series(Validation& validation, OrderedJson& out) {
@@ -198,7 +195,8 @@ OrderedJson validation_result(const std::vector<OrderedJson>& studies, const Reh
   OrderedJson out = {{"schema", "ganymede.validation-result/1"}, {"studies", studies}};
   OrderedJson all = OrderedJson::array();
   for (const OrderedJson& study : studies)
-    if (study["in_totals"].get<bool>()) all.insert(all.end(), study["cells"].begin(), study["cells"].end());
+    if (study["in_totals"].get<bool>())
+      for (const OrderedJson& cell : study["cells"]) all.push_back(cell);
   out["summary"] = summary_json(errors_of(all, ""));
   out["coverage"] = coverage_json(all);
   out["leave_one_out"] = leave_one_out(studies);

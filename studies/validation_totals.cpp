@@ -5,9 +5,6 @@
 
 namespace ganymede::studies {
 namespace {
-
-using OrderedJson = nlohmann::ordered_json;
-
 bool has_tag(const OrderedJson& cell, const std::string& tag) {
   return tag.empty() ||
          (cell.contains("tags") && std::find(cell["tags"].begin(), cell["tags"].end(), tag) != cell["tags"].end());
@@ -62,7 +59,7 @@ OrderedJson coverage_json(const OrderedJson& cells) {
     Class& mine = classes[cell["evidence"]];
     ++mine.cells;
     mine.held += cell["interval_holds"].get<bool>() ? 1 : 0;
-    const double low = cell["interval_90"][0], high = cell["interval_90"][1];
+    const auto low = cell["interval_90"][0].get<double>(), high = cell["interval_90"][1].get<double>();
     mine.width += (high - low) / 2 / cell["predicted"].get<double>();
   }
   OrderedJson out = OrderedJson::array();

@@ -3,8 +3,9 @@
 
 #include <cstddef>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <string>
+
+#include "common/json_value.hpp"
 
 namespace ganymede::studies {
 
@@ -24,13 +25,13 @@ struct CellErrors {
 };
 
 /// Errors of the predicted cells with this tag (all if it is empty), without alternative readings.
-CellErrors errors_of(const nlohmann::ordered_json& cells, const std::string& tag);
+CellErrors errors_of(const OrderedJson& cells, const std::string& tag);
 
 /// "summary" of a study or of all.
-nlohmann::ordered_json summary_json(const CellErrors& errors);
+OrderedJson summary_json(const CellErrors& errors);
 
 /// "coverage": for each class of evidence the number of cells, the share whose 90 % interval holds, and the intervals'
 /// mean half-width over the prediction. Alternative readings and cells without a class are left out.
-nlohmann::ordered_json coverage_json(const nlohmann::ordered_json& cells);
+OrderedJson coverage_json(const OrderedJson& cells);
 
 }  // namespace ganymede::studies

@@ -9,9 +9,6 @@
 
 namespace ganymede::studies {
 namespace {
-
-using OrderedJson = nlohmann::ordered_json;
-
 /// Cells with this tag are not fitted to; the study's README says why.
 constexpr const char* kNotFitted = "not fitted";
 /// No row counts more than this in the fit, so that rows with another bottleneck, such as a loader, do not decide it.
@@ -104,8 +101,9 @@ std::vector<VariationRow> variation_rows(const std::vector<OrderedJson>& studies
     for (const OrderedJson& cell : study["cells"]) {
       if (!belongs(cell)) continue;
       const OrderedJson& parts = cell["parts"];
-      rows.push_back({study["name"], cell["executor"] == "eager", cell["gpus"], parts["alone_s"],
-                      parts["collectives_s"], parts["bytes"], parts["measured_s"]});
+      rows.push_back({study["name"], cell["executor"] == "eager", cell["gpus"].get<int>(),
+                      parts["alone_s"].get<double>(), parts["collectives_s"].get<double>(),
+                      parts["bytes"].get<double>(), parts["measured_s"].get<double>()});
     }
   }
   return rows;

@@ -3,9 +3,10 @@
 // and finds how well the fit predicts a study that it has not seen.
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
+
+#include "common/json_value.hpp"
 
 namespace ganymede::studies {
 
@@ -31,7 +32,7 @@ const std::vector<std::string>& variation_studies();
 
 /// The rows for the fit among the cells of entries of run_validation(): one machine, a measured batch, no input
 /// pipeline that falls behind.
-std::vector<VariationRow> variation_rows(const std::vector<nlohmann::ordered_json>& studies);
+std::vector<VariationRow> variation_rows(const std::vector<OrderedJson>& studies);
 
 /// The fit with the least error. `rows` must not be empty.
 VariationFit fit_variation(const std::vector<VariationRow>& rows);
@@ -42,6 +43,6 @@ double variation_error(const std::vector<VariationRow>& rows, double deviation, 
 /// For each executor and each study: the fit without it and its error then, and what was recorded about constants that
 /// the studies do not suffice to fit again: entries of "leave_one_out" in a `ganymede.validation-result/1`. Empty if
 /// one of the studies is not among `studies`.
-nlohmann::ordered_json leave_one_out(const std::vector<nlohmann::ordered_json>& studies);
+OrderedJson leave_one_out(const std::vector<OrderedJson>& studies);
 
 }  // namespace ganymede::studies

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
+#include <algorithm>
+
+#include "common/json_value.hpp"
 
 namespace ganymede::traces {
 namespace {
@@ -113,9 +115,6 @@ TraceKernel read_kernel(const JsonNode& node) {
   in.finish();
   return kernel;
 }
-
-using OrderedJson = nlohmann::ordered_json;
-
 OrderedJson extents_json(const std::array<std::int64_t, 3>& extents, bool deep) {
   if (deep) return {extents[0], extents[1], extents[2]};
   return {extents[1], extents[2]};

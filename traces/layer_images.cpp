@@ -4,14 +4,12 @@
 
 #include <algorithm>
 #include <charconv>
-#include <nlohmann/json.hpp>
 #include <vector>
+
+#include "common/json_value.hpp"
 
 namespace ganymede::traces {
 namespace {
-
-using Json = nlohmann::json;
-
 constexpr int kMaxImage = 65536;
 constexpr std::string_view kImage = "image";
 
@@ -31,7 +29,7 @@ bool is_absent(const JsonNode& node, int side) {
 
 /// The number that "image" or "image/32" stands for.
 int number_of(const JsonNode& node, int side) {
-  std::string_view text = node.value().get_ref<const std::string&>();
+  std::string_view text = node.value().as_string();
   text.remove_prefix(kImage.size());
   if (text.empty()) return side;
   text.remove_prefix(1);

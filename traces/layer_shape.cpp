@@ -3,7 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
+
+#include "common/json_value.hpp"
 
 namespace ganymede::traces {
 

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
+#include "common/json_value.hpp"
 #include "traces/layer_shape.hpp"
 
 namespace ganymede::traces {

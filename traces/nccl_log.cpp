@@ -6,13 +6,13 @@
 #include <array>
 #include <charconv>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
 
 #include "common/errors.hpp"
 #include "common/file.hpp"
 #include "common/json.hpp"
+#include "common/json_value.hpp"
 #include "traces/line_scanner.hpp"
 
 namespace ganymede::traces {

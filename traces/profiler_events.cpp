@@ -18,8 +18,6 @@
 namespace ganymede::traces {
 namespace {
 
-using Json = nlohmann::json;
-
 /// Reads a file character by character, inflated if it is gzipped.
 class Characters {
  public:
@@ -120,7 +118,7 @@ bool is_library(const std::string& name) {
   return false;
 }
 
-class Reader final : public nlohmann::json_sax<Json> {
+class Reader final : public nlohmann::json_sax<nlohmann::json> {
  public:
   explicit Reader(ProfilerEvents& out) : out_(out) {}
 
@@ -288,7 +286,7 @@ ProfilerEvents read_profiler_events(const std::filesystem::path& file,
   out.file = file.string();
   Characters characters(file, progress);
   Reader reader(out);
-  Json::sax_parse(Cursor(&characters), Cursor(), &reader);
+  nlohmann::json::sax_parse(Cursor(&characters), Cursor(), &reader);
   if (!reader.seen_events()) throw ConfigError(fmt::format("{}: no \"traceEvents\": not a Chrome trace", out.file));
   for (std::size_t i = 0; i < out.gpu.size(); ++i) {
     const auto launch = reader.launches.find(reader.correlations[i]);

@@ -6,8 +6,8 @@
 #include <cmath>
 #include <limits>
 #include <map>
-#include <nlohmann/json.hpp>
 
+#include "common/json_value.hpp"
 #include "common/random.hpp"
 
 namespace ganymede::traces {
@@ -80,14 +80,14 @@ QualityCurves read_quality_curves(const JsonNode& root) {
 }
 
 std::string write_quality_curves(const QualityCurves& curves) {
-  nlohmann::ordered_json out = {
+  OrderedJson out = {
       {"schema", kQualitySchema}, {"model", curves.model}, {"dataset", curves.dataset}, {"features", curves.features}};
-  out["curves"] = nlohmann::ordered_json::array();
+  out["curves"] = OrderedJson::array();
   for (const QualityCurve& curve : curves.curves) {
-    nlohmann::ordered_json points = nlohmann::ordered_json::array();
+    OrderedJson points = OrderedJson::array();
     for (const QualityPoint& point : curve.points)
       points.push_back({{"images", point.images}, {"fid", point.fid}, {"inception_score", point.inception_score}});
-    nlohmann::ordered_json entry = {{"batch", curve.batch}, {"seed", curve.seed}};
+    OrderedJson entry = {{"batch", curve.batch}, {"seed", curve.seed}};
     if (!curve.software.empty()) entry["software"] = curve.software;
     entry["points"] = points;
     out["curves"].push_back(entry);

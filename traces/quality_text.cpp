@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <cctype>
-#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "common/json.hpp"
+#include "common/json_value.hpp"
 #include "traces/quality_log.hpp"
 
 namespace ganymede::traces {

@@ -5,7 +5,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <nlohmann/json.hpp>
+
+#include "common/json_value.hpp"
 
 namespace ganymede::traces {
 namespace {
@@ -227,8 +228,8 @@ std::string exact(Quantity<Unit> quantity, std::string_view unit) {
   return fmt::format("{}{}", quantity.si, unit);
 }
 
-nlohmann::ordered_json phase_json(const TracePhase& phase) {
-  nlohmann::ordered_json out;
+OrderedJson phase_json(const TracePhase& phase) {
+  OrderedJson out;
   out["name"] = phase.name;
   if (!phase.network.empty()) out["network"] = phase.network;
   out["stream"] = phase.stream;
@@ -242,16 +243,16 @@ nlohmann::ordered_json phase_json(const TracePhase& phase) {
   return out;
 }
 
-nlohmann::ordered_json batch_json(const TraceBatch& batch) {
-  nlohmann::ordered_json out;
+OrderedJson batch_json(const TraceBatch& batch) {
+  OrderedJson out;
   out["batch"] = batch.batch;
   out["warmup_steps_dropped"] = batch.warmup_steps_dropped;
   if (!batch.stage.empty()) out["stage"] = batch.stage;
   out["memory_bytes"] = batch.memory_bytes;
   out["wall_s"] = batch.wall_s;
-  out["phases"] = nlohmann::ordered_json::array();
+  out["phases"] = OrderedJson::array();
   for (const auto& phase : batch.phases) out["phases"].push_back(phase_json(phase));
-  out["buckets"] = nlohmann::ordered_json::array();
+  out["buckets"] = OrderedJson::array();
   for (const auto& bucket : batch.buckets) {
     out["buckets"].push_back({{"network", bucket.network},
                               {"bytes", bucket.bytes},
@@ -304,7 +305,7 @@ StepTrace read_step_trace(const JsonNode& node) {
 }
 
 std::string write_step_trace(const StepTrace& trace) {
-  nlohmann::ordered_json out;
+  OrderedJson out;
   out["schema"] = kStepTraceSchema;
   out["device"] = {{"name", trace.device.name},
                    {"kind", trace.device.kind},
@@ -327,13 +328,13 @@ std::string write_step_trace(const StepTrace& trace) {
   if (!trace.recorded_at.empty()) out["recorded_at"] = trace.recorded_at;
   out["host"] = trace.host;
   if (!trace.executor.empty()) out["executor"] = trace.executor;
-  out["networks"] = nlohmann::ordered_json::object();
+  out["networks"] = OrderedJson::object();
   for (const auto& [name, network] : trace.networks)
     out["networks"][name] = {{"parameters", network.parameters},
                              {"flops_per_image", network.flops_per_image},
                              {"gradient_bytes", network.gradient_bytes}};
-  if (!trace.kernels.empty()) out["kernels"] = nlohmann::ordered_json::parse(write_kernels(trace.kernels));
-  out["batches"] = nlohmann::ordered_json::array();
+  if (!trace.kernels.empty()) out["kernels"] = OrderedJson::parse(write_kernels(trace.kernels));
+  out["batches"] = OrderedJson::array();
   for (const auto& batch : trace.batches) out["batches"].push_back(batch_json(batch));
   return out.dump() + "\n";
 }

@@ -1,13 +1,12 @@
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
 #include "calibration/kernels/fit.hpp"
+#include "common/json_value.hpp"
 
 namespace ganymede::calibration {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using Json = OrderedJson;
 
 /// Four significant digits, so that the file stays readable.
 Json number(double value) { return Json::parse(fmt::format("{:.4g}", value)); }

@@ -2,15 +2,16 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
+#include <algorithm>
 
 #include "calibration/quality/model.hpp"
 #include "common/embedded.hpp"
+#include "common/json_value.hpp"
 
 namespace ganymede::calibration {
 namespace {
 
-using ModelJson = nlohmann::ordered_json;
+using ModelJson = OrderedJson;
 
 constexpr double kLargestLog = 1e3;
 constexpr const char* kWholeModel[] = {"all", "batch"};

@@ -62,7 +62,7 @@ struct ClusterScheduler {
 struct Cluster {
   std::string file, hash, content;
   std::vector<ScenarioPool> pools;
-  std::vector<nlohmann::json> pool_json;  ///< the platform of each pool as a scenario states it
+  std::vector<Json> pool_json;  ///< the platform of each pool as a scenario states it
   std::vector<policies::OwnerState> owners;
   std::vector<ClusterWorkload> workloads;
   std::vector<ClusterJob> jobs;  ///< in the order of arrival
@@ -84,6 +84,6 @@ struct Cluster {
 /// Throws ConfigError with file and pointer for bad input, Infeasible if a job fits no pool.
 Cluster read_cluster(const JsonNode& node);
 /// True if the document says that it is a cluster.
-bool is_cluster(const nlohmann::json& document);
+bool is_cluster(const Json& document);
 
 }  // namespace ganymede::sim

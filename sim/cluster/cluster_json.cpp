@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
+#include "common/json_value.hpp"
 #include "common/usd.hpp"
 #include "sim/cluster/cluster_record.hpp"
 #include "sim/cluster/contention.hpp"
@@ -13,7 +13,7 @@
 namespace ganymede::sim {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using Json = OrderedJson;
 
 /// Node by node "3:0-3", or "3:0,2": GPUs 0 to 3 of node 3.
 std::string slots_text(const std::vector<GpuSlot>& slots) {

@@ -4,10 +4,10 @@
 
 #include <cmath>
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "common/errors.hpp"
 #include "common/json.hpp"
+#include "common/json_value.hpp"
 #include "policies/schedulers/scheduler_helpers.hpp"
 
 namespace ganymede::sim {
@@ -31,36 +31,36 @@ policies::JobSchedule ExternalScheduler::decide(const policies::ClusterView& vie
 }
 
 std::string view_json(const policies::ClusterView& view) {
-  nlohmann::ordered_json out = {{"now_s", view.now_s}};
-  out["pools"] = nlohmann::ordered_json::array();
+  OrderedJson out = {{"now_s", view.now_s}};
+  out["pools"] = OrderedJson::array();
   for (const policies::PoolState& pool : view.pools)
     out["pools"].push_back({{"name", pool.name}, {"nodes", pool.nodes}, {"gpus_per_node", pool.gpus_per_node}});
-  out["owners"] = nlohmann::ordered_json::array();
+  out["owners"] = OrderedJson::array();
   for (const policies::OwnerState& owner : view.owners) {
-    nlohmann::ordered_json row = {{"name", owner.name}, {"used_gpu_s", owner.used_gpu_s}};
+    OrderedJson row = {{"name", owner.name}, {"used_gpu_s", owner.used_gpu_s}};
     if (owner.quota_gpus >= 0) row["quota"] = owner.quota_gpus;
     out["owners"].push_back(std::move(row));
   }
-  out["jobs"] = nlohmann::ordered_json::array();
+  out["jobs"] = OrderedJson::array();
   const std::vector<const policies::JobView*> jobs = policies::all_jobs(view);
   for (const policies::JobView* of : jobs) {
     const policies::JobView& job = *of;
-    nlohmann::ordered_json row = {{"job", job.name},
-                                  {"owner", view.owners[job.owner].name},
-                                  {"arrival_s", job.arrival_s},
-                                  {"gpus", job.gpus},
-                                  {"min_gpus", job.least},
-                                  {"max_gpus", job.most},
-                                  {"priority", job.priority},
-                                  {"pool", job.pool < 0 ? nlohmann::ordered_json() : nlohmann::ordered_json(job.pool)},
-                                  {"held_gpus", job.held},
-                                  {"attained_gpu_s", job.attained_gpu_s},
-                                  {"left", job.left}};
+    OrderedJson row = {{"job", job.name},
+                       {"owner", view.owners[job.owner].name},
+                       {"arrival_s", job.arrival_s},
+                       {"gpus", job.gpus},
+                       {"min_gpus", job.least},
+                       {"max_gpus", job.most},
+                       {"priority", job.priority},
+                       {"pool", job.pool < 0 ? OrderedJson() : OrderedJson(job.pool)},
+                       {"held_gpus", job.held},
+                       {"attained_gpu_s", job.attained_gpu_s},
+                       {"left", job.left}};
     if (job.deadline_s) row["deadline_s"] = *job.deadline_s;
-    row["alone_s"] = nlohmann::ordered_json::array();
+    row["alone_s"] = OrderedJson::array();
     for (std::size_t pool = 0; pool < view.pools.size(); ++pool) {
       const double seconds = view.alone_s(job, pool, job.gpus);
-      row["alone_s"].push_back(std::isfinite(seconds) ? nlohmann::ordered_json(seconds) : nlohmann::ordered_json());
+      row["alone_s"].push_back(std::isfinite(seconds) ? OrderedJson(seconds) : OrderedJson());
     }
     out["jobs"].push_back(std::move(row));
   }

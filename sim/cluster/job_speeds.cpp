@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <limits>
-#include <nlohmann/json.hpp>
 
 #include "calibration/workload_model.hpp"
 #include "common/errors.hpp"
+#include "common/json_value.hpp"
 #include "sim/steps/dataset_cache.hpp"
 #include "sim/steps/gradient_passes.hpp"
 #include "sim/steps/site_communication.hpp"
@@ -25,13 +25,13 @@ PlaceShape tight_shape(const ScenarioPool& pool, int gpus) {
 }
 
 /// The part of "platform" that places a job on nodes of this shape.
-nlohmann::json platform_of(const nlohmann::json& pool, const PlaceShape& shape) {
-  nlohmann::json pools = nlohmann::json::array();
+Json platform_of(const Json& pool, const PlaceShape& shape) {
+  Json pools = Json::array();
   for (std::size_t i = 0; i < shape.size();) {
     const auto last = static_cast<std::size_t>(std::find_if(shape.begin() + static_cast<std::ptrdiff_t>(i), shape.end(),
                                                             [&](int gpus) { return gpus != shape[i]; }) -
                                                shape.begin());
-    nlohmann::json part = pool;
+    Json part = pool;
     part["nodes"] = last - i;
     part["gpus_per_node"] = shape[i];
     part["name"] = fmt::format("nodes with {} GPUs", shape[i]);
@@ -112,7 +112,7 @@ Configuration all_nodes(const Scenario& scenario, double network) {
 }
 
 Scenario JobSpeeds::scenario(const ClusterWorkload& workload, std::size_t pool, const PlaceShape& shape) {
-  nlohmann::json json = workload.scenario->value();
+  Json json = workload.scenario->value();
   json["platform"] = platform_of(cluster_.pool_json[pool], shape);
   for (const char* key : {"policy", "faults", "deadline", "budget", "billing", "power_cap", "evaluation"})
     json.erase(key);

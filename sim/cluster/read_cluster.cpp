@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <map>
-#include <nlohmann/json.hpp>
 
+#include "common/json_value.hpp"
 #include "common/random.hpp"
 #include "platforms/catalog.hpp"
 #include "sim/cluster/cluster.hpp"
@@ -18,7 +18,7 @@ namespace {
 constexpr int kMostGpusOfJob = 65536;
 
 /// A path that a scenario in another folder may name too.
-void make_absolute(nlohmann::json& object, const char* key, const std::filesystem::path& folder) {
+void make_absolute(Json& object, const char* key, const std::filesystem::path& folder) {
   if (!object.contains(key) || !object[key].is_string()) return;
   const auto name = object[key].get<std::string>();
   if (platforms::is_provider(name) && std::string_view(key) == "catalog") return;
@@ -31,7 +31,7 @@ void read_cluster_pools(const JsonNode& node, Cluster& cluster) {
   ScenarioInputCache cache;
   read_pools(node, scenario, fingerprint, cache);
   cluster.pools = std::move(scenario.pools);
-  const nlohmann::json& json = node.value();
+  const Json& json = node.value();
   for (std::size_t i = 0; i < cluster.pools.size(); ++i) {
     const ScenarioPool& pool = cluster.pools[i];
     if (pool.pool.market == platforms::Market::spot)
@@ -40,7 +40,7 @@ void read_cluster_pools(const JsonNode& node, Cluster& cluster) {
     if (pool.platform->fabric.kind == platforms::Fabric::Kind::torus)
       node.fail(
           fmt::format("{} is a torus, whose links are not shared among jobs; expected a switch", pool.platform->name));
-    nlohmann::json copy = json.contains("pools") ? json["pools"][i] : json;
+    Json copy = json.contains("pools") ? json["pools"][i] : json;
     make_absolute(copy, "catalog", node.directory());
     make_absolute(copy, "overlay", node.directory());
     for (const char* key : {"nodes", "max_nodes", "gpus_per_node", "name", "links", "allowed_regions"}) copy.erase(key);
@@ -64,7 +64,7 @@ void read_workload(const std::string& name, const JsonNode& node, Cluster& clust
   } else if (auto file = in.optional("scenario")) {
     workload.scenario = std::make_shared<const JsonNode>(JsonNode::load(file->directory() / file->as_string()));
   } else {
-    nlohmann::json scenario = {{"schema", "ganymede.scenario/1"}, {"seed", 1U}};
+    Json scenario = {{"schema", "ganymede.scenario/1"}, {"seed", 1U}};
     for (const char* key : {"workload", "synchronization"}) scenario[key] = in.required(key).value();
     for (const char* key : {"storage", "checkpoint", "fidelity"})
       if (auto part = in.optional(key)) scenario[key] = part->value();
@@ -217,7 +217,7 @@ int Cluster::gpus() const {
   return sum;
 }
 
-bool is_cluster(const nlohmann::json& document) {
+bool is_cluster(const Json& document) {
   if (!document.is_object() || !document.contains("schema") || !document["schema"].is_string()) return false;
   return document["schema"].get<std::string>().starts_with("ganymede.cluster/");
 }

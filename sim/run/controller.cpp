@@ -3,17 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "common/errors.hpp"
+#include "common/json_value.hpp"
 #include "sim/run/policy_process.hpp"
 
 namespace ganymede::sim {
 namespace {
-
-using OrderedJson = nlohmann::ordered_json;
-
 /// One of the built-in policies in policies().
 class BuiltInPolicy : public Controller {
  public:
@@ -76,11 +73,12 @@ policies::Decision Controller::decide(const policies::Observation& seen) {
 }
 
 policies::Decision parse_decision(const std::string& line, const Scenario& scenario) {
-  const std::string shown = line.size() > 200 ? line.substr(0, 200) + "..." : line;
+  std::string shown = line.substr(0, 200);
+  if (line.size() > 200) shown += "...";
   const auto expected = [&](const std::string& what) {
     throw PolicyFault(fmt::format("answered {}, expected {}", shown.empty() ? "an empty line" : shown, what));
   };
-  const OrderedJson answer = OrderedJson::parse(line, nullptr, false);
+  const OrderedJson answer = OrderedJson::parse_or_null(line);
   if (!answer.is_object() || !answer.contains("nodes")) expected("one line such as {\"nodes\": {\"pool's name\": 2}}");
   policies::Decision decision{.nodes = std::vector<int>(scenario.pools.size(), 0)};
   if (!answer["nodes"].is_object()) expected("\"nodes\" as an object from a pool's name to a count");

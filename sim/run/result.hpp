@@ -4,13 +4,13 @@
 #include <array>
 #include <cstdint>
 #include <map>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "calibration/quality/forecast.hpp"
 #include "calibration/statistics.hpp"
+#include "common/json_fwd.hpp"
 #include "common/units.hpp"
 #include "sim/ledger/bill.hpp"
 #include "sim/ledger/energy.hpp"
@@ -153,6 +153,6 @@ struct Result {
 /// The text of `ganymede.result/1`: the same bytes for the same scenario and seed.
 std::string result_json(const Result& result);
 /// The same without `provenance.scenario` and `provenance.files`: a sweep holds its study instead.
-nlohmann::ordered_json result_row(const Result& result);
+OrderedJson result_row(const Result& result);
 
 }  // namespace ganymede::sim

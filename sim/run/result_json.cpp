@@ -2,19 +2,16 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "common/json_value.hpp"
 #include "common/usd.hpp"
 #include "sim/run/result.hpp"
 
 namespace ganymede::sim {
 namespace {
-
-using OrderedJson = nlohmann::ordered_json;
-
 OrderedJson pair(const Interval& interval) { return {interval.low, interval.high}; }
 
 OrderedJson gpu_seconds_json(const GpuSeconds& account) {
@@ -254,6 +251,6 @@ std::string result_json(const Result& result) {
   add_inputs(result, out["provenance"]);
   return out.dump(2) + "\n";
 }
-nlohmann::ordered_json result_row(const Result& result) { return to_json(result); }
+OrderedJson result_row(const Result& result) { return to_json(result); }
 
 }  // namespace ganymede::sim

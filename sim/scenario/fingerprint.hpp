@@ -5,11 +5,11 @@
 
 #include <initializer_list>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 
 #include "common/json.hpp"
+#include "common/json_value.hpp"
 #include "common/random.hpp"
 
 namespace ganymede::sim {
@@ -25,7 +25,7 @@ class Fingerprint {
   void replace(const std::string& pointer, std::string_view content) { replace(pointer, fnv1a(content)); }
   void replace(const std::string& pointer, std::uint64_t hash) {
     const std::string inside = pointer.starts_with(root_ + "/") ? pointer.substr(root_.size()) : pointer;
-    content_[nlohmann::json::json_pointer(inside)] = files_[inside] = hexadecimal(hash);
+    content_[JsonPointer(inside)] = files_[inside] = hexadecimal(hash);
   }
   /// The hash of each file's content, by the JSON pointer (from the scenario) of the value that names the file.
   const std::map<std::string, std::string>& files() const { return files_; }
@@ -37,7 +37,7 @@ class Fingerprint {
       const std::size_t last = key.find_last_of('/');
       if (last == std::string_view::npos) {
         rest.erase(std::string(key));
-      } else if (const nlohmann::json::json_pointer parent{std::string(key.substr(0, last))}; rest.contains(parent)) {
+      } else if (const JsonPointer parent{std::string(key.substr(0, last))}; rest.contains(parent)) {
         rest[parent].erase(std::string(key.substr(last + 1)));
       }
     }
@@ -49,7 +49,7 @@ class Fingerprint {
  private:
   static std::string hexadecimal(std::uint64_t hash) { return fmt::format("{:016x}", hash); }
   std::string root_;  // JSON pointer of the scenario in its document; "" if it is the document
-  nlohmann::json content_;
+  Json content_;
   std::map<std::string, std::string> files_;
 };
 

@@ -1,9 +1,8 @@
 #include "sim/scenario/input_cache.hpp"
 
-#include <nlohmann/json.hpp>
-
 #include "calibration/stated_step.hpp"
 #include "common/file.hpp"
+#include "common/json_value.hpp"
 #include "common/random.hpp"
 #include "traces/recorded.hpp"
 

@@ -1,12 +1,9 @@
 #include "sim/steps/step_distribution.hpp"
 
-#include <nlohmann/json.hpp>
+#include "common/json_value.hpp"
 
 namespace ganymede::sim {
 namespace {
-
-using Json = nlohmann::json;
-
 Json spans_json(const std::vector<StepSpan>& spans) {
   Json out = Json::array();
   for (const StepSpan& span : spans)
@@ -31,11 +28,13 @@ std::string to_text(const StepDistribution& d) {
 StepDistribution parse_distribution(const std::string& text) {
   const Json in = Json::parse(text);
   StepDistribution d;
-  const auto seconds = [&](std::size_t i) { return Seconds{in[i].get<double>()}; };
+  const auto number = [&](std::size_t i) { return in[i].get<double>(); };
+  const auto seconds = [&](std::size_t i) { return Seconds{number(i)}; };
   d.mean = seconds(0), d.low = seconds(1), d.high = seconds(2);
-  d.half_width = in[3], d.own_variance = in[4], d.simulated = in[5], d.precise = in[6], d.staleness = in[7];
-  d.busiest_link = seconds(8), d.between_sites = Bytes{in[9].get<double>()}, d.host = seconds(10);
-  d.reads = in[11], d.flops = in[12], d.workers = in[13], d.images = in[14];
+  d.half_width = number(3), d.own_variance = number(4), d.simulated = in[5].get<std::int64_t>();
+  d.precise = in[6].get<bool>(), d.staleness = number(7);
+  d.busiest_link = seconds(8), d.between_sites = Bytes{number(9)}, d.host = seconds(10);
+  d.reads = number(11), d.flops = number(12), d.workers = in[13].get<int>(), d.images = number(14);
   for (const auto& p : in[15]) {
     PoolStep pool;
     std::size_t i = 0;

@@ -6,18 +6,16 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "calibration/kernel_steps.hpp"
 #include "calibration/workload_model.hpp"
 #include "common/errors.hpp"
+#include "common/json_value.hpp"
 #include "support/errors.hpp"
 #include "traces/recorded.hpp"
 
 namespace ganymede::calibration {
 namespace {
-
-using Json = nlohmann::json;
 using testing::AllOf;
 using testing::Contains;
 using testing::HasSubstr;

@@ -4,14 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 
+#include "common/json_value.hpp"
 #include "run_program.hpp"
 
 namespace ganymede::cli {
 namespace {
 
-using nlohmann::json;
 using testing::AllOf;
 using testing::HasSubstr;
 
@@ -22,17 +21,17 @@ constexpr const char* kStar = R"({ "schema": "ganymede.platform/1",
                  "four": { "gpu": "X", "gpus": 4, "nic": { "bandwidth": "12.5GB/s", "latency": "5us" },
                            "gpu_links": { "kind": "nvlink", "bandwidth": "100GB/s", "latency": "1us" } } } })";
 
-json rows_of(const std::string& arguments) {
+Json rows_of(const std::string& arguments) {
   const Outcome outcome = run_program("allreduce " + arguments + " --format json");
   EXPECT_EQ(outcome.code, 0) << outcome.err;
-  return json::parse(outcome.out, nullptr, false);
+  return Json::parse_or_null(outcome.out);
 }
 
 TEST(AllReduce, RingOnTheStarTakesItsClosedForm) {
   const Scratch scratch;
   const std::string star = scratch.write("star.json", kStar);
   for (const int n : {2, 3, 64, 1000, 4096}) {
-    const json rows =
+    const Json rows =
         rows_of("--catalog " + star + " --instance one --scheme ring --bytes 64MiB --nodes " + std::to_string(n));
     ASSERT_EQ(rows.size(), 1U);
     const double bytes = 64 << 20;
@@ -49,7 +48,7 @@ TEST(AllReduce, RingOnTheStarTakesItsClosedForm) {
 TEST(AllReduce, FoldedEqualsMessageForEveryScheme) {
   const Scratch scratch;
   const std::string star = scratch.write("star.json", kStar);
-  const json schemes = json::parse(run_program("list schemes --format json").out);
+  const Json schemes = Json::parse(run_program("list schemes --format json").out);
   for (const auto& scheme : schemes) {
     const std::string name = scheme["name"].get<std::string>();
     std::string common = "--catalog " + star;
@@ -61,7 +60,7 @@ TEST(AllReduce, FoldedEqualsMessageForEveryScheme) {
       continue;
     }
     ASSERT_EQ(probe.code, 0) << name << probe.err;
-    const json folded = json::parse(probe.out), message = rows_of(common + " --fidelity message");
+    const Json folded = Json::parse(probe.out), message = rows_of(common + " --fidelity message");
     EXPECT_EQ(message[0]["fidelity"], "message");
     EXPECT_NEAR(folded[0]["time_s"].get<double>() / message[0]["time_s"].get<double>(), 1, 1e-6) << name;
     EXPECT_EQ(folded[0]["messages"], message[0]["messages"]) << name;
@@ -75,7 +74,7 @@ TEST(AllReduce, TheTableRanksTheSchemesOfEachSize) {
   ASSERT_EQ(table.code, 0) << table.err;
   EXPECT_THAT(table.out, AllOf(HasSubstr("p4d.24xlarge"), HasSubstr("busbw"), HasSubstr("limited by"),
                                HasSubstr("Ranking"), HasSubstr("64 MiB:")));
-  const json rows = rows_of("--catalog aws --instance p4d.24xlarge --nodes 2 --scheme ring,tree --bytes 8,64MiB");
+  const Json rows = rows_of("--catalog aws --instance p4d.24xlarge --nodes 2 --scheme ring,tree --bytes 8,64MiB");
   for (const auto& a : rows) {
     for (const auto& b : rows) {
       const bool faster = a["bytes"] == b["bytes"] && a["time_s"] < b["time_s"];
@@ -99,7 +98,8 @@ TEST(AllReduce, TcpInPlaceOfRdmaHasALimit) {
   const Scratch scratch;
   const std::string star = scratch.write("star.json", kStar);
   const std::string command = "--catalog " + star + " --instance one --nodes 2 --scheme nccl --bytes 1GiB";
-  const double rdma = rows_of(command)[0]["time_s"], tcp = rows_of(command + " --transport tcp")[0]["time_s"];
+  const auto rdma = rows_of(command)[0]["time_s"].get<double>(),
+             tcp = rows_of(command + " --transport tcp")[0]["time_s"].get<double>();
   EXPECT_GT(tcp, 2 * rdma);
 }
 
@@ -107,9 +107,9 @@ TEST(AllReduce, ATimelineHoldsEveryMessage) {
   const Scratch scratch;
   const std::string star = scratch.write("star.json", kStar);
   const std::string file = (scratch / "rounds.json").string();
-  const json rows =
+  const Json rows =
       rows_of("--catalog " + star + " --instance one --nodes 4 --scheme ring --bytes 1MiB --timeline " + file);
-  const json trace = json::parse(content_of(file));
+  const Json trace = Json::parse(content_of(file));
   int messages = 0;
   double end = 0;
   for (const auto& event : trace["traceEvents"]) {
@@ -127,8 +127,8 @@ TEST(AllReduce, CommunicatorsAtOnceShareTheLinks) {
   const std::string star = scratch.write("star.json", kStar);
   const std::string common =
       "--catalog " + star + " --instance four --nodes 2 --gpus-per-node 2 --scheme ring --bytes 64MiB";
-  const json alone = rows_of("--catalog " + star + " --instance one --nodes 2 --scheme ring --bytes 64MiB");
-  const json shared = rows_of(common + " --groups 2");
+  const Json alone = rows_of("--catalog " + star + " --instance one --nodes 2 --scheme ring --bytes 64MiB");
+  const Json shared = rows_of(common + " --groups 2");
   EXPECT_EQ(shared[0]["ranks"], 2);
   EXPECT_NEAR(shared[0]["time_s"].get<double>() / alone[0]["time_s"].get<double>(), 2, 0.02);
 }
@@ -138,7 +138,7 @@ TEST(AllReduce, CommunicatorsAtOnceShareTheLinks) {
 TEST(AllReduce, ALateRankDelaysReduceToOneByLessThanAWholeCollective) {
   const Scratch scratch;
   const std::string star = scratch.write("star.json", kStar);
-  const json rows =
+  const Json rows =
       rows_of("--catalog " + star + " --instance one --nodes 4 --scheme reduce-to-one --bytes 1000000 --late 3=1ms");
   EXPECT_NEAR(rows[0]["time_s"].get<double>(), 1e-3 + (10e-6 + 80e-6) + (10e-6 + 240e-6), 1e-7);
 }
@@ -146,9 +146,9 @@ TEST(AllReduce, ALateRankDelaysReduceToOneByLessThanAWholeCollective) {
 TEST(AllReduce, OneRankOrNoBytesTakeNoMessages) {
   const Scratch scratch;
   const std::string star = scratch.write("star.json", kStar);
-  const json one = rows_of("--catalog " + star + " --instance one --scheme ring,nccl --bytes 1MiB");
-  const json none = rows_of("--catalog " + star + " --instance one --nodes 4 --scheme ring,nccl --bytes 0");
-  for (const json& rows : {one, none}) {
+  const Json one = rows_of("--catalog " + star + " --instance one --scheme ring,nccl --bytes 1MiB");
+  const Json none = rows_of("--catalog " + star + " --instance one --nodes 4 --scheme ring,nccl --bytes 0");
+  for (const Json& rows : {one, none}) {
     for (const auto& row : rows) {
       EXPECT_EQ(row["messages"], 0);
       EXPECT_EQ(row["busbw_GBps"], 0);

@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
+#include "common/json_value.hpp"
 #include "run_program.hpp"
 
 namespace ganymede::cli {
@@ -14,8 +14,6 @@ namespace {
 using testing::AllOf;
 using testing::Contains;
 using testing::HasSubstr;
-using Json = nlohmann::json;
-
 class ChangedScenario : public testing::Test {
  protected:
   Outcome simulate(const std::string& flags) const { return run_program("simulate " + scenario_ + " " + flags); }
@@ -73,7 +71,7 @@ TEST_F(ChangedScenario, ErrorsNameTheFlag) {
 
 TEST_F(ChangedScenario, OfSeveralPoolsSaysWhichOneIsToBeNamed) {
   const std::string pool = R"({ "catalog": "aws", "region": "us-east-1", "instance": "p3.2xlarge", "name": "NAME" })";
-  Json content = Json::parse(run_program("example scenario").out, nullptr, true, true);
+  Json content = Json::parse(run_program("example scenario").out, /*comments=*/true);
   Json first = Json::parse(pool), second = first;
   first["name"] = "a", second["name"] = "b", second["market"] = "spot";
   content["platform"] = {{"pools", {first, second}}};
@@ -120,7 +118,7 @@ TEST(CatalogSort, PutsTheCheapestGpuHourFirst) {
   const Json row = Json::parse(run_program("catalog --instance p3.8xlarge --region us-east-1 --market on-demand "
                                            "--format json")
                                    .out)[0];
-  EXPECT_DOUBLE_EQ(row["usd_per_gpu_hour"], 4 * 3.06 / 4);
+  EXPECT_DOUBLE_EQ(row["usd_per_gpu_hour"].get<double>(), 4 * 3.06 / 4);
 }
 
 TEST(CatalogSort, ComparesGpusAndNotProcessors) {

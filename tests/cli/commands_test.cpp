@@ -3,14 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
-
+#include "common/json_value.hpp"
 #include "run_program.hpp"
 
 namespace ganymede::cli {
 namespace {
 
-using nlohmann::json;
 using testing::HasSubstr;
 using testing::StartsWith;
 
@@ -37,12 +35,12 @@ TEST(Commands, ExamplesAreValid) {
       run_program("simulate " + scenario + trace + " --set /platform/catalog=" + platform +
                   " --set /platform/instance=node --set /platform/region=room-1 --set /platform/nodes=2 --format json");
   EXPECT_EQ(own.code, 0) << own.err;
-  EXPECT_EQ(json::parse(own.out)["run"]["gpus"], 8);
+  EXPECT_EQ(Json::parse(own.out)["run"]["gpus"], 8);
   // Replaces the example's target, because a scenario with two targets is refused.
   const Outcome steps = run_program("simulate " + scenario + trace +
                                     " --set /workload/epochs=null --set /workload/steps=20000 --format json");
   EXPECT_EQ(steps.code, 0) << steps.err;
-  EXPECT_EQ(json::parse(steps.out)["time"]["steps"], 20000);
+  EXPECT_EQ(Json::parse(steps.out)["time"]["steps"], 20000);
   const Outcome unlike = run_program("allreduce --catalog " + platform +
                                      " --instance node,old-node --nodes 2,1 --scheme mixed,two-level --bytes 8205536");
   EXPECT_EQ(unlike.code, 0) << unlike.err;
@@ -51,7 +49,7 @@ TEST(Commands, ExamplesAreValid) {
 TEST(Commands, ADescriptionCountsThePapersParameters) {
   const Outcome outcome = run_program("train --model mlp-gan --batch 64 --describe --format json");
   ASSERT_EQ(outcome.code, 0) << outcome.err;
-  const json description = json::parse(outcome.out);
+  const Json description = Json::parse(outcome.out);
   EXPECT_EQ(description["parameters"]["generator"], 2051384);
   EXPECT_EQ(description["parameters"]["discriminator"], 233985);
   EXPECT_NEAR(description["flops_per_step"].get<double>() / 64, 0.015079e9, 1e3);
@@ -69,7 +67,7 @@ TEST(Commands, FromARealStepToABill) {
   const Outcome bill = run_program(std::string("sweep ") + kStudy + " --set /workload/trace=" + trace +
                                    " --set /workload/batch_per_gpu=16 --format json");
   ASSERT_EQ(bill.code, 0) << bill.err;
-  const json runs = json::parse(bill.out)["runs"];
+  const Json runs = Json::parse(bill.out)["runs"];
   EXPECT_EQ(runs.size(), 4U * (1 + 2 * 3));  // one GPU has no scheme
   for (const auto& run : runs) {
     EXPECT_EQ(run["provenance"]["inputs"], "kernel model");
@@ -82,7 +80,7 @@ TEST(Commands, OneGpuIsTheSmallestInstance) {
   const Outcome outcome =
       run_program(std::string("sweep ") + kStudy + " --set /workload/trace=" + kTrace + " --format json");
   ASSERT_EQ(outcome.code, 0) << outcome.err;
-  const json sweep = json::parse(outcome.out);
+  const Json sweep = Json::parse(outcome.out);
   EXPECT_EQ(sweep["runs"][0]["run"]["allocation"], "1 x p3.2xlarge");
   const std::string table = run_program(std::string("sweep ") + kStudy + " --set /workload/trace=" + kTrace).out;
   EXPECT_THAT(table, HasSubstr("cheapest"));
@@ -119,7 +117,7 @@ TEST(Commands, TheCheckReportsPredictionAndMeasurement) {
   ASSERT_EQ(run_program("train --steps 60 --batch 16 --trace " + trace).code, 0);
   const Outcome outcome = run_program("calibrate --check " + trace + " --format json");
   ASSERT_THAT(outcome.code, testing::AnyOf(0, 1)) << outcome.err;
-  const json check = json::parse(outcome.out);
+  const Json check = Json::parse(outcome.out);
   EXPECT_GT(check["measured_s"].get<double>(), 0);
   EXPECT_GT(check["predicted_s"].get<double>(), 0);
   EXPECT_EQ(outcome.code == 0, check["holds"].get<bool>());

@@ -3,8 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
-
+#include "common/json_value.hpp"
 #include "run_program.hpp"
 
 namespace ganymede::cli {
@@ -12,8 +11,6 @@ namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
-using Json = nlohmann::json;
-
 class CompareOwn : public testing::Test {
  protected:
   /// The example's machines against A100s of one region, so that the search is short.

@@ -7,17 +7,15 @@
 #include <unistd.h>
 
 #include <csignal>
-#include <nlohmann/json.hpp>
 #include <set>
 
+#include "common/json_value.hpp"
 #include "run_program.hpp"
 
 namespace ganymede::cli {
 namespace {
 
 using testing::HasSubstr;
-using Json = nlohmann::json;
-
 /// Ends a simulation that hangs; its exit code is then 124.
 constexpr const char* kPatience = "timeout 20";
 

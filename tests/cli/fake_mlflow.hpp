@@ -9,16 +9,16 @@
 #include <functional>
 #include <map>
 #include <mutex>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <thread>
 #include <vector>
+
+#include "common/json_value.hpp"
 
 namespace ganymede::cli {
 
 class FakeMlflow {
  public:
-  using Json = nlohmann::json;
   struct Run {
     std::string experiment, status = "RUNNING";
     std::map<std::string, std::string> params, tags;
@@ -111,7 +111,7 @@ class FakeMlflow {
       } catch (const Refusal& refusal) {
         status = refusal.status;
         body = {{"error_code", refusal.code}, {"message", "refused"}};
-      } catch (const Json::exception& error) {
+      } catch (const JsonError& error) {
         status = 400;
         body = {{"error_code", "INVALID_PARAMETER_VALUE"}, {"message", error.what()}};
       }

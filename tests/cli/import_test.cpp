@@ -6,15 +6,14 @@
 #include <array>
 #include <cmath>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "common/json_value.hpp"
 #include "run_program.hpp"
 
 namespace ganymede::cli {
 namespace {
 
-using nlohmann::json;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -47,7 +46,7 @@ std::string predicted_log(const std::string& allocation, double factor) {
       run_program("allreduce " + allocation + " --bytes 8,4KiB,64KiB,1MiB,16MiB,256MiB --format json");
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   std::string log = "# Collective test starting: all_reduce_perf\n";
-  for (const json& row : json::parse(outcome.out))
+  for (const Json& row : Json::parse(outcome.out))
     log += log_line(row["bytes"].get<std::int64_t>(), row["time_s"].get<double>() * 1e6, factor);
   return log;
 }
@@ -74,19 +73,19 @@ TEST_P(ImportNcclTests, FindsTheLinkThatMadeTheLogAndItsTimes) {
       run_program("import nccl-tests " + log + " --catalog " + guess + allocation + scheme + " -o " + overlay);
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_THAT(outcome.err, HasSubstr("straight line"));
-  const json written = json::parse(content_of(overlay));
+  const Json written = Json::parse(content_of(overlay));
   EXPECT_EQ(written["schema"], "ganymede.overlay/1");
-  const json& instance = written["platform"]["instances"].begin().value();
+  const Json& instance = written["platform"]["instances"].begin().value();
   EXPECT_NEAR(std::stod(instance[member]["bandwidth"].get<std::string>()), 7, 7e-3);
   EXPECT_NEAR(std::stod(instance[member]["latency"].get<std::string>()), 12, 12e-3);
-  for (const json& range : written["fit"]["errors"]) EXPECT_LT(range["error"].get<double>(), 1e-3);
+  for (const Json& range : written["fit"]["errors"]) EXPECT_LT(range["error"].get<double>(), 1e-3);
 
   const auto times = [&](const std::string& catalog) {
     std::vector<double> out;
     const Outcome rows = run_program("allreduce --catalog " + catalog + allocation + scheme +
                                      ",ring --bytes 8,1MiB,100MiB --format json");
     EXPECT_EQ(rows.code, 0) << rows.err;
-    for (const json& row : json::parse(rows.out)) out.push_back(row["time_s"].get<double>());
+    for (const Json& row : Json::parse(rows.out)) out.push_back(row["time_s"].get<double>());
     return out;
   };
   const auto expected = times(truth), found = times(guess + " --overlay " + overlay);
@@ -191,7 +190,7 @@ TEST(Import, LeavesDisturbedRowsOutAndSaysSo) {
                                       " --instance one --nodes 2");
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_THAT(outcome.err, HasSubstr("note: line 2: 400 us out of place, 41 us in place: disturbed, left out"));
-  EXPECT_EQ(json::parse(outcome.out)["fit"]["rows"].size(), 3U);
+  EXPECT_EQ(Json::parse(outcome.out)["fit"]["rows"].size(), 3U);
 }
 
 // ---- accuracy, as docs/model.md states it ----
@@ -230,7 +229,7 @@ TEST_P(PublicLogs, ArePredictedWithinWhatTheProjectAims) {
   const Outcome outcome =
       run_program("import nccl-tests " + scratch.write("log", public_log(name, factor)) + " --catalog " + arguments);
   ASSERT_EQ(outcome.code, 0) << outcome.err;
-  const json errors = json::parse(outcome.out)["fit"]["errors"];
+  const Json errors = Json::parse(outcome.out)["fit"]["errors"];
   ASSERT_EQ(errors.size(), 3U);
   const std::array<double, 3> goals = {0.30, 0.20, 0.10};
   int sizes = 0;

@@ -1,15 +1,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "common/json_value.hpp"
 #include "run_program.hpp"
 
 namespace ganymede::cli {
 namespace {
-
-using Json = nlohmann::json;
 using testing::AllOf;
 using testing::HasSubstr;
 
@@ -36,7 +34,7 @@ TEST(Kernels, ListTheLaunchesOfAStep) {
   EXPECT_GT(flops, 0);
   EXPECT_EQ(step["executor"], "graph");
   EXPECT_EQ(step["step"]["host_s"], 0);
-  const double high = step["step"]["interval_s"][1], low = step["step"]["interval_s"][0];
+  const auto high = step["step"]["interval_s"][1].get<double>(), low = step["step"]["interval_s"][0].get<double>();
   EXPECT_LT(high / low, 2.5);  // tens of percent, not a factor of four to each side
 }
 

@@ -1,41 +1,39 @@
 #pragma once
 // A platform of hosts on one switch, and a training on it, for tests that rehearse it or let a policy steer it.
 
-#include <nlohmann/json.hpp>
 #include <string>
 
+#include "common/json_value.hpp"
 #include "run_program.hpp"
 
 namespace ganymede::cli {
 
 /// A price of the platform's hosts, such as "1USD/h".
-inline nlohmann::json lab_price(const char* market, const char* per_hour) {
+inline Json lab_price(const char* market, const char* per_hour) {
   return {
       {"region", "room"}, {"market", market}, {"per_hour", per_hour}, {"as_of", "2026-11-01"}, {"source", "a test"}};
 }
 
 /// Writes the platform as `lab.json`, with `platform_changes`, and a scenario of 64 images a step on it, with
 /// `changes`; both changes are JSON merge patches. Returns the scenario's file.
-inline std::string write_lab(const Scratch& scratch, const nlohmann::json& platform_changes,
-                             const nlohmann::json& changes) {
-  nlohmann::json platform = {
-      {"schema", "ganymede.platform/1"},
-      {"provider", "private"},
-      {"name", "lab"},
-      {"gpus",
-       {{"AMD EPYC, 2 threads",
-         {{"kind", "cpu"}, {"memory", "16GiB"}, {"fp32", "100Gflop/s"}, {"memory_bandwidth", "10GB/s"}}}}},
-      {"instances",
-       {{"host",
-         {{"gpu", "AMD EPYC, 2 threads"},
-          {"gpus", 1},
-          {"nic", {{"bandwidth", "1Gbit/s"}, {"latency", "250us"}}},
-          {"prices", nlohmann::json::array({lab_price("on-demand", "1USD/h")})}}}}},
-      {"regions", {{"room", nlohmann::json::object()}}},
-      {"fabric", {{"kind", "switch"}, {"latency", "0us"}, {"oversubscription", 1}}}};
+inline std::string write_lab(const Scratch& scratch, const Json& platform_changes, const Json& changes) {
+  Json platform = {{"schema", "ganymede.platform/1"},
+                   {"provider", "private"},
+                   {"name", "lab"},
+                   {"gpus",
+                    {{"AMD EPYC, 2 threads",
+                      {{"kind", "cpu"}, {"memory", "16GiB"}, {"fp32", "100Gflop/s"}, {"memory_bandwidth", "10GB/s"}}}}},
+                   {"instances",
+                    {{"host",
+                      {{"gpu", "AMD EPYC, 2 threads"},
+                       {"gpus", 1},
+                       {"nic", {{"bandwidth", "1Gbit/s"}, {"latency", "250us"}}},
+                       {"prices", Json::array({lab_price("on-demand", "1USD/h")})}}}}},
+                   {"regions", {{"room", Json::object()}}},
+                   {"fabric", {{"kind", "switch"}, {"latency", "0us"}, {"oversubscription", 1}}}};
   platform.merge_patch(platform_changes);
   scratch.write("lab.json", platform.dump());
-  nlohmann::json scenario = {
+  Json scenario = {
       {"schema", "ganymede.scenario/1"},
       {"workload",
        {{"trace", "recorded:dcgan-28-cpu"},
@@ -51,8 +49,8 @@ inline std::string write_lab(const Scratch& scratch, const nlohmann::json& platf
 }
 
 /// A disk for checkpoints, and nodes that take so long to be ready, as changes of the platform.
-inline nlohmann::json lab_provisioning(const char* boot, const char* image_pull, const char* framework_start,
-                                       const char* communicator_start) {
+inline Json lab_provisioning(const char* boot, const char* image_pull, const char* framework_start,
+                             const char* communicator_start) {
   return {{"storage",
            {{"disk", {{"read", "100MB/s"}, {"write", "100MB/s"}, {"per_gb_month", "0USD"}, {"source", "a test"}}}}},
           {"provisioning",

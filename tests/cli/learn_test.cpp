@@ -3,8 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
-
+#include "common/json_value.hpp"
 #include "learn_scenario.hpp"
 #include "run_program.hpp"
 
@@ -14,8 +13,6 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
-using Json = nlohmann::json;
-
 class Learn : public testing::Test {
  protected:
   Outcome learn(const std::string& flags) const {
@@ -42,10 +39,11 @@ TEST_F(Learn, JudgesItsTableOnTheSeedsThatFollow) {
     if (rows[i]["finished"] == 2) {
       EXPECT_GE(rows[i]["cost_usd"], least);
     }
-    least = rows[i]["cost_usd"];
+    least = rows[i]["cost_usd"].get<double>();
     fixed = fixed || rows[i]["policy"] == "fixed";
     // By default an hour of waiting is worth 5 USD.
-    EXPECT_NEAR(rows[i]["cost_usd"], rows[i]["usd"].get<double>() + 5 * rows[i]["hours"].get<double>(), 1e-9);
+    EXPECT_NEAR(rows[i]["cost_usd"].get<double>(), rows[i]["usd"].get<double>() + 5 * rows[i]["hours"].get<double>(),
+                1e-9);
   }
   EXPECT_TRUE(fixed);
 }
@@ -62,7 +60,7 @@ TEST_F(Learn, JudgesAsSimulationsDo) {
     const Outcome run =
         run_program("simulate " + scenario_ + " --format json --seed 1000010 --seeds 1 --set '/policy=" + policy + "'");
     ASSERT_EQ(run.code, 0) << run.err;
-    EXPECT_NEAR(row["hours"], Json::parse(run.out)["time"]["total_s"].get<double>() / 3600, 1e-6) << name;
+    EXPECT_NEAR(row["hours"].get<double>(), Json::parse(run.out)["time"]["total_s"].get<double>() / 3600, 1e-6) << name;
   }
 }
 

@@ -4,8 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
-
+#include "common/json_value.hpp"
 #include "run_program.hpp"
 
 namespace ganymede::cli {
@@ -14,8 +13,6 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
-using Json = nlohmann::json;
-
 /// A plan that is made quickly: one instance type at one price.
 constexpr const char* kPlan =
     "plan --catalog aws --instance p3.2xlarge --region us-east-1 --market on-demand --max-gpus 1 "

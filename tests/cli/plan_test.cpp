@@ -4,9 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "common/json_value.hpp"
 #include "run_program.hpp"
 
 namespace ganymede::cli {
@@ -15,8 +15,6 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
-using Json = nlohmann::json;
-
 TEST(CatalogCommand, ListsPricesWithTheirAge) {
   const Outcome outcome = run_program("catalog --gpu A100 --provider aws,azure --today 2026-11-20");
   EXPECT_EQ(outcome.code, 0);

@@ -8,16 +8,14 @@
 
 #include <cmath>
 #include <cstdlib>
-#include <nlohmann/json.hpp>
 
+#include "common/json_value.hpp"
 #include "run_program.hpp"
 
 namespace ganymede::cli {
 namespace {
 
 using testing::HasSubstr;
-using Json = nlohmann::json;
-
 const bool kUsable = std::filesystem::exists(GANYMEDE_MPI_MODULE) && std::system("command -v mpirun >/dev/null") == 0;
 
 class Processes : public testing::Test {
@@ -44,7 +42,7 @@ class Processes : public testing::Test {
     ASSERT_EQ(found.size(), expected.size());
     for (std::size_t i = 0; i < found.size(); ++i)
       for (const char* network : {"discriminator", "generator"}) {
-        const double value = expected[i][network];
+        const auto value = expected[i][network].get<double>();
         EXPECT_NEAR(found[i][network].get<double>(), value, tolerance * std::abs(value)) << network << " " << i;
       }
   }

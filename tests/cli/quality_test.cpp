@@ -4,9 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "common/file.hpp"
+#include "common/json_value.hpp"
 #include "run_program.hpp"
 #include "support/temporary_folder.hpp"
 
@@ -16,8 +16,6 @@ namespace {
 using testing::AllOf;
 using testing::ContainsRegex;
 using testing::HasSubstr;
-using Json = nlohmann::json;
-
 class Quality : public testing::Test {
  protected:
   std::string file(const std::string& name, const std::string& text = "") {
@@ -142,7 +140,7 @@ TEST_F(Quality, APlanChoosesHowOftenItIsEvaluated) {
   const Json chosen = Json::parse(read_file(plan))["chosen"];
   const Json& checks = chosen["quality"]["checks"];
   EXPECT_EQ(checks["pause_s"], 300);
-  const double every = checks["every_images"];
+  const auto every = checks["every_images"].get<double>();
   const auto usd_with = [&](double images) {
     const Outcome other = run_program(kPlan + with + "--format json --quality-every '" +
                                       std::to_string(std::llround(images)) + " images'");

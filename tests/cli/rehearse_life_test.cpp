@@ -3,8 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
-
+#include "common/json_value.hpp"
 #include "lab.hpp"
 #include "schema_faults.hpp"
 
@@ -12,8 +11,6 @@ namespace ganymede::cli {
 namespace {
 
 using testing::HasSubstr;
-using Json = nlohmann::json;
-
 /// Begins a script that starts the command of its arguments and waits until three nodes train, which are six processes.
 const std::string kUntilThreeTrain = R"SH("$@" & command=$!
 children() { cat /proc/$command/task/$command/children; }
@@ -51,7 +48,7 @@ class RehearseLife : public testing::Test {
       if (event["event"] != "checkpoint") out.push_back(event["event"]);
     return out;
   }
-  static double total_s(const Json& result) { return result["time"]["total_s"]; }
+  static double total_s(const Json& result) { return result["time"]["total_s"].get<double>(); }
   static Json fault(const char* at, const char* kind) { return {{"at", at}, {"kind", kind}, {"nodes", 1}}; }
 
   const Scratch scratch;
@@ -66,7 +63,7 @@ TEST_F(RehearseLife, PlaysACrashAndAStragglerAsTheyAreSimulated) {
   ASSERT_FALSE(result.is_null());
   EXPECT_EQ(events(result["measured"]), events(result["predicted"]));
   EXPECT_EQ(result["measured"]["time"]["steps"], 2500);
-  EXPECT_TRUE(result["decisions"]["same"]);
+  EXPECT_TRUE(result["decisions"]["same"].get<bool>());
   // Three nodes, and one in place of the crashed one; the training was started, and started again from a checkpoint.
   EXPECT_EQ(result["processes"]["nodes_started"], 4);
   EXPECT_EQ(result["processes"]["nodes_killed"], 1);
@@ -113,7 +110,7 @@ TEST_F(RehearseLife, LetsThePolicyAnswerANotice) {
   ASSERT_FALSE(result.is_null());
   for (const char* event : {"notice", "lost", "restored", "finished"})
     EXPECT_THAT(events(result["measured"]), testing::Contains(event));
-  EXPECT_TRUE(result["decisions"]["same"]);
+  EXPECT_TRUE(result["decisions"]["same"].get<bool>());
   EXPECT_EQ(result["processes"]["notices_heard"], 1);
   // On a machine that is busy otherwise, a step may last longer than the notice.
   if (total_s(result["measured"]) < 1.25 * total_s(result["predicted"])) {
@@ -161,7 +158,8 @@ wait $command
   const Json result = Json::parse(outcome.out), found = events(result["measured"]);
   EXPECT_THAT(events(result["measured"]), testing::Contains("crashed"));
   // It crashed before anything trained.
-  EXPECT_LT(std::find(found.begin(), found.end(), "crashed"), std::find(found.begin(), found.end(), "running"));
+  const auto& states = found.elements();
+  EXPECT_LT(std::find(states.begin(), states.end(), "crashed"), std::find(states.begin(), states.end(), "running"));
   EXPECT_EQ(result["processes"]["nodes_started"], 4);
   EXPECT_EQ(result["measured"]["time"]["steps"], 2500);
 }

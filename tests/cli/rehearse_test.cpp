@@ -4,16 +4,13 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include <nlohmann/json.hpp>
-
+#include "common/json_value.hpp"
 #include "lab.hpp"
 
 namespace ganymede::cli {
 namespace {
 
 using testing::HasSubstr;
-using Json = nlohmann::json;
-
 class Rehearse : public testing::Test {
  protected:
   /// A scenario of `nodes` hosts on a network of 1 Gbit/s, with the recorded steps of a CPU.
@@ -101,7 +98,7 @@ TEST_F(Rehearse, ComputesForRealWhereEachRankHasAProcessor) {
   EXPECT_EQ(result["compute"], "real");
   expect_parts_sum(result["measured"]);
   // A processor computes no faster than it was measured to, and is busy at least as long as the recorded phases.
-  const double phases = result["predicted"]["compute_s"];
+  const auto phases = result["predicted"]["compute_s"].get<double>();
   EXPECT_GE(result["measured"]["compute_s"].get<double>(), 0.7 * phases);
   EXPECT_GE(result["noise"]["processor_s"].get<double>(), 0.5 * phases);
   const long more = ::sysconf(_SC_NPROCESSORS_ONLN) + 1;

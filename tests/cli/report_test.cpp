@@ -3,16 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
-
+#include "common/json_value.hpp"
 #include "run_program.hpp"
 
 namespace ganymede::cli {
 namespace {
 
 using testing::HasSubstr;
-using Json = nlohmann::json;
-
 class Report : public testing::Test {
  protected:
   void SetUp() override {

@@ -3,8 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
-
+#include "common/json_value.hpp"
 #include "run_program.hpp"
 
 namespace ganymede::cli {
@@ -12,8 +11,6 @@ namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
-using Json = nlohmann::json;
-
 const std::string kSource = GANYMEDE_SOURCE_DIR;
 
 class Runs : public testing::Test {
@@ -206,7 +203,7 @@ TEST_F(Runs, AnInterruptedSweepGoesOnWhereItWas) {
 
 // A journal may contain anything; the result of the sweep must have the same bytes.
 TEST_F(Runs, RowsOfAJournalThatAreNoWholeResultsAreDroppedAndSaid) {
-  using Ordered = nlohmann::ordered_json;  // as the program writes them
+  using Ordered = OrderedJson;  // as the program writes them
   const std::string whole = (scratch_ / "whole.json").string(), again = (scratch_ / "again.json").string();
   const std::string sweep = "sweep " + kSource + "/studies/spot-deadline.json --format json --jobs 2 " +
                             "--set '/policies=[\"fixed\"]' --set '/seeds=[1,2,3,4,5]' -o ";

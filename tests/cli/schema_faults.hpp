@@ -1,7 +1,6 @@
 #pragma once
 // What a schema that the program prints says about a document.
 
-#include <nlohmann/json.hpp>
 #include <string>
 #include <valijson/adapters/nlohmann_json_adapter.hpp>
 #include <valijson/schema.hpp>
@@ -9,20 +8,22 @@
 #include <valijson/validation_results.hpp>
 #include <valijson/validator.hpp>
 
+#include "common/json_value.hpp"
 #include "run_program.hpp"
 
 namespace ganymede::cli {
 
 /// The errors of a document by the schema of its format; empty if it is valid.
-inline std::string faults(const std::string& format, const nlohmann::json& document) {
-  const nlohmann::json text = nlohmann::json::parse(run_program("schema " + format).out);
+inline std::string faults(const std::string& format, const Json& document) {
+  const auto text = nlohmann::json::parse(run_program("schema " + format).out);
   valijson::Schema schema;
   valijson::SchemaParser parser;
   const valijson::adapters::NlohmannJsonAdapter of_schema(text);
   parser.populateSchema(of_schema, schema);
   valijson::Validator validator(valijson::Validator::kStrongTypes);
   valijson::ValidationResults results;
-  const valijson::adapters::NlohmannJsonAdapter of_document(document);
+  const auto document_text = nlohmann::json::parse(document.dump());
+  const valijson::adapters::NlohmannJsonAdapter of_document(document_text);
   if (validator.validate(schema, of_document, &results)) return "";
   std::string all;
   valijson::ValidationResults::Error error;

@@ -5,20 +5,18 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <vector>
 
+#include "common/json_value.hpp"
 #include "schema_faults.hpp"
 
 namespace ganymede::cli {
 namespace {
-
-using Json = nlohmann::json;
 namespace fs = std::filesystem;
 
 const fs::path kSourceFolder = GANYMEDE_SOURCE_DIR;
 
-Json parse(const std::string& text) { return Json::parse(text, nullptr, true, true); }
+Json parse(const std::string& text) { return Json::parse(text, /*comments=*/true); }
 
 TEST(Schema, EveryFileOfTheFolderIsOne) {
   const std::string help = run_program("schema --help").out;
@@ -75,7 +73,7 @@ TEST(Schema, FindsMistakes) {
   Json scenario = parse(run_program("example scenario").out);
   const auto with = [&](const char* pointer, const Json& value) {
     Json changed = scenario;
-    changed[Json::json_pointer(pointer)] = value;
+    changed[JsonPointer(pointer)] = value;
     return faults("scenario", changed);
   };
   EXPECT_NE(with("/platfrom", Json::object()), "");
@@ -111,7 +109,7 @@ TEST(Schema, StandsAlone) {
       const std::size_t begin = at + reference.size();
       const std::string target = text.substr(begin, text.find('"', begin) - begin);
       ASSERT_TRUE(target.starts_with("#/definitions/")) << format << ": " << target;
-      EXPECT_TRUE(schema.contains(Json::json_pointer(target.substr(1)))) << format << ": " << target;
+      EXPECT_TRUE(schema.contains(JsonPointer(target.substr(1)))) << format << ": " << target;
     }
   }
 }

@@ -5,10 +5,10 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <sstream>
 #include <vector>
 
+#include "common/json_value.hpp"
 #include "common/random.hpp"
 #include "learn_scenario.hpp"
 #include "run_program.hpp"
@@ -17,8 +17,6 @@ namespace ganymede::cli {
 namespace {
 
 using testing::HasSubstr;
-using Json = nlohmann::json;
-
 class SearchShards : public testing::Test {
  protected:
   /// One process's output in the folder of the test, where shards are merged too, because a plan names files from

@@ -8,8 +8,8 @@
 
 #include <algorithm>
 #include <csignal>
-#include <nlohmann/json.hpp>
 
+#include "common/json_value.hpp"
 #include "run_program.hpp"
 #include "serve_client.hpp"
 
@@ -17,8 +17,6 @@ namespace ganymede::cli {
 namespace {
 
 using testing::HasSubstr;
-using Json = nlohmann::json;
-
 // A cookie would go to all ports of the machine, and so to servers of its other users.
 TEST(ServeAttack, ThePageHasNoSecretAndSetsNoCookie) {
   const Scratch scratch;

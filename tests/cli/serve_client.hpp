@@ -9,13 +9,13 @@
 
 #include <csignal>
 #include <functional>
-#include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "common/json_value.hpp"
 #include "run_program.hpp"
 
 namespace ganymede::cli {
@@ -89,27 +89,27 @@ class Server {
     return client().Post(path, body, "application/json");
   }
   /// Submits a form and returns the job's id.
-  int submit(const nlohmann::json& form) const {
+  int submit(const Json& form) const {
     const auto result = post("/api/jobs", form.dump());
     EXPECT_EQ(result->status, 201) << result->body;
-    return nlohmann::json::parse(result->body).value("id", 0);
+    return Json::parse(result->body).value("id", 0);
   }
-  nlohmann::json job(int id) const { return nlohmann::json::parse(get("/api/jobs/" + std::to_string(id))->body); }
+  Json job(int id) const { return Json::parse(get("/api/jobs/" + std::to_string(id))->body); }
   /// Waits until `is` accepts the job, and returns the job. The test fails after some minutes.
-  nlohmann::json wait(int id, const std::function<bool(const nlohmann::json&)>& is) const {
+  Json wait(int id, const std::function<bool(const Json&)>& is) const {
     for (int i = 0; i < 6000; ++i) {
-      nlohmann::json now = job(id);
+      Json now = job(id);
       if (is(now)) return now;
       std::this_thread::sleep_for(std::chrono::milliseconds(50));
     }
     ADD_FAILURE() << "job " << id << " stays " << job(id).dump();
     return job(id);
   }
-  nlohmann::json wait_end(int id) const {
-    return wait(id, [](const nlohmann::json& job) { return job["state"] != "queued" && job["state"] != "running"; });
+  Json wait_end(int id) const {
+    return wait(id, [](const Json& job) { return job["state"] != "queued" && job["state"] != "running"; });
   }
-  nlohmann::json wait_running(int id) const {
-    return wait(id, [](const nlohmann::json& job) { return job["state"] != "queued"; });
+  Json wait_running(int id) const {
+    return wait(id, [](const Json& job) { return job["state"] != "queued"; });
   }
 
   int port = 0;
@@ -120,20 +120,20 @@ class Server {
 };
 
 /// A form for a sweep of `seeds` runs.
-inline nlohmann::json comparison(int seeds) {
-  return nlohmann::json::parse(R"({
+inline Json comparison(int seeds) {
+  return Json::parse(R"({
     "kind": "compare",
     "workload": { "trace": "recorded:mlp-gan-cpu", "batch_per_gpu": 64,
                   "dataset": { "name": "mnist", "images": 60000, "bytes_per_image": 784 }, "epochs": 1 },
     "platforms": [ { "catalog": "aws", "region": "us-east-1", "gpu": "V100", "market": "on-demand" } ],
     "gpus": [1], "schemes": ["ring"], "policies": ["fixed"],
     "seeds": { "first": 1, "count": )" +
-                               std::to_string(seeds) + "} }");
+                     std::to_string(seeds) + "} }");
 }
 
 /// A form for a sweep that takes at least minutes: many spot runs, each with its own faults.
-inline nlohmann::json long_comparison() {
-  nlohmann::json form = comparison(10'000);
+inline Json long_comparison() {
+  Json form = comparison(10'000);
   form["platforms"][0]["market"] = "spot";
   form["workload"]["epochs"] = 5000;
   form["gpus"] = {1, 2, 4};

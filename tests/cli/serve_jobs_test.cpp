@@ -4,9 +4,9 @@
 #include <gtest/gtest.h>
 #include <httplib.h>
 
-#include <nlohmann/json.hpp>
 #include <set>
 
+#include "common/json_value.hpp"
 #include "run_program.hpp"
 #include "serve_client.hpp"
 
@@ -14,8 +14,6 @@ namespace ganymede::cli {
 namespace {
 
 using testing::HasSubstr;
-using Json = nlohmann::json;
-
 std::string error_of(const httplib::Result& answer) { return Json::parse(answer->body).value("error", ""); }
 
 TEST(ServeJobs, AFormIsCheckedWithoutAJob) {
@@ -168,7 +166,7 @@ TEST(ServeJobs, ACancelledTrainingGoesOnFromItsCheckpoint) {
   const Json cancelled = server.wait_end(id);
   EXPECT_EQ(cancelled["state"], "cancelled");
   ASSERT_TRUE(cancelled.contains("checkpoint"));
-  const int before = cancelled["losses"].back()[0];
+  const int before = cancelled["losses"].back()[0].get<int>();
   EXPECT_EQ(server.post("/api/jobs/1/again")->status, 200);
   const Json again = server.wait(id, [&](const Json& job) { return job["losses"].back()[0] > before; });
   EXPECT_EQ(again["losses"][0][0], live["losses"][0][0]);  // the earlier losses are kept

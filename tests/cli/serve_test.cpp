@@ -1,13 +1,14 @@
 // ganymede serve as a browser uses it, and as callers without permission find it.
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <httplib.h>
 
 #include <csignal>
-#include <nlohmann/json.hpp>
 #include <thread>
 
+#include "common/json_value.hpp"
 #include "run_program.hpp"
 #include "serve_client.hpp"
 
@@ -15,8 +16,6 @@ namespace ganymede::cli {
 namespace {
 
 using testing::HasSubstr;
-using Json = nlohmann::json;
-
 TEST(Serve, EveryRequestNeedsTheToken) {
   const Scratch scratch;
   const Server server(scratch);

@@ -6,11 +6,11 @@
 #include <gtest/gtest.h>
 
 #include <map>
-#include <nlohmann/json.hpp>
 #include <random>
 
 #include "cli/shard_options.hpp"
 #include "common/errors.hpp"
+#include "common/json_value.hpp"
 #include "run_program.hpp"
 #include "support/errors.hpp"
 
@@ -19,13 +19,10 @@ namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
-using Json = nlohmann::json;
-
 class Shards : public testing::Test {
  protected:
   static Json study(int seeds) {
-    Json content = Json::parse(std::ifstream(std::string(GANYMEDE_SOURCE_DIR) + "/studies/spot-deadline.json"), nullptr,
-                               true, true);
+    Json content = Json::parse(content_of(GANYMEDE_SOURCE_DIR "/studies/spot-deadline.json"), /*comments=*/true);
     content["workload"]["trace"] = std::string(GANYMEDE_SOURCE_DIR) + "/traces/recorded/progressive-gan-cpu.json";
     content["policies"] = {"fixed", "spot-first"};
     content["seeds"] = {{"first", 1}, {"count", seeds}};

@@ -5,12 +5,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <regex>
 #include <set>
 #include <sstream>
 #include <vector>
 
+#include "common/json_value.hpp"
 #include "run_program.hpp"
 
 namespace ganymede::cli {

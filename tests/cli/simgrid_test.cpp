@@ -4,14 +4,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
-
+#include "common/json_value.hpp"
 #include "run_program.hpp"
 
 namespace ganymede::cli {
 namespace {
 
-using nlohmann::json;
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
@@ -36,7 +34,7 @@ Outcome expect_done(const std::string& arguments) {
 }
 
 double time_of(const std::string& arguments) {
-  const json rows = json::parse(expect_done("allreduce " + arguments + " --format json").out, nullptr, false);
+  const Json rows = Json::parse_or_null(expect_done("allreduce " + arguments + " --format json").out);
   return rows.is_array() ? rows[0]["time_s"].get<double>() : -1;
 }
 
@@ -153,7 +151,7 @@ TEST(ImportSimgrid, ReadsZonesAndTakesOne) {
   EXPECT_THAT(unlike.err, HasSubstr("n0 computes 1 GFLOP/s and m0 2 GFLOP/s"));
   const Outcome one = expect_done("import simgrid " + xml + " --zone d --gpu V100");
   EXPECT_THAT(one.err, HasSubstr("<config> in line 4 was left out"));
-  const json platform = json::parse(one.out);
+  const Json platform = Json::parse(one.out);
   EXPECT_EQ(platform["instances"]["host"]["available"], 2);
   EXPECT_EQ(platform["gpus"]["V100"]["fp32"], "2000000000flop/s");
   const Outcome none = run_program("import simgrid " + xml + " --zone e --gpu V100");

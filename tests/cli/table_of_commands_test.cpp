@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <CLI/CLI.hpp>
 #include <functional>
 #include <set>
 
@@ -40,7 +41,7 @@ TEST(Commands, ANewOneIsEverywhere) {
                                           .summary = "does nothing at all",
                                           .examples = "  ganymede dummy --what nothing\n",
                                           .about = "It is here for a test.",
-                                          .declare = [](CLI::App& command, cli::Shared& /*shared*/) {
+                                          .declare = [](cli::Parser command, cli::Shared& /*shared*/) {
                                             command.add_option("--what", given, "what not to do");
                                           }}};
   const auto program = cli::make_program(all, shared);

@@ -7,11 +7,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <sstream>
 #include <vector>
 
 #include "cli/progress.hpp"
+#include "common/json_value.hpp"
 #include "report/wrap.hpp"
 #include "run_program.hpp"
 
@@ -160,7 +160,7 @@ TEST(Terminal, ColoursOnATerminalAlone) {
 
 class Waiting : public testing::Test {
  protected:
-  nlohmann::json policy() {
+  Json policy() {
     const std::string file =
         scratch_.write("slow.py", "import time\ntime.sleep(3)\n" + run_program("example policy").out);
     return {{"name", "external"}, {"command", {"python3", file}}, {"limit", "60s"}};
@@ -207,7 +207,7 @@ TEST_F(Waiting, IsNotSaidElsewhere) {
 // Ctrl-C ends the program, its children and the policy, and leaves the prompt a line of its own.
 TEST_F(Waiting, EndsAtAnInterrupt) {
   const std::string ready = (scratch_ / "ready").string(), done = (scratch_ / "done").string();
-  const nlohmann::json slow = {
+  const Json slow = {
       {"name", "external"}, {"command", {"sh", "-c", "touch " + ready + "; sleep 8; touch " + done}}, {"limit", "60s"}};
   const std::string scenario = scratch_.write("scenario.json", run_program("example scenario").out);
   const std::string out = on_terminal("simulate " + scenario + " --set '/policy=" + slow.dump() + "'", 80, "",

@@ -5,16 +5,14 @@
 
 #include <cmath>
 #include <cstdlib>
-#include <nlohmann/json.hpp>
 
+#include "common/json_value.hpp"
 #include "lab.hpp"
 
 namespace ganymede::cli {
 namespace {
 
 using testing::HasSubstr;
-using Json = nlohmann::json;
-
 constexpr int kSteps = 12;
 const std::string kOne =
     "train --quiet --model dcgan-28 --batch 16 --threads 1 --lr 1e-5 --epsilon 1e-4 --format json --steps ";

@@ -5,14 +5,13 @@
 
 #include <csignal>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
+#include "common/json_value.hpp"
 #include "run_program.hpp"
 
 namespace ganymede::cli {
 namespace {
 
-using nlohmann::json;
 using testing::HasSubstr;
 
 TEST(Train, AnInterruptedTrainingGoesOnAsIfItHadNotStopped) {
@@ -40,8 +39,8 @@ TEST(Train, AnInterruptedTrainingGoesOnAsIfItHadNotStopped) {
   const Outcome images =
       run_program("generate --checkpoint " + folder + " --count 5 --format json -o " + (scratch / "g.png").string());
   EXPECT_EQ(images.code, 0) << images.err;
-  EXPECT_EQ(json::parse(images.out)["images"], 5);
-  EXPECT_GT(json::parse(images.out)["memory_bytes"].get<double>(), 1e6);
+  EXPECT_EQ(Json::parse(images.out)["images"], 5);
+  EXPECT_GT(Json::parse(images.out)["memory_bytes"].get<double>(), 1e6);
   EXPECT_EQ(content_of(scratch / "g.png").substr(1, 3), "PNG");
 }
 

@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
+#include "common/json_value.hpp"
 #include "run_program.hpp"
 
 namespace ganymede::cli {
@@ -13,8 +13,6 @@ namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
-using Json = nlohmann::json;
-
 TEST(ValidateCommand, RunsEveryStudyAndKeepsItsPromises) {
   const Outcome all = run_program("validate");
   EXPECT_EQ(all.code, 0);

@@ -7,10 +7,10 @@
 
 #include <chrono>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <thread>
 
 #include "common/file.hpp"
+#include "common/json_value.hpp"
 #include "run_program.hpp"
 #include "support/temporary_folder.hpp"
 
@@ -19,8 +19,6 @@ namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
-using Json = nlohmann::json;
-
 class Watch : public testing::Test {
  protected:
   Watch() {

@@ -6,11 +6,11 @@
 
 #include <algorithm>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <regex>
 #include <set>
 #include <sstream>
 
+#include "common/json_value.hpp"
 #include "exports/exporter.hpp"
 #include "report/results.hpp"
 #include "support/errors.hpp"

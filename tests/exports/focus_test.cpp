@@ -4,16 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "common/csv.hpp"
 #include "common/dates.hpp"
+#include "common/json_value.hpp"
 
 namespace ganymede::exports {
 namespace {
-
-using Json = nlohmann::json;
-
 Json item(const char* name, const char* pool, double quantity, const char* unit, const char* unit_price,
           const char* list_price, const char* usd, const char* provider, const char* market) {
   return {{"item", name},

@@ -3,10 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
 #include <regex>
 #include <sstream>
 
+#include "common/json_value.hpp"
 #include "exports/kubernetes.hpp"
 #include "exports/skypilot.hpp"
 #include "report/results.hpp"
@@ -15,8 +15,6 @@
 
 namespace ganymede::exports {
 namespace {
-
-using Json = nlohmann::json;
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;

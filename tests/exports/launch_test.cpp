@@ -3,15 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
-
+#include "common/json_value.hpp"
 #include "report/results.hpp"
 #include "support/errors.hpp"
 
 namespace ganymede::exports {
 namespace {
-
-using Json = nlohmann::json;
 using testing::AllOf;
 using testing::HasSubstr;
 
@@ -113,7 +110,7 @@ TEST(Launch, OfASweepTheCheapestThatMetItsGoals) {
 TEST(Launch, NamesWhatIsWrong) {
   const auto with = [](const char* pointer, const Json& value) {
     Json result = report::a_result();
-    result[Json::json_pointer(pointer)] = value;
+    result[JsonPointer(pointer)] = value;
     return refused(result);
   };
   EXPECT_THAT(with("/schema", "ganymede.result/2"), AllOf(HasSubstr("newer"), HasSubstr("ganymede.result/1")));

@@ -7,15 +7,13 @@
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
+#include "common/json_value.hpp"
 #include "support/errors.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace ganymede::exports {
 namespace {
-
-using Json = nlohmann::json;
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;

@@ -3,9 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <map>
-#include <nlohmann/json.hpp>
 #include <set>
 
+#include "common/json_value.hpp"
 #include "exports/chrome_trace.hpp"
 #include "exports/run_trace.hpp"
 #include "support/made_up_run.hpp"
@@ -20,13 +20,13 @@ TEST(ChromeTrace, OverlappingSpansGetTracksOfTheirOwn) {
                                            {"ring", 0, "rank 0", "b", 5_us, 20_us, {}},
                                            {"ring", 0, "rank 0", "c", 10_us, 12_us, {}},
                                            {"tree", 0, "rank 0", "d", 0_us, 1_us, {}}};
-  const auto trace = nlohmann::json::parse(chrome_trace(spans));
+  const auto trace = Json::parse(chrome_trace(spans));
   std::map<std::pair<int, int>, double> end;
   std::map<std::string, std::pair<int, int>> track;
   std::set<std::string> names;
   for (const auto& event : trace["traceEvents"]) {
     if (event["ph"] != "X") continue;
-    const std::pair<int, int> where = {event["pid"], event["tid"]};
+    const std::pair<int, int> where = {event["pid"].get<int>(), event["tid"].get<int>()};
     EXPECT_GE(event["ts"].get<double>(), end[where]);
     end[where] = event["ts"].get<double>() + event["dur"].get<double>();
     track[event["name"]] = where;
@@ -39,14 +39,14 @@ TEST(ChromeTrace, OverlappingSpansGetTracksOfTheirOwn) {
 }
 
 TEST(ChromeTrace, TimesAreMicroseconds) {
-  const auto trace = nlohmann::json::parse(chrome_trace({{"p", 3, "rank 3", "x", 2_ms, 5_ms, {}}}));
+  const auto trace = Json::parse(chrome_trace({{"p", 3, "rank 3", "x", 2_ms, 5_ms, {}}}));
   const auto& span = trace["traceEvents"].back();
   EXPECT_NEAR(span["ts"].get<double>(), 2000, 1e-9);
   EXPECT_NEAR(span["dur"].get<double>(), 3000, 1e-9);
 }
 
 TEST(ChromeTrace, WithoutLengthIsAnInstant) {
-  const auto trace = nlohmann::json::parse(chrome_trace(
+  const auto trace = Json::parse(chrome_trace(
       {{"p", 0, "events", "lost", 2_ms, 2_ms, {{"nodes", "1"}}}, {"p", 0, "events", "crashed", 2_ms, 2_ms, {}}}));
   int instants = 0;
   for (const auto& event : trace["traceEvents"]) {
@@ -64,14 +64,16 @@ TEST(RunTrace, HasTheClusterAndTheStepsWhereTrainingBegins) {
   run["step_spans"] = {{"kinds", {"compute", "host", "communication"}},
                        {"names", {"forward", "all-reduce"}},
                        {"rows", {{0, 0, 0, 0.0, 0.5}, {0, 2, 1, 0.25, 0.5}, {1, 0, 0, 0.0, 0.75}}}};
-  const auto trace = nlohmann::json::parse(run_trace(run));
+  const auto trace = Json::parse(run_trace(run));
   std::map<std::string, std::set<int>> processes;
   std::map<int, std::string> names;
   for (const auto& one : trace["traceEvents"])
-    if (one["name"] == "process_name") names[one["pid"]] = one["args"]["name"];
+    if (one["name"] == "process_name") names[one["pid"].get<int>()] = one["args"]["name"].get<std::string>();
   std::map<std::string, std::pair<double, double>> spans;
   for (const auto& one : trace["traceEvents"])
-    if (one["ph"] == "X") spans[names[one["pid"]] + " " + one["name"].get<std::string>()] = {one["ts"], one["dur"]};
+    if (one["ph"] == "X")
+      spans[names[one["pid"].get<int>()] + " " + one["name"].get<std::string>()] = {one["ts"].get<double>(),
+                                                                                    one["dur"].get<double>()};
   EXPECT_EQ(spans.at("cluster 1 held"), (std::pair{4e6, 5e6}));
   EXPECT_EQ(spans.at("worker 0 forward"), (std::pair{4e6, 0.5e6}));
   EXPECT_EQ(spans.at("worker 0 all-reduce"), (std::pair{4.25e6, 0.5e6}));

@@ -4,15 +4,12 @@
 #include <gtest/gtest.h>
 #include <yaml-cpp/yaml.h>
 
-#include <nlohmann/json.hpp>
-
 #include "common/errors.hpp"
+#include "common/json_value.hpp"
 #include "support/errors.hpp"
 
 namespace ganymede::exports {
 namespace {
-
-using OrderedJson = nlohmann::ordered_json;
 using testing::HasSubstr;
 
 std::string string_as_yaml(const std::string& text) { return write_yaml(OrderedJson{{"a", text}}); }

@@ -3,16 +3,13 @@
 #include <algorithm>
 #include <array>
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "common/file.hpp"
+#include "common/json_value.hpp"
 #include "target.hpp"
 
 namespace ganymede::fuzz {
 namespace {
-
-using Json = nlohmann::json;
-
 constexpr std::array<std::string_view, 24> kTexts = {
     "1s",     "0s",    "90s",   "1e-9s",    "1e300h",     "10min",
     "1epoch", "100MB", "1e18B", "64MiB",    "25Gbit/s",   "0GB/s",
@@ -71,7 +68,7 @@ class Changes {
         // References of files in common/ are relative to it or to its parent.
         if (file.empty()) file = part.file;
         if (part.file.starts_with("common/") && file.find('/') == std::string::npos) file = "common/" + file;
-        part = {&schema_file(file).at(Json::json_pointer(reference.substr(hash + 1))), file};
+        part = {&schema_file(file).at(JsonPointer(reference.substr(hash + 1))), file};
         continue;
       }
       const Json* alternatives = nullptr;
@@ -187,12 +184,12 @@ class Changes {
 }  // namespace
 
 std::string changed_by_schema(std::string_view text, std::string_view schema, RandomStream& random) {
-  Json value = Json::parse(text, nullptr, false, true);
-  if (value.is_discarded()) return "";
+  Json value = Json::parse_or_null(text, /*comments=*/true);
+  if (value.is_null()) return "";
   const std::string file = std::string(schema) + ".json";
   Changes changes(random);
   for (std::uint64_t count = 1 + random.below(3); count > 0; --count) changes.change(value, {&schema_file(file), file});
-  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return value.dump_replacing();
 }
 
 }  // namespace ganymede::fuzz

@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <nlohmann/json.hpp>
 #include <stdexcept>
 
 #include "common/errors.hpp"
+#include "common/json_value.hpp"
 #include "sim/run/policy_process.hpp"
 
 namespace ganymede::fuzz {

@@ -4,9 +4,9 @@
 
 #include <cstdlib>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <stdexcept>
 
+#include "common/json_value.hpp"
 #include "common/random.hpp"
 #include "plan/learn.hpp"
 #include "plan/outcome.hpp"
@@ -49,7 +49,7 @@ void read_rows(std::string_view bytes) {
       [](const studies::ShardRow& row, std::uint64_t) {
         try {
           if (row.kind == studies::RowKind::result) (void)studies::read_row(row.text);
-        } catch (const nlohmann::json::exception&) {  // the caller reports such a row
+        } catch (const JsonError&) {  // the caller reports such a row
         }
       },
       [](const std::string&) {});
@@ -86,8 +86,8 @@ void read_document(std::string_view bytes) {
     if (document.kind == DocumentKind::sweep)
       (void)(report::sweep_text(document.json()) + report::sweep_csv(document.json()));
     (void)report::report_page(document.json());
-  } catch (const nlohmann::json::exception&) {  // cli/report.cpp answers both
-  } catch (const std::logic_error&) {           // a text that is no number
+  } catch (const JsonError&) {         // cli/report.cpp answers both
+  } catch (const std::logic_error&) {  // a text that is no number
   }
 }
 

@@ -1,8 +1,8 @@
 // Readers of platforms and of price lists.
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
+#include "common/json_value.hpp"
 #include "platforms/catalog.hpp"
 #include "platforms/check.hpp"
 #include "platforms/overlay.hpp"

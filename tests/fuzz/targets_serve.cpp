@@ -8,9 +8,9 @@
 
 #include <charconv>
 #include <cstdlib>
-#include <nlohmann/json.hpp>
 #include <thread>
 
+#include "common/json_value.hpp"
 #include "serve/forms.hpp"
 #include "serve/jobs.hpp"
 #include "serve/losses.hpp"

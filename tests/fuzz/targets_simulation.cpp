@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <nlohmann/json.hpp>
 #include <stdexcept>
 
 #include "common/file.hpp"
+#include "common/json_value.hpp"
 #include "exports/run_trace.hpp"
 #include "report/documents.hpp"
 #include "report/page.hpp"
@@ -117,7 +117,7 @@ void read_rehearsal(std::string_view bytes) {
   try {
     (void)report::report_page(document.json(), {});
     (void)exports::rehearsal_trace(document.json());
-  } catch (const nlohmann::json::exception&) {  // cli/export_document.cpp answers both
+  } catch (const JsonError&) {  // cli/export_document.cpp answers both
   } catch (const std::logic_error&) {
   }
 }

@@ -1,10 +1,10 @@
 // Readers of what was recorded elsewhere: step traces, layer lists, logs of nccl-tests, profilers and quality.
 
 #include <array>
-#include <nlohmann/json.hpp>
 
 #include "calibration/kernels/measured_kernels.hpp"
 #include "calibration/quality/model.hpp"
+#include "common/json_value.hpp"
 #include "target.hpp"
 #include "traces/layer_list.hpp"
 #include "traces/nccl_log.hpp"
@@ -40,7 +40,7 @@ void set_values(std::string_view bytes) {
   const JsonNode changed = JsonNode::load(file_of(bytes), given);
   for (const JsonOverride& one : given)
     if (given.size() == 1 && one.value.find("null") == std::string::npos && one.pointer.find('-') == std::string::npos)
-      expect(changed.value().contains(nlohmann::json::json_pointer(one.pointer)), "what was set is there");
+      expect(changed.value().contains(JsonPointer(one.pointer)), "what was set is there");
 }
 
 void read_layers(std::string_view bytes) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "kernel/bf16.hpp"
 #include "kernel/ops/cuda/portable.hpp"
 #include "kernel/ops/cuda/vectors.hpp"
 

@@ -5,9 +5,9 @@
 
 #include <cmath>
 #include <limits>
-#include <nlohmann/json.hpp>
 
 #include "common/errors.hpp"
+#include "common/json_value.hpp"
 #include "kernel/describe.hpp"
 #include "kernel/ops/cuda/cuda_backend.hpp"
 #include "scratch.hpp"
@@ -94,7 +94,7 @@ TEST(Describe, AgreesWithTheModel) {
   TrainOptions options;
   options.batch = 64;
   const Description description = describe(options);
-  const auto json = nlohmann::json::parse(to_json(description));
+  const auto json = Json::parse(to_json(description));
   EXPECT_EQ(json.at("parameters").at("generator"), 2'051'384);
   EXPECT_EQ(json.at("parameters").at("discriminator"), 233'985);
   EXPECT_NEAR(json.at("flops_per_step").get<double>(), 64 * 0.015079e9, 64 * 500);

@@ -264,7 +264,7 @@ TEST_F(Watched, ARunAsPlannedCostsWhatWasPlanned) {
   log.model.clear();
   log.batch = kBatch;
   const Json before = watched(log);
-  const double planned_s = before["plan_time_s"]["median"], setup_s = before["setup_s"];
+  const auto planned_s = before["plan_time_s"]["median"].get<double>(), setup_s = before["setup_s"].get<double>();
   EXPECT_NEAR(before["time_s"]["median"].get<double>(), planned_s, 0.2 * setup_s);
   RunLog on_time = steady((planned_s - setup_s - 20 * 30) / 1000, 500);
   on_time.model.clear();

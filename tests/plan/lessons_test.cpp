@@ -2,9 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
-
 #include "common/errors.hpp"
+#include "common/json_value.hpp"
 #include "plan/chosen_scenario.hpp"
 #include "plan/learn.hpp"
 #include "support/errors.hpp"
@@ -12,9 +11,6 @@
 
 namespace ganymede::plan {
 namespace {
-
-using Json = nlohmann::json;
-
 sim::Scenario scenario() {
   const TemporaryFolder folder;
   return load_scenario_or_plan(folder.add("scenario.json", R"({ "schema": "ganymede.scenario/1",

@@ -56,7 +56,7 @@ TEST_F(OwnOrRent, BreaksEvenWhereAHandCalculationSays) {
   content["search"]["markets"] = {"on-demand"};
   const Json all = answer();
   const Json& own = all["own"];
-  EXPECT_DOUBLE_EQ(own["usd_a_year"]["total"], 6'000);
+  EXPECT_DOUBLE_EQ(own["usd_a_year"]["total"].get<double>(), 6'000);
   EXPECT_NEAR(own["training"]["hours"]["median"].get<double>(), 1, 1e-6);
   EXPECT_NEAR(own["training"]["kwh"].get<double>(), 0.345, 1e-4);
   EXPECT_NEAR(own["training"]["usd"].get<double>(), 0.069, 1e-4);
@@ -107,7 +107,7 @@ TEST_F(OwnOrRent, AReservationIsPaidForAllYear) {
     return answer()["offers"][0];
   };
   const Json cheap = with_price("0.50USD/h");
-  EXPECT_DOUBLE_EQ(cheap["committed_usd_a_year"], 4'383);
+  EXPECT_DOUBLE_EQ(cheap["committed_usd_a_year"].get<double>(), 4'383);
   EXPECT_EQ(with_price("1.00USD/h")["break_even"]["owning_is_cheaper"], "always");
   // The machine trains 8,766 times a year, the reserved one, which boots for 90 s, 8,552 times: beyond these it takes
   // a second reservation, and both together cost more than owning does.

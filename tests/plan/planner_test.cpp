@@ -45,7 +45,7 @@ TEST_F(Plans, CarbonHasTheErrorOfTheTime) {
   content["objective"] = "carbon";
   const Json chosen = json()["chosen"];
   const auto of = [&](const char* what, const char* which) {
-    return chosen.at(what).at(Json::json_pointer(which)).get<double>();
+    return chosen.at(what).at(JsonPointer(which)).get<double>();
   };
   for (const char* end : {"/interval/0", "/interval/1"}) {
     EXPECT_NE(of("kg_co2e", end), of("kg_co2e", "/median"));
@@ -84,8 +84,8 @@ TEST_F(Plans, ADeadlineTakesMoreGpus) {
   for (const Json& row : plan["pareto"]) {
     EXPECT_GT(row["time_s"]["median"], time);
     EXPECT_LT(row["usd"]["at_worst_prices"], usd);
-    time = row["time_s"]["median"];
-    usd = row["usd"]["at_worst_prices"];
+    time = row["time_s"]["median"].get<double>();
+    usd = row["usd"]["at_worst_prices"].get<double>();
   }
   EXPECT_EQ(usd, plan["chosen"]["usd"]["at_worst_prices"].get<double>());
 }

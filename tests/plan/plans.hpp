@@ -3,19 +3,16 @@
 
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "common/errors.hpp"
+#include "common/json_value.hpp"
 #include "plan/planner.hpp"
 #include "support/errors.hpp"
 #include "support/made_up.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace ganymede::plan {
-
-using Json = nlohmann::json;
-
 inline constexpr const char* kNow = "2026-11-20T12:00:00Z";
 
 /// Writes the made-up platform ("lab") and trace into a temporary folder, for requests that name them.

@@ -53,7 +53,7 @@ TEST_F(Whys, APriceUpToWhereTheOtherIsAsCheap) {
   ASSERT_EQ(planned()["chosen"]["instance"], "one");
   const double other = [&] {
     content["search"]["instances"] = {"other"};
-    const double usd = planned()["chosen"]["usd"]["at_worst_prices"];
+    const auto usd = planned()["chosen"]["usd"]["at_worst_prices"].get<double>();
     content["search"]["instances"] = {"one", "other"};
     return usd;
   }();
@@ -71,7 +71,7 @@ TEST_F(Whys, APriceUpToWhereTheOtherIsAsCheap) {
 // At 3.60 USD/h, 90 s and 3,600 s times a factor cost as much as the other.
 TEST_F(Whys, StepsUpToWhereTheOtherIsAsCheap) {
   content["search"]["instances"] = {"other"};
-  const double other = planned()["chosen"]["usd"]["at_worst_prices"];
+  const auto other = planned()["chosen"]["usd"]["at_worst_prices"].get<double>();
   content["search"]["instances"] = {"one", "other"};
   const KnobAnswer answer = turned_up(Knob::step_time);
   ASSERT_TRUE(answer.threshold);

@@ -4,16 +4,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "common/file.hpp"
+#include "common/json_value.hpp"
 
 namespace ganymede::platforms {
 namespace {
-
-using Json = nlohmann::json;
-
 Json measured() { return Json::parse(read_file(std::string(GANYMEDE_SOURCE_DIR) + "/platforms/spot/measured.json")); }
 
 double logit(double share) { return std::log(share / (1 - share)); }
@@ -49,10 +46,10 @@ TEST(Spot, TheZoneOfARecordingIsWhatItsDurationsSay) {
   const Json file = measured();
   for (const Json& zone : file["zones"]) {
     if (zone["series"] != "aws-02-15-2023/us-west-2b_v100_1") continue;
-    EXPECT_NEAR(zone["mean_up_h"], mean_h, 1e-3 * mean_h);
-    EXPECT_NEAR(zone["availability"], up / (up + down), 1e-4);
+    EXPECT_NEAR(zone["mean_up_h"].get<double>(), mean_h, 1e-3 * mean_h);
+    EXPECT_NEAR(zone["availability"].get<double>(), up / (up + down), 1e-4);
     // The fitted distribution's share of up-times below an hour is the counted one within the stated distance.
-    const double spread = file["durations"]["up_spread"];
+    const auto spread = file["durations"]["up_spread"].get<double>();
     const double below = 0.5 * std::erfc(-(std::log(1 / mean_h) + spread * spread / 2) / spread / std::sqrt(2.0));
     const auto counted = std::count_if(std::begin(kUp), std::end(kUp), [](double t) { return t * kUnit_s < 3600; });
     EXPECT_NEAR(below, static_cast<double>(counted) / std::size(kUp), zone["up_distance"].get<double>() + 0.05);
@@ -91,7 +88,8 @@ TEST(Spot, ClassesAreTheMeansOfTheirZones) {
   EXPECT_NEAR(model.correlation, product / std::sqrt(square_up * square_share), 1e-3);
   // What nobody measured lies about where the others do, and is less sure.
   EXPECT_EQ(model.of("H100").name, "other");
-  EXPECT_NEAR(model.of("H100").mean_up_spread / model.of("V100").mean_up_spread, file["wider"]["factor"], 1e-3);
+  EXPECT_NEAR(model.of("H100").mean_up_spread / model.of("V100").mean_up_spread, file["wider"]["factor"].get<double>(),
+              1e-3);
 }
 
 TEST(Spot, TheLognormalFitsBest) {

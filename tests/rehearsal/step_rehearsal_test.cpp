@@ -2,15 +2,14 @@
 
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
-
+#include "common/json_value.hpp"
 #include "rehearsal/local_hosts.hpp"
 #include "rehearsal/rank_plan.hpp"
 
 namespace ganymede::rehearsal {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using Json = OrderedJson;
 
 constexpr double kBackward = 20e-3, kUpdate = 2e-3;
 

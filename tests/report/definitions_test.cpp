@@ -5,9 +5,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <vector>
 
+#include "common/json_value.hpp"
 #include "report/candidates.hpp"
 #include "report/numbers.hpp"
 #include "report/page.hpp"
@@ -21,9 +21,6 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
-using Json = nlohmann::json;
-using OrderedJson = nlohmann::ordered_json;
-
 constexpr int kSeeds = 7;
 
 /// One GPU that is held for `hours`, boots for half an hour of them, and is busy for a quarter of all of them. The

@@ -6,16 +6,14 @@
 #include <gtest/gtest.h>
 
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "common/errors.hpp"
+#include "common/json_value.hpp"
 #include "report/results.hpp"
 #include "support/errors.hpp"
 
 namespace ganymede::report {
 namespace {
-
-using Json = nlohmann::json;
 using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -45,7 +43,7 @@ std::map<std::string, Json> by_name(const Json& quantities) {
 TEST(Differences, OfEqualDocumentsAreNone) {
   const Json same = compared(a_whole_result(), a_whole_result(), {"+0%"});
   EXPECT_TRUE(same["inputs"].empty());
-  EXPECT_TRUE(same["held"]);
+  EXPECT_TRUE(same["held"].get<bool>());
   for (const Json& row : same["quantities"])
     if (!row["change"].is_null()) {
       EXPECT_EQ(row["change"], 0.0) << row;
@@ -67,12 +65,12 @@ TEST(Differences, AreComputedAndComparedWithTheStatedError) {
   after["utilization"]["gpu_busy"] = 0.75;
   const Json diff = compared(a_whole_result(), after);
   auto rows = by_name(diff["quantities"]);
-  EXPECT_DOUBLE_EQ(rows["time"]["change"], 3960 - 3600);
+  EXPECT_DOUBLE_EQ(rows["time"]["change"].get<double>(), 3960 - 3600);
   EXPECT_NEAR(rows["time"]["relative"].get<double>(), 360.0 / 3600, 1e-12);
-  EXPECT_TRUE(rows["time"]["within_error"]);  // 3650 lies below 3700
-  EXPECT_DOUBLE_EQ(rows["cost"]["relative"], 1);
-  EXPECT_FALSE(rows["cost"]["within_error"]);  // 14 lies above 8
-  EXPECT_DOUBLE_EQ(rows["GPU busy"]["change"], 0.75 - 0.9);
+  EXPECT_TRUE(rows["time"]["within_error"].get<bool>());  // 3650 lies below 3700
+  EXPECT_DOUBLE_EQ(rows["cost"]["relative"].get<double>(), 1);
+  EXPECT_FALSE(rows["cost"]["within_error"].get<bool>());  // 14 lies above 8
+  EXPECT_DOUBLE_EQ(rows["GPU busy"]["change"].get<double>(), 0.75 - 0.9);
   EXPECT_TRUE(rows["carbon"]["within_error"].is_null());  // no intervals
   EXPECT_THAT(differences_text(diff), AllOf(HasSubstr("+10.0 %"), HasSubstr("-15.0 points"), HasSubstr("within")));
 }
@@ -114,7 +112,7 @@ TEST(Differences, ADocumentWithoutItsInputsSaysSo) {
   Json after = a_result();
   after["launch"]["pools"][0]["nodes"] = 3;
   const Json diff = compared(a_result(), after);
-  EXPECT_FALSE(diff["inputs_recorded"]);
+  EXPECT_FALSE(diff["inputs_recorded"].get<bool>());
   ASSERT_EQ(diff["inputs"].size(), 1U);
   EXPECT_EQ(diff["inputs"][0]["pointer"], "/launch/pools/0/nodes");
   EXPECT_THAT(differences_text(diff), HasSubstr("does not hold its inputs in full"));
@@ -129,10 +127,10 @@ TEST(Differences, SeveralSeedsAreComparedByTheirMedians) {
   before["seeds"] = seeds(1000, 10);
   after["seeds"] = seeds(1500, 10);
   const Json diff = compared(before, after, {"time=+50%"});
-  EXPECT_TRUE(diff["over_seeds"]);
-  EXPECT_TRUE(diff["held"]);  // exactly 50 %
-  EXPECT_FALSE(compared(before, after, {"time=+49%"})["held"]);
-  EXPECT_TRUE(compared(before, after, {"cost=+0%"})["held"]);
+  EXPECT_TRUE(diff["over_seeds"].get<bool>());
+  EXPECT_TRUE(diff["held"].get<bool>());  // exactly 50 %
+  EXPECT_FALSE(compared(before, after, {"time=+49%"})["held"].get<bool>());
+  EXPECT_TRUE(compared(before, after, {"cost=+0%"})["held"].get<bool>());
 }
 
 TEST(Differences, OfPlansAreOfTheChosenCandidates) {
@@ -141,16 +139,16 @@ TEST(Differences, OfPlansAreOfTheChosenCandidates) {
   after["simulated"][0]["price"]["usd_per_hour"] = "1.20";
   after["chosen"]["usd"]["median"] = 25.0;  // 12.5 before
   const Json diff = compared(before, after, {"cost=+99%"});
-  EXPECT_DOUBLE_EQ(by_name(diff["quantities"])["cost"]["relative"], 1);
-  EXPECT_FALSE(diff["held"]);
+  EXPECT_DOUBLE_EQ(by_name(diff["quantities"])["cost"]["relative"].get<double>(), 1);
+  EXPECT_FALSE(diff["held"].get<bool>());
   ASSERT_EQ(diff["inputs"].size(), 1U);
   EXPECT_EQ(diff["inputs"][0]["pointer"], "/simulated/0/price/usd_per_hour");
 
   after["chosen"] = nullptr;
   const Json nothing = compared(a_plan(), after, {"+1000%"});
-  EXPECT_FALSE(nothing["held"]);
+  EXPECT_FALSE(nothing["held"].get<bool>());
   EXPECT_EQ(nothing["after"]["subject"], "nothing is chosen");
-  EXPECT_TRUE(compared(after, a_plan(), {"+0%"})["held"]);
+  EXPECT_TRUE(compared(after, a_plan(), {"+0%"})["held"].get<bool>());
 }
 
 TEST(Differences, RefuseWhatCannotBeCompared) {

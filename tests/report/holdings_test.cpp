@@ -4,8 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
-
+#include "common/json_value.hpp"
 #include "support/made_up_run.hpp"
 
 namespace ganymede::report {

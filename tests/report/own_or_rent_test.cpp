@@ -6,13 +6,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
 #include <sstream>
+
+#include "common/json_value.hpp"
 
 namespace ganymede::report {
 namespace {
 
-using AnswerJson = nlohmann::ordered_json;
+using AnswerJson = OrderedJson;
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;

@@ -8,16 +8,14 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <regex>
 
+#include "common/json_value.hpp"
 #include "report/candidates.hpp"
 #include "report/page_sections.hpp"
 
 namespace ganymede::report {
 namespace {
-
-using Json = nlohmann::json;
 using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;

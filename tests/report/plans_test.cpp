@@ -7,9 +7,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "common/json_value.hpp"
 #include "report/candidates.hpp"
 #include "report/page.hpp"
 #include "report/plan_answer.hpp"
@@ -17,8 +17,6 @@
 
 namespace ganymede::report {
 namespace {
-
-using Json = nlohmann::json;
 using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;

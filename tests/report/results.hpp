@@ -1,17 +1,16 @@
 #pragma once
 // Small documents of the kinds that simulate, sweep and plan write.
 
-#include <nlohmann/json.hpp>
 #include <string>
 
+#include "common/json_value.hpp"
 #include "report/documents.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace ganymede::report {
 
 /// 2 x p3.8xlarge with 4 V100 each; 1000 steps of 8 x 64 images.
-inline nlohmann::json a_result() {
-  using Json = nlohmann::json;
+inline Json a_result() {
   const Json pool = {{"provider", "aws"}, {"region", "us-east-1"},    {"zone", ""},
                      {"market", "spot"},  {"instance", "p3.8xlarge"}, {"nodes", 2},
                      {"gpu", "V100"},     {"gpus_per_node", 4}};
@@ -48,40 +47,38 @@ inline nlohmann::json a_result() {
             {"warnings", {"first warning", "second warning"}}}}};
 }
 
-inline nlohmann::json a_sweep(const nlohmann::json& runs) {
-  return {{"schema", "ganymede.sweep/1"}, {"study", "a-study"}, {"runs", runs}};
-}
+inline Json a_sweep(const Json& runs) { return {{"schema", "ganymede.sweep/1"}, {"study", "a-study"}, {"runs", runs}}; }
 
-inline nlohmann::json a_plan() {
-  nlohmann::json chosen = {{"provider", "gcp"},
-                           {"region", "us-central1"},
-                           {"market", "on-demand"},
-                           {"instance", "n1-standard-32+4xV100"},
-                           {"nodes", 1},
-                           {"gpu", "V100"},
-                           {"gpus", 4},
-                           {"scheme", "nccl"},
-                           {"policy", "fixed"},
-                           {"checkpoint", "10min"},
-                           {"verdict", "meets"},
-                           {"time_s", {{"median", 6000.0}, {"interval", {5900.0, 6100.0}}}},
-                           {"usd", {{"median", 12.5}, {"interval", {12.0, 13.0}}}},
-                           {"kg_co2e", nullptr},
-                           {"gpu_busy", 0.5},
-                           {"met_share", 1.0},
-                           {"chosen", true}};
-  nlohmann::json plan = {{"schema", "ganymede.plan/1"},
-                         {"request", {{"model", "dcgan-64"}, {"batch_per_gpu", 128}, {"images", 1000000}, {"seed", 1}}},
-                         {"chosen", chosen},
-                         {"best_of_each", nlohmann::json::array({chosen})},
-                         {"pareto", nlohmann::json::array({chosen})},
-                         {"simulated", nlohmann::json::array({chosen})},
-                         {"provenance", {{"tool", "ganymede 0.0.0"}}}};
+inline Json a_plan() {
+  Json chosen = {{"provider", "gcp"},
+                 {"region", "us-central1"},
+                 {"market", "on-demand"},
+                 {"instance", "n1-standard-32+4xV100"},
+                 {"nodes", 1},
+                 {"gpu", "V100"},
+                 {"gpus", 4},
+                 {"scheme", "nccl"},
+                 {"policy", "fixed"},
+                 {"checkpoint", "10min"},
+                 {"verdict", "meets"},
+                 {"time_s", {{"median", 6000.0}, {"interval", {5900.0, 6100.0}}}},
+                 {"usd", {{"median", 12.5}, {"interval", {12.0, 13.0}}}},
+                 {"kg_co2e", nullptr},
+                 {"gpu_busy", 0.5},
+                 {"met_share", 1.0},
+                 {"chosen", true}};
+  Json plan = {{"schema", "ganymede.plan/1"},
+               {"request", {{"model", "dcgan-64"}, {"batch_per_gpu", 128}, {"images", 1000000}, {"seed", 1}}},
+               {"chosen", chosen},
+               {"best_of_each", Json::array({chosen})},
+               {"pareto", Json::array({chosen})},
+               {"simulated", Json::array({chosen})},
+               {"provenance", {{"tool", "ganymede 0.0.0"}}}};
   return plan;
 }
 
 /// The document as it is read from a file of that name.
-inline Document document_of(const nlohmann::json& content, const std::string& name = "result.json") {
+inline Document document_of(const Json& content, const std::string& name = "result.json") {
   const TemporaryFolder folder;
   return load_document(folder.add(name, content.dump()));
 }

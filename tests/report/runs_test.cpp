@@ -4,11 +4,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
 #include <vector>
 
+#include "common/json_value.hpp"
 #include "sim/run/result.hpp"
 
 namespace ganymede::report {
@@ -16,8 +16,6 @@ namespace {
 
 using testing::HasSubstr;
 using testing::Not;
-using Json = nlohmann::json;
-
 struct Made {
   std::string platform, allocation;
   int gpus;
@@ -174,12 +172,12 @@ TEST(RunText, NumbersBeyondIntegersAreRefused) {
   for (const char* pointer : {"/run/gpus", "/time/steps", "/time/images"})
     for (const Json& number : {Json(1e300), Json(-1e300), Json("many")}) {
       Json other = run;
-      other[Json::json_pointer(pointer)] = number;
-      EXPECT_THROW((void)run_text(other), Json::exception) << pointer << number;
+      other[JsonPointer(pointer)] = number;
+      EXPECT_THROW((void)run_text(other), JsonError) << pointer << number;
     }
   Json other = run;
-  other["/run/gpus"_json_pointer] = std::int64_t{1} << 40U;
-  EXPECT_THROW((void)run_text(other), Json::exception);
+  other[JsonPointer("/run/gpus")] = std::int64_t{1} << 40U;
+  EXPECT_THROW((void)run_text(other), JsonError);
 }
 
 TEST(SweepText, WithoutARunSaysSo) {

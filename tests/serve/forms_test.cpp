@@ -5,8 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
-
+#include "common/json_value.hpp"
 #include "platforms/catalog.hpp"
 #include "serve/job_commands.hpp"
 #include "traces/recorded.hpp"
@@ -15,8 +14,6 @@ namespace ganymede::serve {
 namespace {
 
 using testing::HasSubstr;
-using Json = nlohmann::json;
-
 Json compare() {
   return Json::parse(R"({
     "kind": "compare",
@@ -48,7 +45,7 @@ void expect_refused(const Json& form, const std::vector<std::string>& parts, con
 }
 
 Json changed(Json form, const std::string& pointer, const Json& value) {
-  form[Json::json_pointer(pointer)] = value;
+  form[JsonPointer(pointer)] = value;
   return form;
 }
 

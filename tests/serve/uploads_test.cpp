@@ -8,9 +8,9 @@
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
-#include <nlohmann/json.hpp>
 
 #include "common/embedded.hpp"
+#include "common/json_value.hpp"
 #include "platforms/catalog.hpp"
 #include "serve/forms.hpp"
 
@@ -19,8 +19,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using testing::HasSubstr;
-using Json = nlohmann::json;
-
 class UploadFolder : public testing::Test {
  protected:
   UploadFolder() {
@@ -128,7 +126,7 @@ TEST_F(UploadFolder, AFormTakesThemAlong) {
        {std::pair{"/workload/trace", "upload:2"}, std::pair{"/workload/trace", "upload:3"},
         std::pair{"/platforms/0/catalog", "upload:1"}}) {
     Json wrong = form;
-    wrong[Json::json_pointer(pointer)] = name;
+    wrong[JsonPointer(pointer)] = name;
     EXPECT_THROW(read_form(JsonNode::parse(wrong.dump(), "form"), offer), ConfigError) << pointer;
   }
 }

@@ -5,17 +5,14 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
+#include "common/json_value.hpp"
 #include "policies/policy.hpp"
 #include "studies/run_study.hpp"
 #include "studies/study.hpp"
 
 namespace ganymede::studies {
 namespace {
-
-using Json = nlohmann::json;
-
 constexpr int kSeeds = 300;
 /// Seeds on which no table was trained; those of `learn` start at a million.
 constexpr int kFirstSeed = 5000;

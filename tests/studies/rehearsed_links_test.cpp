@@ -3,16 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "common/errors.hpp"
+#include "common/json_value.hpp"
 #include "studies/interval_classes.hpp"
 
 namespace ganymede::studies {
 namespace {
-
-using OrderedJson = nlohmann::ordered_json;
-
 /// A rehearsal whose communication took `factor` of what was predicted.
 OrderedJson rehearsal(const std::string& links, double factor) {
   return {{"links", links},

@@ -13,8 +13,6 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::StartsWith;
-using Json = nlohmann::json;
-
 class StudyErrors : public testing::Test {
  protected:
   std::string of(const Json& content) const {

@@ -2,9 +2,9 @@
 // A study like studies/first-look.json, with its files in a temporary folder.
 
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <vector>
 
+#include "common/json_value.hpp"
 #include "studies/study.hpp"
 #include "support/made_up.hpp"
 #include "support/temporary_folder.hpp"
@@ -19,8 +19,8 @@ class StudyFiles {
   }
 
   /// A study of three GPU counts, two schemes and one seed on the made-up platform.
-  static nlohmann::json basic() {
-    return nlohmann::json::parse(R"({ "schema": "ganymede.study/1", "name": "small",
+  static Json basic() {
+    return Json::parse(R"({ "schema": "ganymede.study/1", "name": "small",
       "workload": { "trace": "../traces/t.json",
                     "dataset": { "name": "mnist", "images": 60000, "bytes_per_image": 784 },
                     "batch_per_gpu": 64, "epochs": 2 },
@@ -29,14 +29,14 @@ class StudyFiles {
       "schemes": ["ring", "reduce-to-one"],
       "seeds": [1] })");
   }
-  static nlohmann::json with(const char* pointer, const nlohmann::json& value) {
-    nlohmann::json content = basic();
-    content[nlohmann::json::json_pointer(pointer)] = value;
+  static Json with(const char* pointer, const Json& value) {
+    Json content = basic();
+    content[JsonPointer(pointer)] = value;
     return content;
   }
 
   std::filesystem::path file() const { return folder_ / "studies/study.json"; }
-  Study load(const nlohmann::json& content, const std::vector<JsonOverride>& overrides = {}) const {
+  Study load(const Json& content, const std::vector<JsonOverride>& overrides = {}) const {
     return load_study(folder_.add("studies/study.json", content.dump()), overrides);
   }
   const TemporaryFolder& folder() const { return folder_; }

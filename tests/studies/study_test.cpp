@@ -12,8 +12,6 @@ namespace ganymede::studies {
 namespace {
 
 using testing::ElementsAre;
-using Json = nlohmann::json;
-
 std::vector<std::string> labels(const Study& study) {
   std::vector<std::string> found;
   for (const auto& run : study.runs) found.push_back(run.label());

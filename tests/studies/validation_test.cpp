@@ -6,10 +6,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <tuple>
 
 #include "calibration/statistics.hpp"
+#include "common/json_value.hpp"
 #include "common/random.hpp"
 #include "common/units.hpp"
 #include "studies/variation_fit.hpp"
@@ -17,8 +17,6 @@
 
 namespace ganymede::studies {
 namespace {
-
-using OrderedJson = nlohmann::ordered_json;
 using testing::AllOf;
 using testing::HasSubstr;
 
@@ -259,7 +257,7 @@ class Embedded : public testing::TestWithParam<std::string> {};
 
 /// The study, with noise in place of each measurement that is to be predicted.
 std::string with_noise(const std::string& name) {
-  OrderedJson study = OrderedJson::parse(embedded_validation(name), nullptr, true, true);
+  OrderedJson study = OrderedJson::parse(embedded_validation(name), /*comments=*/true);
   RandomStream random(11, "test/noise");
   const auto spoil = [&](OrderedJson& cells) {
     for (OrderedJson& cell : cells)

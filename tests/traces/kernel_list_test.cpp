@@ -4,10 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "common/embedded.hpp"
 #include "common/errors.hpp"
+#include "common/json_value.hpp"
 #include "support/errors.hpp"
 #include "traces/layer_list.hpp"
 #include "traces/recorded.hpp"
@@ -193,8 +193,7 @@ TEST(KernelsOfLayers, DoTheWorkOfThePhases) {
 TEST(RecordedTraces, ListAsManyKernelsAsTheyLaunched) {
   for (const std::string& name : recorded_names()) {
     const std::string at = std::string(kRecorded) + name;
-    const StepTrace trace =
-        read_step_trace(JsonNode::parse(trace_text(JsonNode::wrap(nlohmann::json(at), at, "")), at));
+    const StepTrace trace = read_step_trace(JsonNode::parse(trace_text(JsonNode::wrap(Json(at), at, "")), at));
     EXPECT_FALSE(trace.kernels.empty()) << name;
     for (const TraceBatch& batch : trace.batches)
       for (const TracePhase& phase : batch.phases) {
@@ -211,8 +210,8 @@ TEST(RecordedTraces, ListAsManyKernelsAsTheyLaunched) {
 // A sum over a large batch takes more kernels than one over a small batch.
 TEST(AStepTrace, ListsTheKernelsOfOneOfItsBatchSizes) {
   const std::string at = std::string(kRecorded) + "mlp-gan-cpu";
-  nlohmann::json content = nlohmann::json::parse(trace_text(JsonNode::wrap(nlohmann::json(at), at, "")));
-  const auto add_launches = [&](nlohmann::json& batch) {
+  Json content = Json::parse(trace_text(JsonNode::wrap(Json(at), at, "")));
+  const auto add_launches = [&](Json& batch) {
     for (auto& phase : batch.at("phases"))
       if (phase.at("stream") == "compute") phase.at("launches") = phase.at("launches").get<int>() + 2;
   };
@@ -226,7 +225,7 @@ TEST(AStepTrace, ListsTheKernelsOfOneOfItsBatchSizes) {
 
 TEST(AStepTrace, WhoseKernelsAreNotItsLaunchesIsRefused) {
   const std::string at = std::string(kRecorded) + "mlp-gan-cpu";
-  nlohmann::json content = nlohmann::json::parse(trace_text(JsonNode::wrap(nlohmann::json(at), at, "")));
+  Json content = Json::parse(trace_text(JsonNode::wrap(Json(at), at, "")));
   content["kernels"].erase(2);
   EXPECT_THAT(message_of<ConfigError>([&] { read_step_trace(JsonNode::wrap(content, "t.json", "")); }),
               AllOf(StartsWith("t.json: /kernels: found "), HasSubstr("launches in ")));

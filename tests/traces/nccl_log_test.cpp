@@ -5,10 +5,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "common/errors.hpp"
+#include "common/json_value.hpp"
 #include "support/errors.hpp"
 #include "support/temporary_folder.hpp"
 
@@ -19,8 +19,6 @@ using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
-using Json = nlohmann::json;
-
 /// Two ranks on two hosts: busbw is algbw.
 constexpr const char* kHead =
     "# nThread 1 nGpus 1 minBytes 8 maxBytes 67108864 step: 8(factor) warmup iters: 5 iters: 20 validate: 1 graph: 0\n"
@@ -196,7 +194,7 @@ Json json_log() {
 
 std::string log_with(const char* pointer, const Json& value) {
   Json log = json_log();
-  log[Json::json_pointer(pointer)] = value;
+  log[JsonPointer(pointer)] = value;
   return error(log.dump());
 }
 

@@ -5,9 +5,8 @@
 #include <gtest/gtest.h>
 #include <zlib.h>
 
-#include <nlohmann/json.hpp>
-
 #include "common/errors.hpp"
+#include "common/json_value.hpp"
 #include "support/errors.hpp"
 #include "support/temporary_folder.hpp"
 
@@ -17,8 +16,6 @@ namespace {
 using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
-using Json = nlohmann::json;
-
 /// A trace of `steps` steps of 10 ms, as Kineto writes it, times in microseconds. The host launches 1 ms ahead. On the
 /// GPU: a copy of 0.2 ms, "forward" from 1 to 4 ms in two kernels with a gap of 0.5 ms, "backward" from 4 to 7 ms, an
 /// all-reduce of 1,000,000 floats from 6 to 8 ms (one ms of it alone), "update" from 8 to 8.5 ms.
@@ -283,12 +280,9 @@ TEST_F(Profiler, SaysWhatIsMissing) {
   EXPECT_THAT(error(""), HasSubstr("not valid JSON"));
   EXPECT_THAT(error(R"({ "traceEvents": [] })"), HasSubstr("no steps among 0 events"));
   Kineto without_gpu;
-  auto& events = without_gpu.events();
-  events.erase(std::remove_if(events.begin(), events.end(),
-                              [](const Json& event) {
-                                return event.value("cat", "") == "kernel" || event.value("cat", "") == "gpu_memcpy";
-                              }),
-               events.end());
+  std::erase_if(without_gpu.events().elements(), [](const Json& event) {
+    return event.value("cat", "") == "kernel" || event.value("cat", "") == "gpu_memcpy";
+  });
   EXPECT_THAT(error(without_gpu.trace.dump()), HasSubstr("no events of a GPU"));
   EXPECT_THAT(error(Kineto(1).trace.dump()), HasSubstr("1 steps with kernels"));
   EXPECT_THAT(message_of<ConfigError>([&] { read_profiler_events(folder_ / "missing.json"); }),

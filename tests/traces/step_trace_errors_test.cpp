@@ -4,9 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "common/errors.hpp"
+#include "common/json_value.hpp"
 #include "support/errors.hpp"
 #include "support/made_up.hpp"
 #include "traces/step_trace.hpp"
@@ -16,8 +16,6 @@ namespace {
 
 using testing::HasSubstr;
 using testing::StartsWith;
-using Json = nlohmann::json;
-
 Json valid() { return Json::parse(write_step_trace(constant_trace(3))); }
 
 std::string read_error(const Json& content) {
@@ -27,13 +25,13 @@ std::string read_error(const Json& content) {
 /// The message for a valid trace in which one value is replaced.
 std::string with(const char* pointer, const Json& value) {
   Json content = valid();
-  content[Json::json_pointer(pointer)] = value;
+  content[JsonPointer(pointer)] = value;
   return read_error(content);
 }
 
 std::string without(const char* object, const char* key) {
   Json content = valid();
-  content[Json::json_pointer(object)].erase(key);
+  content[JsonPointer(object)].erase(key);
   return read_error(content);
 }
 

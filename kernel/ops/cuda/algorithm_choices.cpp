@@ -4,17 +4,17 @@
 
 #include <cstdio>
 #include <exception>
-#include <nlohmann/json.hpp>
 #include <system_error>
 #include <utility>
 
 #include "common/file.hpp"
+#include "common/json_value.hpp"
 #include "kernel/data/dataset.hpp"
 
 namespace ganymede::kernel {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using Json = OrderedJson;
 
 constexpr std::string_view kFormat = "ganymede-convolutions/1";
 
@@ -22,7 +22,7 @@ void warn(const std::filesystem::path& file, const std::string& what) {
   fmt::print(stderr, "ganymede: {}: {}; the algorithms of convolutions are timed again\n", file.string(), what);
 }
 
-/// Throws what nlohmann::json throws if `entry` is no list of timed algorithms.
+/// Throws what Json throws if `entry` is no list of timed algorithms.
 std::vector<TimedAlgorithm> algorithms_of(const Json& entry) {
   std::vector<TimedAlgorithm> all;
   for (const Json& one : entry)
@@ -43,7 +43,7 @@ void FileChoices::read() {
     for (const auto& [key, entry] : content.at("choices").items()) {
       try {
         all_[key] = algorithms_of(entry);
-      } catch (const Json::exception&) {
+      } catch (const JsonError&) {
         all_.erase(key);
         ++foreign;
       }

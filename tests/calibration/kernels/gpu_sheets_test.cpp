@@ -8,7 +8,7 @@
 #include "common/embedded.hpp"
 #include "common/errors.hpp"
 #include "common/json.hpp"
-#include "nlohmann/json.hpp"
+#include "common/json_value.hpp"
 
 namespace ganymede::calibration {
 namespace {

@@ -5,10 +5,10 @@
 
 #include <cmath>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
 #include "calibration/kernels/fit.hpp"
 #include "common/embedded.hpp"
+#include "common/json_value.hpp"
 
 namespace ganymede::calibration {
 namespace {
@@ -26,9 +26,9 @@ struct Stated {
 };
 
 Stated stated_error(const std::string& kind) {
-  const auto json = nlohmann::json::parse(embedded_kernel_parameters().front().text);
+  const auto json = Json::parse(embedded_kernel_parameters().front().text);
   for (const auto& row : json["errors"]["shapes_left_out"])
-    if (row["kind"] == kind && row["gpu"] == "all") return {row["mean_error"], row["kernels"]};
+    if (row["kind"] == kind && row["gpu"] == "all") return {row["mean_error"].get<double>(), row["kernels"].get<double>()};
   return {};
 }
 

@@ -13,14 +13,14 @@ namespace {
 using testing::HasSubstr;
 
 TEST(Cluster, AJobWaitsForTheOneBeforeIt) {
-  const json result = result_of(cluster_of({timed("a", 0, 8, 100), timed("b", 10, 8, 50)}));
+  const Json result = result_of(cluster_of({timed("a", 0, 8, 100), timed("b", 10, 8, 50)}));
   EXPECT_EQ(start_of(result, 1), 100);
   EXPECT_EQ(result["jobs"][1]["wait_s"], 90);
   EXPECT_EQ(result["jobs"][1]["run_s"], 50);
-  EXPECT_DOUBLE_EQ(result["jobs"][1]["slowdown"], 140.0 / 50);
+  EXPECT_DOUBLE_EQ(result["jobs"][1]["slowdown"].get<double>(), 140.0 / 50);
   EXPECT_EQ(result["summary"]["total_s"], 150);
   EXPECT_EQ(result["summary"]["held"], 1);
-  EXPECT_EQ(result["queue"]["rows"], json::parse("[[0.0,0,1,0,8],[10.0,1,1,8,8],[100.0,0,1,0,8],[150.0,0,0,0,0]]"));
+  EXPECT_EQ(result["queue"]["rows"], Json::parse("[[0.0,0,1,0,8],[10.0,1,1,8,8],[100.0,0,1,0,8],[150.0,0,0,0,0]]"));
 }
 
 TEST(Cluster, ALaterJobFillsAGapOnlyIfItDelaysNothing) {
@@ -33,7 +33,7 @@ TEST(Cluster, ALaterJobFillsAGapOnlyIfItDelaysNothing) {
 }
 
 TEST(Cluster, APreemptionCostsACheckpointAndARestart) {
-  const json result =
+  const Json result =
       result_of(cluster_of({timed("long", 0, 8, 100), timed("short", 10, 8, 20)}, {{"name", "shortest-remaining"}}));
   EXPECT_EQ(start_of(result, 1), 10);
   EXPECT_EQ(end_of(result, 1), 30);
@@ -44,18 +44,18 @@ TEST(Cluster, APreemptionCostsACheckpointAndARestart) {
 }
 
 TEST(Cluster, AJobWaitsForThoseThatItNames) {
-  json second = timed("second", 0, 1, 10);
+  Json second = timed("second", 0, 1, 10);
   second["after"] = {"first"};
-  const json result = result_of(cluster_of({timed("first", 0, 1, 60), second}));
+  const Json result = result_of(cluster_of({timed("first", 0, 1, 60), second}));
   EXPECT_EQ(start_of(result, 1), 60);
   EXPECT_EQ(result["jobs"][1]["slowdown"], 1) << "it could not have run before";
 }
 
 TEST(Cluster, OwnersAndIdleTimeSumToTheBill) {
-  json a = timed("a", 0, 4, 3600), b = timed("b", 0, 8, 1800);
+  Json a = timed("a", 0, 4, 3600), b = timed("b", 0, 8, 1800);
   a["owner"] = "x";
   b["owner"] = "y";
-  const json result = result_of(cluster_of({a, b}));
+  const Json result = result_of(cluster_of({a, b}));
   // Two nodes for 5400 s: 2 x 1.5 h x 10.80 USD. Owner x holds a node's GPUs for an hour, y both for half an hour.
   EXPECT_EQ(result["cost"]["total_usd"], "32.40");
   EXPECT_EQ(result["cost"]["usd"], 32.4);
@@ -66,8 +66,8 @@ TEST(Cluster, OwnersAndIdleTimeSumToTheBill) {
 }
 
 TEST(Cluster, NodesArePaidFromTheFirstArrivalOn) {
-  const json early = result_of(cluster_of({timed("a", 0, 4, 3600), timed("b", 60, 8, 1800)}));
-  const json late = result_of(cluster_of({timed("a", 1e6, 4, 3600), timed("b", 1e6 + 60, 8, 1800)}));
+  const Json early = result_of(cluster_of({timed("a", 0, 4, 3600), timed("b", 60, 8, 1800)}));
+  const Json late = result_of(cluster_of({timed("a", 1e6, 4, 3600), timed("b", 1e6 + 60, 8, 1800)}));
   EXPECT_EQ(late["summary"]["begin_s"], 1e6);
   EXPECT_EQ(late["summary"]["total_s"], early["summary"]["total_s"]);
   EXPECT_EQ(late["summary"]["held"], early["summary"]["held"]);
@@ -77,16 +77,16 @@ TEST(Cluster, NodesArePaidFromTheFirstArrivalOn) {
 }
 
 TEST(Cluster, PackedJobsShareAGpuAtTheirMeasuredSpeeds) {
-  json document = cluster_of(
+  Json document = cluster_of(
       {{{"gpus", 1}, {"workload", "a"}, {"steps", 10000}}, {{"gpus", 1}, {"workload", "b"}, {"steps", 3000}}});
   document["workloads"] = {{"a", {{"model", "A3C"}}}, {"b", {{"model", "ResNet-50"}, {"batch_per_gpu", 64}}}};
-  json platform = json::parse(made_up_platform());
+  Json platform = Json::parse(made_up_platform());
   platform["gpus"]["GPU-X"]["family"] = "K80";
   document["platform"] = {{"catalog", platform}, {"instance", "one"}, {"region", "room-1"}, {"nodes", 1}};
   // Gavel measured these steps per second on the K80: alone 3.4388 and 0.6190, together 1.8687 and 0.3092.
   EXPECT_NEAR(end_of(result_of(document), 1), 10000 / 3.4388 + 3000 / 0.6190, 1e-3) << "one after the other";
   document["packing"] = 1.0;
-  const json packed = result_of(document);
+  const Json packed = result_of(document);
   const double first_s = 10000 / 1.8687;
   EXPECT_NEAR(end_of(packed, 0), first_s, 1e-3);
   EXPECT_NEAR(end_of(packed, 1), first_s + (3000 - 0.3092 * first_s) / 0.6190, 1e-3);
@@ -96,18 +96,18 @@ TEST(Cluster, PackedJobsShareAGpuAtTheirMeasuredSpeeds) {
 }
 
 TEST(Cluster, TheSameInputGivesTheSameBytes) {
-  const json document =
+  const Json document =
       cluster_of({timed("a", 0, 3, 100), timed("b", 1, 4, 70), timed("c", 2, 5, 30)}, {{"name", "gavel"}});
   EXPECT_EQ(result_of(document).dump(), result_of(document).dump());
 }
 
 TEST(Cluster, JobsThatShareNicsSlowEachOtherDown) {
   const TemporaryFolder folder;
-  json document = trained(folder);
-  const json together = result_of(document);
+  Json document = trained(folder);
+  const Json together = result_of(document);
   EXPECT_GT(together["provenance"]["contending_groups"], 0);
   document["contention"] = false;
-  const json apart = result_of(document);
+  const Json apart = result_of(document);
   EXPECT_GT(end_of(together, 0), 1.05 * end_of(apart, 0));
   document["jobs"].erase(1);
   document["contention"] = true;
@@ -119,12 +119,12 @@ TEST(Cluster, JobsShareTheRateOfAStore) {
   // A job alone needs 64 of the 96 MB/s.
   const double alone_s = end_of(result_of(reading(folder, {640}, "disk", "none")), 0);
   EXPECT_NEAR(alone_s, 10, kFill);
-  json document = reading(folder, {640, 640}, "disk", "none");
+  Json document = reading(folder, {640, 640}, "disk", "none");
   EXPECT_NEAR(end_of(result_of(document), 1), 1000 * 0.64 / 48, kFill) << "48 MB/s each";
   document["contention"] = false;
   EXPECT_NEAR(end_of(result_of(document), 1), 10, kFill);
   // Who needs less than a third keeps its step; the others share what is left until it ends.
-  const json three = result_of(reading(folder, {640, 64, 640}, "disk", "none"));
+  const Json three = result_of(reading(folder, {640, 64, 640}, "disk", "none"));
   EXPECT_NEAR(end_of(three, 1), 10, kFill);
   const double done = 10 / (0.64 / ((96 - 6.4) / 2));  // steps of the others at that time
   EXPECT_NEAR(end_of(three, 0), 10 + (1000 - done) * 0.64 / 48, kFill);
@@ -134,15 +134,15 @@ TEST(Cluster, JobsShareTheRateOfAStore) {
 TEST(Cluster, CachesHoldTheImagesAfterTheFirstEpoch) {
   const TemporaryFolder folder;
   // The first 200 of 1,000 steps read: at 1 MB/s, and 1 ms until the first byte.
-  const json alone = result_of(reading(folder, {640}, "slow", "memory"));
+  const Json alone = result_of(reading(folder, {640}, "slow", "memory"));
   EXPECT_NEAR(end_of(alone, 0), 200 * 0.641 + 800 * 0.01, kFill);
-  EXPECT_NEAR(alone["jobs"][0]["slowdown"], 1, 1e-9) << "the run alone reads too";
+  EXPECT_NEAR(alone["jobs"][0]["slowdown"].get<double>(), 1, 1e-9) << "the run alone reads too";
   EXPECT_NEAR(end_of(result_of(reading(folder, {640, 640}, "disk", "memory")), 0), 200 * 0.64 / 48 + 800 * 0.01, kFill);
   // A job that is stopped reads them again: it may come to other nodes.
-  json document = reading(folder, {640}, "slow", "memory");
+  Json document = reading(folder, {640}, "slow", "memory");
   document["jobs"].push_back(timed("short", 60, 8, 20));
   document["scheduler"] = {{"name", "shortest-remaining"}};
-  const json stopped = result_of(document);
+  const Json stopped = result_of(document);
   EXPECT_EQ(stopped["jobs"][0]["preemptions"], 1);
   const double done = 60 / 0.641;
   EXPECT_NEAR(end_of(stopped, 0), 60 + 20 + 40 + 200 * 0.641 + (800 - done) * 0.01, kFill);
@@ -150,7 +150,7 @@ TEST(Cluster, CachesHoldTheImagesAfterTheFirstEpoch) {
 
 TEST(Cluster, ASpreadJobIsSlowerThanOneOnANode) {
   const TemporaryFolder folder;
-  json document = trained(folder);
+  Json document = trained(folder);
   const double spread_s = end_of(result_of(document), 0);
   document["placement"] = "consolidate";
   EXPECT_LT(end_of(result_of(document), 0), spread_s);
@@ -158,8 +158,8 @@ TEST(Cluster, ASpreadJobIsSlowerThanOneOnANode) {
 
 TEST(Cluster, ElasticJobsGrowIntoFreeGpus) {
   const TemporaryFolder folder;
-  json document = trained(folder);
-  document["jobs"] = json::array({{{"gpus", {{"min", 1}, {"ask", 2}, {"max", 4}}}, {"workload", "gan"}}});
+  Json document = trained(folder);
+  document["jobs"] = Json::array({{{"gpus", {{"min", 1}, {"ask", 2}, {"max", 4}}}, {"workload", "gan"}}});
   document["scheduler"] = {{"name", "pollux"}};
   EXPECT_EQ(result_of(document)["jobs"][0]["stays"][0]["gpus"], 4);
 }
@@ -167,42 +167,42 @@ TEST(Cluster, ElasticJobsGrowIntoFreeGpus) {
 // ---- bad input ----
 
 TEST(Cluster, RefusesWhatCannotBeRun) {
-  EXPECT_THAT(message_of<Infeasible>([] { read(cluster_of(json::array({timed("big", 0, 9, 1)}))); }),
+  EXPECT_THAT(message_of<Infeasible>([] { read(cluster_of(Json::array({timed("big", 0, 9, 1)}))); }),
               HasSubstr("the job big asks for 9 GPUs; the largest pool has 8"));
   EXPECT_THAT(message_of<ConfigError>([] {
                 read(cluster_of({timed("a", 5, 1, 1), timed("b", 4, 1, 1)}));
               }),
               HasSubstr("cluster.json: /jobs/1: b arrives at 4 s after a"));
-  json a = timed("a", 0, 1, 1), b = timed("b", 0, 1, 1);
+  Json a = timed("a", 0, 1, 1), b = timed("b", 0, 1, 1);
   a["after"] = {"b"};
   b["after"] = {"a"};
   EXPECT_THAT(message_of<ConfigError>([&] { read(cluster_of({a, b})); }), HasSubstr("in a circle"));
   a["after"] = {"c"};
-  EXPECT_THAT(message_of<ConfigError>([&] { read(cluster_of(json::array({a}))); }), HasSubstr("the name of no job"));
-  json both = timed("a", 0, 1, 1);
+  EXPECT_THAT(message_of<ConfigError>([&] { read(cluster_of(Json::array({a}))); }), HasSubstr("the name of no job"));
+  Json both = timed("a", 0, 1, 1);
   both["steps"] = 5;
-  EXPECT_THAT(message_of<ConfigError>([&] { read(cluster_of(json::array({both}))); }),
+  EXPECT_THAT(message_of<ConfigError>([&] { read(cluster_of(Json::array({both}))); }),
               HasSubstr("/jobs/0/steps: the job runs for its \"duration\""));
   EXPECT_THAT(message_of<ConfigError>([] {
-                read(cluster_of(json::array({timed("a", 0, 1, 1)}), {{"name", "fifo-backfil"}}));
+                read(cluster_of(Json::array({timed("a", 0, 1, 1)}), {{"name", "fifo-backfil"}}));
               }),
               HasSubstr("did you mean \"fifo-backfill\"?"));
 }
 
 TEST(Cluster, SaysWhomASchedulerStarves) {
-  const json idle = {{"name", "external"}, {"command", "sed -u 's/.*/{\"run\": []}/'"}};
-  EXPECT_THAT(message_of<Infeasible>([&] { result_of(cluster_of(json::array({timed("a", 0, 1, 1)}), idle)); }),
+  const Json idle = {{"name", "external"}, {"command", "sed -u 's/.*/{\"run\": []}/'"}};
+  EXPECT_THAT(message_of<Infeasible>([&] { result_of(cluster_of(Json::array({timed("a", 0, 1, 1)}), idle)); }),
               HasSubstr("the scheduler external starves the job a for ever"));
-  const json busy = {{"name", "external"}, {"command", "sed -u 's/.*/{\"run\": [], \"again_in_s\": 1}/'"}};
-  EXPECT_THAT(message_of<Infeasible>([&] { result_of(cluster_of(json::array({timed("a", 0, 1, 1)}), busy)); }),
+  const Json busy = {{"name", "external"}, {"command", "sed -u 's/.*/{\"run\": [], \"again_in_s\": 1}/'"}};
+  EXPECT_THAT(message_of<Infeasible>([&] { result_of(cluster_of(Json::array({timed("a", 0, 1, 1)}), busy)); }),
               HasSubstr("no job gets on"));
 }
 
 TEST(Cluster, AsksAProgramOfTheUser) {
-  const json external = {{"name", "external"}, {"command", "sed -u 's/.*/{\"run\": [{\"job\": \"a\"}]}/'"}};
-  EXPECT_EQ(end_of(result_of(cluster_of(json::array({timed("a", 0, 4, 10)}), external)), 0), 10);
-  const json wrong = {{"name", "external"}, {"command", "sed -u 's/.*/{\"run\": [{\"job\": \"z\"}]}/'"}};
-  EXPECT_THAT(message_of<Failure>([&] { result_of(cluster_of(json::array({timed("a", 0, 4, 10)}), wrong)); }),
+  const Json external = {{"name", "external"}, {"command", "sed -u 's/.*/{\"run\": [{\"job\": \"a\"}]}/'"}};
+  EXPECT_EQ(end_of(result_of(cluster_of(Json::array({timed("a", 0, 4, 10)}), external)), 0), 10);
+  const Json wrong = {{"name", "external"}, {"command", "sed -u 's/.*/{\"run\": [{\"job\": \"z\"}]}/'"}};
+  EXPECT_THAT(message_of<Failure>([&] { result_of(cluster_of(Json::array({timed("a", 0, 4, 10)}), wrong)); }),
               HasSubstr("a job that is there"));
 }
 
@@ -214,9 +214,9 @@ TEST(Jain, IsOneIfAllAreEqualAndOneNthIfOneHasAll) {
 // ---- what holds for every scheduler and placement ----
 
 TEST(Cluster, EverySchedulerFinishesEveryJobOnGpusThatNobodyElseHolds) {
-  json jobs = json::array();
+  Json jobs = Json::array();
   for (int i = 0; i < 40; ++i) {
-    json job = timed("", 7.0 * i, 1 + i * 5 % 8, 20 + i * 37 % 90);
+    Json job = timed("", 7.0 * i, 1 + i * 5 % 8, 20 + i * 37 % 90);
     job["name"] = fmt::format("job-{}", i);
     job["owner"] = i % 3 == 0 ? "x" : "y";
     job["priority"] = i % 4;
@@ -225,7 +225,7 @@ TEST(Cluster, EverySchedulerFinishesEveryJobOnGpusThatNobodyElseHolds) {
   for (const policies::Scheduler& scheduler : policies::schedulers()) {
     if (scheduler.decide == nullptr) continue;
     for (const std::string& placement : policies::placement_names()) {
-      json document = cluster_of(jobs, {{"name", scheduler.name}});
+      Json document = cluster_of(jobs, {{"name", scheduler.name}});
       document["placement"] = placement;
       document["owners"] = {{"x", {{"quota", 3}}}, {"y", {{"quota", 5}}}};
       const Cluster cluster = read(document);

@@ -4,10 +4,10 @@
 #include <fmt/format.h>
 
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "common/json_value.hpp"
 #include "sim/cluster/cluster_simulation.hpp"
 #include "support/made_up.hpp"
 #include "support/temporary_folder.hpp"
@@ -15,12 +15,10 @@
 
 namespace ganymede::sim {
 
-using nlohmann::json;
-
 /// Two nodes of four GPUs for 10.80 USD/h each.
-inline json cluster_of(const json& jobs, const json& scheduler = {{"name", "fifo-backfill"}}) {
+inline Json cluster_of(const Json& jobs, const Json& scheduler = {{"name", "fifo-backfill"}}) {
   return {{"schema", "ganymede.cluster/1"},
-          {"platform", {{"catalog", json::parse(made_up_platform())}, {"instance", "four"}, {"nodes", 2}}},
+          {"platform", {{"catalog", Json::parse(made_up_platform())}, {"instance", "four"}, {"nodes", 2}}},
           {"jobs", jobs},
           {"scheduler", scheduler},
           {"preemption", {{"save", "10s"}, {"restore", "30s"}}},
@@ -28,27 +26,27 @@ inline json cluster_of(const json& jobs, const json& scheduler = {{"name", "fifo
 }
 
 /// A job that runs for so many seconds on the GPUs that it asks for.
-inline json timed(const char* name, double arrival_s, int gpus, double seconds) {
+inline Json timed(const char* name, double arrival_s, int gpus, double seconds) {
   return {{"name", name},
           {"arrival", fmt::format("{}s", arrival_s)},
           {"gpus", gpus},
           {"duration", fmt::format("{}s", seconds)}};
 }
 
-inline Cluster read(const json& document, const std::filesystem::path& folder = ".") {
+inline Cluster read(const Json& document, const std::filesystem::path& folder = ".") {
   return read_cluster(JsonNode::wrap(document, "cluster.json", folder));
 }
-inline json result_of(const json& document) {
+inline Json result_of(const Json& document) {
   const Cluster cluster = read(document);
-  return json::parse(cluster_result_json(cluster, simulate_cluster(cluster)));
+  return Json::parse(cluster_result_json(cluster, simulate_cluster(cluster)));
 }
-inline double start_of(const json& result, std::size_t job) { return result["jobs"][job]["start_s"]; }
-inline double end_of(const json& result, std::size_t job) { return result["jobs"][job]["end_s"]; }
+inline double start_of(const Json& result, std::size_t job) { return result["jobs"][job]["start_s"].get<double>(); }
+inline double end_of(const Json& result, std::size_t job) { return result["jobs"][job]["end_s"].get<double>(); }
 
 /// Two jobs of one GPU on each of two nodes, which share NICs, and a scenario's steps.
-inline json trained(const TemporaryFolder& folder) {
+inline Json trained(const TemporaryFolder& folder) {
   folder.add("trace.json", traces::write_step_trace(constant_trace(1)));
-  json document = cluster_of(
+  Json document = cluster_of(
       {{{"name", "a"}, {"gpus", 2}, {"workload", "gan"}}, {{"name", "b"}, {"gpus", 2}, {"workload", "gan"}}});
   document["workloads"] = {{"gan",
                             {{"workload",
@@ -63,16 +61,16 @@ inline json trained(const TemporaryFolder& folder) {
 
 /// Jobs of one GPU with 1,000 steps of 10 ms, one for each entry: what a step's 64 images have in kB, read from
 /// `store`.
-inline json reading(const TemporaryFolder& folder, const std::vector<int>& kilobytes, const char* store,
+inline Json reading(const TemporaryFolder& folder, const std::vector<int>& kilobytes, const char* store,
                     const char* cache) {
-  json document = trained(folder);
+  Json document = trained(folder);
   document["placement"] = "consolidate";
-  const json workload = document["workloads"]["gan"];
-  document["jobs"] = json::array();
+  const Json workload = document["workloads"]["gan"];
+  document["jobs"] = Json::array();
   for (std::size_t i = 0; i < kilobytes.size(); ++i) {
     const std::string name = fmt::format("gan-{}", i);
     document["jobs"].push_back({{"name", name}, {"gpus", 1}, {"workload", name}});
-    json& own = document["workloads"][name] = workload;
+    Json& own = document["workloads"][name] = workload;
     own["workload"]["dataset"] = {{"name", "x"}, {"images", 12800}, {"bytes_per_image", kilobytes[i] * 1000 / 64.0}};
     own["storage"] = {{"dataset", store}, {"cache", cache}};
   }

@@ -3,8 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
-
+#include "common/json_value.hpp"
 #include "sim/cluster/cluster.hpp"
 #include "sim/cluster/import_jobs.hpp"
 #include "support/errors.hpp"
@@ -19,9 +18,9 @@ using testing::HasSubstr;
 Cluster with_trace(const std::string& csv, const std::string& virtual_cluster = "") {
   const TemporaryFolder folder;
   folder.add("jobs.csv", csv);
-  nlohmann::json platform = nlohmann::json::parse(made_up_platform());
+  Json platform = Json::parse(made_up_platform());
   platform["gpus"]["GPU-X"]["family"] = "V100";
-  nlohmann::json jobs = {{"trace", "jobs.csv"}};
+  Json jobs = {{"trace", "jobs.csv"}};
   if (!virtual_cluster.empty()) jobs["virtual_cluster"] = virtual_cluster;
   return read_cluster(JsonNode::wrap({{"schema", "ganymede.cluster/1"},
                                       {"platform", {{"catalog", platform}, {"instance", "four"}, {"nodes", 2}}},

@@ -15,15 +15,15 @@ namespace {
 
 using testing::HasSubstr;
 
-json with_messages(json document) {
+Json with_messages(Json document) {
   document["fidelity"] = {{"mode", "message"}};
   const Cluster cluster = read(document);
-  return json::parse(run_child([&] { return cluster_result_json(cluster, simulate_cluster(cluster)); }));
+  return Json::parse(run_child([&] { return cluster_result_json(cluster, simulate_cluster(cluster)); }));
 }
 
 /// All ends of jobs, at message fidelity and fast, within a share of each other.
-void expect_like_the_fast_one(const json& document, double relative, double absolute_s = 0) {
-  const json fast = result_of(document), exact = with_messages(document);
+void expect_like_the_fast_one(const Json& document, double relative, double absolute_s = 0) {
+  const Json fast = result_of(document), exact = with_messages(document);
   for (std::size_t job = 0; job < fast["jobs"].size(); ++job)
     EXPECT_NEAR(end_of(fast, job), end_of(exact, job), relative * end_of(exact, job) + absolute_s)
         << "job " << job << " off by " << end_of(fast, job) / end_of(exact, job) - 1;
@@ -37,7 +37,7 @@ TEST(ClusterOnSimGrid, TimedJobsEndAtTheSameTimes) {
 
 TEST(ClusterOnSimGrid, AJobAloneTakesTheFormulasTime) {
   const TemporaryFolder folder;
-  json document = trained(folder);
+  Json document = trained(folder);
   document["jobs"].erase(1);
   for (const char* scheme : {"ring", "tree", "nccl", "halving-doubling"}) {
     document["workloads"]["gan"]["synchronization"]["scheme"] = scheme;
@@ -52,9 +52,9 @@ TEST(ClusterOnSimGrid, AJobAloneTakesTheFormulasTime) {
 
 TEST(ClusterOnSimGrid, JobsThatShareNicsTakeTheFoldedTime) {
   const TemporaryFolder folder;
-  const json document = trained(folder);
-  const json alone = [&] {
-    json one = document;
+  const Json document = trained(folder);
+  const Json alone = [&] {
+    Json one = document;
     one["jobs"].erase(1);
     return with_messages(one);
   }();
@@ -64,15 +64,15 @@ TEST(ClusterOnSimGrid, JobsThatShareNicsTakeTheFoldedTime) {
 
 TEST(ClusterOnSimGrid, PoolsHaveFabricsOfTheirOwn) {
   const TemporaryFolder folder;
-  json document = trained(folder);
-  const json catalog = document["platform"]["catalog"];
+  Json document = trained(folder);
+  const Json catalog = document["platform"]["catalog"];
   document["platform"] = {{"pools",
                            {{{"name", "first"}, {"catalog", catalog}, {"instance", "four"}, {"nodes", 2}},
                             {{"name", "second"}, {"catalog", catalog}, {"instance", "four"}, {"nodes", 2}}}}};
   document["jobs"][0]["gpus"] = document["jobs"][1]["gpus"] = 8;  // a whole pool each
   document["workloads"]["gan"]["workload"]["steps"] = 100;
   document["placement"] = "consolidate";
-  const json result = with_messages(document);
+  const Json result = with_messages(document);
   EXPECT_NE(result["jobs"][0]["stays"][0]["pool"], result["jobs"][1]["stays"][0]["pool"]);
   expect_like_the_fast_one(document, 1e-6);
 }
@@ -87,16 +87,16 @@ TEST(ClusterOnSimGrid, JobsShareTheRateOfAStore) {
 
 TEST(ClusterOnSimGrid, AStoppedJobLosesAtMostTheStepUnderWay) {
   const TemporaryFolder folder;
-  json document = reading(folder, {640}, "disk", "none");
+  Json document = reading(folder, {640}, "disk", "none");
   document["jobs"].push_back(timed("short", 2, 8, 4));
   document["scheduler"] = {{"name", "shortest-remaining"}};
-  const json result = with_messages(document);
+  const Json result = with_messages(document);
   EXPECT_EQ(result["jobs"][0]["preemptions"], 1);
   expect_like_the_fast_one(document, 0, 0.01);
 }
 
 TEST(ClusterOnSimGrid, RefusesWhatItDoesNotSimulate) {
-  json document = cluster_of(json::array({timed("a", 0, 1, 1)}));
+  Json document = cluster_of(Json::array({timed("a", 0, 1, 1)}));
   document["packing"] = 1.1;
   EXPECT_THAT(message_of<ConfigError>([&] { with_messages(document); }), HasSubstr("/fidelity/mode"));
   document.erase("packing");
@@ -105,10 +105,10 @@ TEST(ClusterOnSimGrid, RefusesWhatItDoesNotSimulate) {
   document["fidelity"] = {{"mode", "exact"}};
   EXPECT_THAT(message_of<ConfigError>([&] { read(document); }), HasSubstr("\"message\""));
   const TemporaryFolder folder;
-  json long_job = trained(folder);
+  Json long_job = trained(folder);
   long_job["workloads"]["gan"]["workload"]["steps"] = 1'000'000'000;
   EXPECT_THAT(message_of<Infeasible>([&] { with_messages(long_job); }), HasSubstr("1e+09 steps of the job a"));
-  json large = cluster_of(json::array({timed("a", 0, 9, 1)}));
+  Json large = cluster_of(Json::array({timed("a", 0, 9, 1)}));
   EXPECT_THAT(message_of<Infeasible>([&] { with_messages(large); }), HasSubstr("9"));
 }
 

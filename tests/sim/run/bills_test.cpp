@@ -14,8 +14,6 @@ namespace ganymede::sim {
 namespace {
 
 using testing::HasSubstr;
-using Json = nlohmann::json;
-
 constexpr std::int64_t kHour = 351'000;  ///< steps of a run of one hour
 
 /// One node of "one" (3.60 USD/h) for so many steps, on the made-up platform with some of its values replaced.

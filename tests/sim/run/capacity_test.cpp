@@ -12,8 +12,6 @@
 
 namespace ganymede::sim {
 namespace {
-
-using Json = nlohmann::json;
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;

@@ -11,8 +11,6 @@
 
 namespace ganymede::sim {
 namespace {
-
-using Json = nlohmann::json;
 using testing::Contains;
 using testing::HasSubstr;
 

@@ -9,9 +9,6 @@
 
 namespace ganymede::sim {
 namespace {
-
-using Json = nlohmann::json;
-
 // Training takes ten and twenty nanoseconds. With fifteen more in all, each of these nanoseconds is stretched by one
 // half.
 TEST(Stretches, MoveWhatHappensWhileSomethingTrains) {

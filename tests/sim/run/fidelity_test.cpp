@@ -10,9 +10,6 @@
 
 namespace ganymede::sim {
 namespace {
-
-using Json = nlohmann::json;
-
 Json at_fidelity(Json content, const char* mode, std::uint64_t seed = 1) {
   content["fidelity"]["mode"] = mode;
   content["seed"] = seed;

@@ -13,8 +13,6 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
-using Json = nlohmann::json;
-
 class Pools : public testing::Test {
  protected:
   static Json pool(const char* instance, int nodes, const char* name) {

@@ -13,8 +13,6 @@ namespace ganymede::sim {
 namespace {
 
 using testing::ElementsAre;
-using Json = nlohmann::json;
-
 /// The time for which a node was held, from its grant to its end, in seconds.
 struct Held {
   double from, to;
@@ -50,7 +48,7 @@ class Recordings : public testing::Test {
   static std::vector<double> times_of(const Json& run, const char* event) {
     std::vector<double> times;
     for (const auto& row : run["events"])
-      if (row["event"] == event) times.push_back(row["at_s"]);
+      if (row["event"] == event) times.push_back(row["at_s"].get<double>());
     return times;
   }
   ScenarioFiles files_;
@@ -164,7 +162,7 @@ Json any_run(const ScenarioFiles& files) {
   Json& platform = content["platform"];
   platform["nodes"] = *rc::gen::inRange(1, 5);
   platform["max_nodes"] = 5;
-  files.folder().add("c.csv", "time_s,nodes\n" + any_capacity(platform["nodes"]));
+  files.folder().add("c.csv", "time_s,nodes\n" + any_capacity(platform["nodes"].get<int>()));
   platform["capacity"] = "c.csv";
   platform["notice"] = any_seconds(0, 300);
   if (*rc::gen::inRange(0, 3) == 0)

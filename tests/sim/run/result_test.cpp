@@ -13,8 +13,6 @@ namespace {
 
 using testing::HasSubstr;
 using testing::IsSupersetOf;
-using Json = nlohmann::json;
-
 std::vector<std::string> keys(const Json& object) {
   std::vector<std::string> names;
   for (const auto& [key, value] : object.items()) names.push_back(key);

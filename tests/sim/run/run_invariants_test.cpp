@@ -9,9 +9,6 @@
 
 namespace ganymede::sim {
 namespace {
-
-using Json = nlohmann::json;
-
 template <class T>
 T one_of(std::initializer_list<T> values) {
   return *rc::gen::elementOf(std::vector<T>(values));

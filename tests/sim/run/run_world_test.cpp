@@ -10,9 +10,6 @@
 
 namespace ganymede::sim {
 namespace {
-
-using Json = nlohmann::json;
-
 /// Takes all events that processes decide, and lets them happen `late` after their time.
 class PunctualWorld : public RunWorld {
  public:

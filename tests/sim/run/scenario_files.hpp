@@ -1,9 +1,9 @@
 #pragma once
 // Simulates made-up scenarios and returns their results as text or as JSON.
 
-#include <nlohmann/json.hpp>
 #include <string>
 
+#include "common/json_value.hpp"
 #include "common/process.hpp"
 #include "sim/run/simulate.hpp"
 #include "sim/scenario/scenario_files.hpp"
@@ -14,12 +14,10 @@ namespace ganymede::sim {
 inline std::string simulate_text(const Scenario& scenario) {
   return run_child([&] { return result_json(simulate(scenario)); });
 }
-inline nlohmann::json simulate_json(const Scenario& scenario) { return nlohmann::json::parse(simulate_text(scenario)); }
+inline Json simulate_json(const Scenario& scenario) { return Json::parse(simulate_text(scenario)); }
 
 constexpr double kBoot = 90;  ///< seconds that a node of the made-up platform takes to boot
 
-inline double number(const nlohmann::json& run, const char* pointer) {
-  return run.at(nlohmann::json::json_pointer(pointer)).get<double>();
-}
+inline double number(const Json& run, const char* pointer) { return run.at(JsonPointer(pointer)).get<double>(); }
 
 }  // namespace ganymede::sim

@@ -18,8 +18,6 @@ namespace {
 using testing::HasSubstr;
 
 using namespace literals;
-using Json = nlohmann::json;
-
 constexpr double kStep = 10e-3;
 constexpr std::int64_t kSteps = 1000;
 
@@ -138,7 +136,7 @@ INSTANTIATE_TEST_SUITE_P(Nodes, OnAStar, testing::Values(2, 4, 8));
 
 TEST(Simulate, ASchemeThatCannotServeTheWorkersIsAnErrorWithItsPlace) {
   const ScenarioFiles files;
-  const auto refusal = [&](const nlohmann::json& synchronization) {
+  const auto refusal = [&](const Json& synchronization) {
     const Scenario scenario = files.load(ScenarioFiles::with("/synchronization", synchronization));
     return message_of<ConfigError>([&] { simulate(scenario); });
   };

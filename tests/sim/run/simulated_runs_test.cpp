@@ -12,8 +12,6 @@ namespace ganymede::sim {
 namespace {
 
 using testing::HasSubstr;
-using Json = nlohmann::json;
-
 constexpr double kTraining = 3600;  // 360,000 steps
 
 class SimulatedRuns : public testing::Test {

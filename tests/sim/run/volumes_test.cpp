@@ -12,8 +12,6 @@ namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
-using Json = nlohmann::json;
-
 /// A class of volumes like AWS's gp3 in eu-west-1: see platforms/catalog/aws.json.
 Json general_purpose() {
   return {{"read", "125MiB/s"},

@@ -7,9 +7,6 @@
 
 namespace ganymede::sim {
 namespace {
-
-using Json = nlohmann::json;
-
 Json decoding(const char* instance, int nodes, double pixels) {
   Json content = ScenarioFiles::with("/workload/dataset/pixels", pixels);
   content["platform"]["instance"] = instance;

@@ -13,8 +13,6 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::StartsWith;
-using Json = nlohmann::json;
-
 class ScenarioErrors : public testing::Test {
  protected:
   /// The message after the file's name.
@@ -27,7 +25,7 @@ class ScenarioErrors : public testing::Test {
   std::string with(const char* pointer, const Json& value) const { return of(ScenarioFiles::with(pointer, value)); }
   std::string without(const char* object, const char* key) const {
     Json content = ScenarioFiles::basic();
-    content[Json::json_pointer(object)].erase(key);
+    content[JsonPointer(object)].erase(key);
     return of(content);
   }
   ScenarioFiles files_;

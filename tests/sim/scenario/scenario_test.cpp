@@ -12,8 +12,6 @@ namespace ganymede::sim {
 namespace {
 
 using testing::HasSubstr;
-using Json = nlohmann::json;
-
 class Scenarios : public testing::Test {
  protected:
   ScenarioFiles files_;
