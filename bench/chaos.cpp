@@ -22,9 +22,11 @@
 
 #include "common/errors.hpp"
 #include "common/file.hpp"
+#include "common/json.hpp"
 #include "common/json_value.hpp"
 #include "common/process.hpp"
 #include "common/random.hpp"
+#include "common/units.hpp"
 #include "policies/policy.hpp"
 #include "policies/schedulers/placement.hpp"
 #include "policies/schedulers/scheduler.hpp"

@@ -13,6 +13,7 @@
 #include <filesystem>
 #include <map>
 
+#include "common/json.hpp"
 #include "common/json_value.hpp"
 #include "common/process.hpp"
 #include "common/random.hpp"

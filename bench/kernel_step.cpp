@@ -16,6 +16,7 @@
 
 #include "common/file.hpp"
 #include "common/json_value.hpp"
+#include "common/units.hpp"
 #include "kernel/device_limits.hpp"
 #include "kernel/ops/eigen/kernels.hpp"
 #include "kernel/train.hpp"

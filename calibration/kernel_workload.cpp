@@ -10,6 +10,7 @@
 #include "calibration/stated_step.hpp"
 #include "calibration/statistics.hpp"
 #include "common/random.hpp"
+#include "common/units.hpp"
 #include "traces/layer_list.hpp"
 
 namespace ganymede::calibration {

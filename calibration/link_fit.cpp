@@ -6,6 +6,8 @@
 #include <cmath>
 #include <utility>
 
+#include "common/units.hpp"
+
 namespace ganymede::calibration {
 namespace {
 

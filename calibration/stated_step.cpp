@@ -10,7 +10,10 @@
 #include "calibration/kernel_steps.hpp"
 #include "calibration/kernel_workload.hpp"
 #include "common/errors.hpp"
+#include "common/json.hpp"
 #include "common/json_value.hpp"
+#include "common/text.hpp"
+#include "common/units.hpp"
 #include "common/written.hpp"
 
 namespace ganymede::calibration {

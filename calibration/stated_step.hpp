@@ -4,7 +4,8 @@
 
 #include <string>
 
-#include "common/json.hpp"
+#include "common/json_fwd.hpp"
+#include "common/units.hpp"
 #include "traces/step_trace.hpp"
 
 namespace ganymede::calibration {

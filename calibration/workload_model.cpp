@@ -14,6 +14,7 @@
 #include "calibration/statistics.hpp"
 #include "common/errors.hpp"
 #include "common/random.hpp"
+#include "common/units.hpp"
 #include "traces/layer_list.hpp"
 #include "traces/profiler_trace.hpp"
 

@@ -16,6 +16,7 @@
 #include "common/file.hpp"
 #include "common/json_value.hpp"
 #include "common/process.hpp"
+#include "common/units.hpp"
 #include "exports/collectives_trace.hpp"
 #include "platforms/overlay.hpp"
 #include "report/collectives.hpp"

@@ -10,6 +10,7 @@
 #include "common/errors.hpp"
 #include "common/file.hpp"
 #include "common/json_value.hpp"
+#include "common/units.hpp"
 #include "kernel/ops/cuda/cuda_backend.hpp"
 #include "kernel/parallel/communicator.hpp"
 #include "rehearsal/gpu_rounds.hpp"

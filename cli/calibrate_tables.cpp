@@ -8,6 +8,7 @@
 
 #include "calibration/batch_fit.hpp"
 #include "calibration/statistics.hpp"
+#include "common/units.hpp"
 #include "report/table.hpp"
 
 namespace ganymede::cli {

@@ -17,6 +17,7 @@
 #include "common/dates.hpp"
 #include "common/errors.hpp"
 #include "common/file.hpp"
+#include "common/json.hpp"
 #include "common/json_value.hpp"
 #include "platforms/check.hpp"
 #include "platforms/price_list.hpp"

@@ -13,6 +13,7 @@
 #include "cli/terminal.hpp"
 #include "common/errors.hpp"
 #include "common/file.hpp"
+#include "common/json.hpp"
 #include "common/printable.hpp"
 #include "common/process.hpp"
 #include "common/written.hpp"

@@ -11,7 +11,7 @@
 
 #include "cli/exit_codes.hpp"
 #include "cli/options.hpp"
-#include "common/json.hpp"
+#include "common/json_fwd.hpp"
 
 namespace ganymede::cli {
 

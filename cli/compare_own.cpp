@@ -11,6 +11,7 @@
 #include "cli/terminal.hpp"
 #include "common/dates.hpp"
 #include "common/file.hpp"
+#include "common/json.hpp"
 #include "common/json_value.hpp"
 #include "plan/own_or_rent.hpp"
 #include "report/own_or_rent.hpp"

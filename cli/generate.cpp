@@ -13,6 +13,7 @@
 #include "common/errors.hpp"
 #include "common/file.hpp"
 #include "common/json_value.hpp"
+#include "common/units.hpp"
 #include "kernel/checkpoint.hpp"
 #include "kernel/image_grid.hpp"
 #include "kernel/models/models.hpp"

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "common/errors.hpp"
+#include "common/units.hpp"
 #include "rehearsal/group.hpp"
 #include "rehearsal/name_spaces.hpp"
 

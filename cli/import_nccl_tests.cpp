@@ -15,6 +15,7 @@
 #include "cli/terminal.hpp"
 #include "common/errors.hpp"
 #include "common/json_value.hpp"
+#include "common/units.hpp"
 #include "platforms/overlay.hpp"
 #include "report/table.hpp"
 #include "sim/collectives/allreduce.hpp"

@@ -12,6 +12,7 @@
 #include "cli/progress.hpp"
 #include "cli/terminal.hpp"
 #include "common/errors.hpp"
+#include "common/units.hpp"
 #include "report/table.hpp"
 #include "traces/profiler_trace.hpp"
 

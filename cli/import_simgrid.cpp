@@ -13,7 +13,9 @@
 #include "cli/layer_lists.hpp"
 #include "cli/names.hpp"
 #include "common/errors.hpp"
+#include "common/json.hpp"
 #include "common/json_value.hpp"
+#include "common/units.hpp"
 #include "platforms/platform.hpp"
 #include "sim/engine/simgrid_platform.hpp"
 

@@ -17,6 +17,8 @@
 #include "common/errors.hpp"
 #include "common/json_value.hpp"
 #include "common/printable.hpp"
+#include "common/text.hpp"
+#include "common/units.hpp"
 #include "report/table.hpp"
 
 namespace ganymede::cli {

@@ -15,6 +15,8 @@
 #include "common/errors.hpp"
 #include "common/json.hpp"
 #include "common/json_value.hpp"
+#include "common/text.hpp"
+#include "common/units.hpp"
 #include "kernel/models/models.hpp"
 #include "platforms/catalog.hpp"
 #include "policies/policy.hpp"

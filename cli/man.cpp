@@ -10,6 +10,7 @@
 #include "cli/command_tree.hpp"
 #include "common/errors.hpp"
 #include "common/file.hpp"
+#include "common/text.hpp"
 
 namespace ganymede::cli {
 namespace {

@@ -2,6 +2,7 @@
 
 #include "cli/names.hpp"
 #include "common/errors.hpp"
+#include "common/json.hpp"
 #include "common/json_value.hpp"
 
 namespace ganymede::cli {

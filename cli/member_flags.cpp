@@ -1,6 +1,7 @@
 #include "cli/member_flags.hpp"
 
 #include "common/errors.hpp"
+#include "common/json.hpp"
 #include "common/json_value.hpp"
 
 namespace ganymede::cli {

@@ -15,6 +15,7 @@
 #include "cli/terminal.hpp"
 #include "common/dates.hpp"
 #include "common/errors.hpp"
+#include "common/json.hpp"
 #include "common/json_value.hpp"
 #include "plan/planner.hpp"
 #include "report/plans.hpp"

@@ -5,6 +5,7 @@
 #include "cli/command.hpp"
 #include "cli/names.hpp"
 #include "cli/quality_logs.hpp"
+#include "common/errors.hpp"
 
 namespace ganymede::cli {
 namespace {

@@ -6,8 +6,10 @@
 #include "cli/command.hpp"
 #include "cli/names.hpp"
 #include "cli/quality_logs.hpp"
+#include "common/errors.hpp"
 #include "common/file.hpp"
 #include "common/json_value.hpp"
+#include "common/text.hpp"
 #include "report/quality_band.hpp"
 #include "report/table.hpp"
 

@@ -6,6 +6,7 @@
 
 #include "cli/command.hpp"
 #include "cli/names.hpp"
+#include "common/errors.hpp"
 #include "plan/run_log.hpp"
 
 namespace ganymede::cli {

@@ -6,6 +6,7 @@
 #include "cli/command.hpp"
 #include "cli/names.hpp"
 #include "cli/quality_logs.hpp"
+#include "common/errors.hpp"
 #include "common/json_value.hpp"
 #include "report/table.hpp"
 

@@ -10,6 +10,7 @@
 #include "common/errors.hpp"
 #include "common/file.hpp"
 #include "common/json_value.hpp"
+#include "common/units.hpp"
 #include "kernel/parallel/communicator.hpp"
 #include "plan/chosen_scenario.hpp"
 #include "rehearsal/life.hpp"

@@ -6,6 +6,7 @@
 
 #include "cli/names.hpp"
 #include "common/errors.hpp"
+#include "common/json.hpp"
 #include "common/json_value.hpp"
 #include "plan/request.hpp"
 

@@ -11,6 +11,7 @@
 
 #include "cli/command.hpp"
 #include "common/errors.hpp"
+#include "common/units.hpp"
 #include "kernel/checkpoint.hpp"
 #include "serve/server.hpp"
 

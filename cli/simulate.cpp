@@ -10,6 +10,7 @@
 #include "cli/simulate_cluster.hpp"
 #include "cli/terminal.hpp"
 #include "common/errors.hpp"
+#include "common/json.hpp"
 #include "common/json_value.hpp"
 #include "common/process.hpp"
 #include "plan/chosen_scenario.hpp"

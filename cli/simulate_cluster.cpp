@@ -2,6 +2,7 @@
 
 #include "cli/progress.hpp"
 #include "cli/terminal.hpp"
+#include "common/json.hpp"
 #include "common/json_value.hpp"
 #include "common/process.hpp"
 #include "report/clusters.hpp"

@@ -8,6 +8,7 @@
 #include "cli/measured_options.hpp"
 #include "cli/shard_options.hpp"
 #include "cli/terminal.hpp"
+#include "common/json.hpp"
 #include "common/json_value.hpp"
 #include "report/runs.hpp"
 #include "studies/run_study.hpp"

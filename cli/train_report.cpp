@@ -7,6 +7,7 @@
 
 #include "common/errors.hpp"
 #include "common/file.hpp"
+#include "common/json.hpp"
 #include "common/json_value.hpp"
 #include "common/units.hpp"
 #include "kernel/memory.hpp"

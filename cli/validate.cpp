@@ -9,6 +9,7 @@
 #include "cli/shard_options.hpp"
 #include "cli/terminal.hpp"
 #include "common/errors.hpp"
+#include "common/json.hpp"
 #include "common/json_value.hpp"
 #include "common/process.hpp"
 #include "common/random.hpp"

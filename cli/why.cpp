@@ -5,6 +5,7 @@
 #include "cli/command.hpp"
 #include "cli/progress.hpp"
 #include "cli/terminal.hpp"
+#include "common/json.hpp"
 #include "report/plan_answer.hpp"
 
 namespace ganymede::cli {

@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "common/process.hpp"
+#include "common/units.hpp"
 
 namespace ganymede {
 namespace {

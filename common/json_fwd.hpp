@@ -1,5 +1,6 @@
 #pragma once
-// Names of JSON values, for headers that only pass them on (common/json_value.hpp).
+// Names of JSON values (common/json_value.hpp) and of their readers (common/json.hpp), for headers that only pass them
+// on.
 
 namespace ganymede {
 
@@ -9,5 +10,9 @@ using Json = BasicJson<false>;        ///< an object's members are sorted by the
 using OrderedJson = BasicJson<true>;  ///< an object's members stay in the order in which they were added
 class JsonPointer;
 struct JsonError;
+
+class JsonNode;  // common/json.hpp
+class JsonObject;
+struct JsonOverride;
 
 }  // namespace ganymede

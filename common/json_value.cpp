@@ -340,6 +340,14 @@ void BasicJson<kOrdered>::erase(std::size_t index) {
 }
 
 template <bool kOrdered>
+void BasicJson<kOrdered>::erase(const_iterator at) {
+  if (at.is_member_)
+    is_.object->erase(at.member_);
+  else
+    erase(static_cast<std::size_t>(at.element_ - elements().data()));
+}
+
+template <bool kOrdered>
 void BasicJson<kOrdered>::clear() {
   *this = BasicJson(kind_);
 }

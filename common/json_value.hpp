@@ -305,6 +305,7 @@ class BasicJson {
    private:
     template <bool>
     friend class Iterator;
+    friend class BasicJson;
     bool is_member_ = false;
     Value* element_ = nullptr;
     Member member_{};
@@ -320,7 +321,7 @@ class BasicJson {
   const_iterator cend() const { return end(); }
   const_iterator find(std::string_view key) const;  ///< end() if there is none
   iterator find(std::string_view key);
-  iterator erase(const_iterator at);
+  void erase(const_iterator at);  ///< an element or member of this value
 
   /// The members of an object, as pairs of a key and a value; no members of null. @throws JsonError for another type
   Object& items();

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "common/json.hpp"
 #include "common/json_value.hpp"
 #include "common/text.hpp"
 

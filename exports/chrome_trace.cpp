@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "common/json_value.hpp"
+#include "common/units.hpp"
 
 namespace ganymede::exports {
 namespace {

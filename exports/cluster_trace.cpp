@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "common/json_value.hpp"
+#include "common/units.hpp"
 #include "exports/chrome_trace.hpp"
 
 namespace ganymede::exports {

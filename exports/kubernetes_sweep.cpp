@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "common/errors.hpp"
+#include "common/json.hpp"
 #include "common/json_value.hpp"
 #include "exports/kubernetes_pod.hpp"
 #include "exports/sweep_job.hpp"

@@ -8,7 +8,10 @@
 #include <filesystem>
 #include <limits>
 
+#include "common/errors.hpp"
+#include "common/json.hpp"
 #include "common/json_value.hpp"
+#include "common/units.hpp"
 #include "platforms/catalog.hpp"
 #include "report/numbers.hpp"
 

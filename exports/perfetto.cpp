@@ -4,6 +4,7 @@
 #include <map>
 
 #include "common/json_value.hpp"
+#include "common/units.hpp"
 #include "exports/chrome_trace.hpp"
 #include "exports/cluster_trace.hpp"
 #include "exports/exporter.hpp"

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "common/errors.hpp"
+#include "common/units.hpp"
 #include "sim/engine/fabric_graph.hpp"
 
 namespace ganymede::exports {

@@ -1,6 +1,7 @@
 #include "exports/sweep_job.hpp"
 
 #include "common/errors.hpp"
+#include "common/json.hpp"
 #include "exports/launch.hpp"
 
 namespace ganymede::exports {

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "common/json_value.hpp"
+#include "common/units.hpp"
 #include "kernel/launches.hpp"
 #include "kernel/models/models.hpp"
 #include "kernel/phase.hpp"

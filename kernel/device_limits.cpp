@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "common/random.hpp"
+#include "common/units.hpp"
 
 namespace ganymede::kernel {
 namespace {

@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 
+#include "common/units.hpp"
 #include "plan/bounds.hpp"
 #include "plan/checks.hpp"
 #include "sim/scenario/scenario.hpp"

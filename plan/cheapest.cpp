@@ -7,6 +7,9 @@
 #include <optional>
 #include <tuple>
 
+#include "common/errors.hpp"
+#include "common/text.hpp"
+
 namespace ganymede::plan {
 namespace {
 

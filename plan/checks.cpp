@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "common/json.hpp"
 #include "common/json_value.hpp"
+#include "common/units.hpp"
 
 namespace ganymede::plan {
 

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <tuple>
 
+#include "common/units.hpp"
 #include "common/usd.hpp"
 #include "plan/answer.hpp"
 

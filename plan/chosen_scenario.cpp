@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "common/json.hpp"
 #include "common/json_value.hpp"
 
 namespace ganymede::plan {

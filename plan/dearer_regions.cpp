@@ -5,6 +5,8 @@
 #include <optional>
 #include <tuple>
 
+#include "common/units.hpp"
+
 namespace ganymede::plan {
 namespace {
 

@@ -6,6 +6,7 @@
 
 #include "calibration/statistics.hpp"
 #include "common/errors.hpp"
+#include "common/json.hpp"
 #include "common/usd.hpp"
 #include "plan/bounds.hpp"
 #include "plan/chances.hpp"

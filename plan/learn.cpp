@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "common/errors.hpp"
+#include "common/json.hpp"
 #include "common/json_value.hpp"
 #include "common/process.hpp"
 #include "policies/policy_helpers.hpp"

@@ -2,15 +2,16 @@
 
 #include <fmt/format.h>
 
+#include "common/json.hpp"
 #include "common/json_value.hpp"
 
 namespace ganymede::plan {
 namespace {
 
-constexpr double kMost = 1e300;
+constexpr double kMostAmount = 1e300;
 
 void check_measure(const JsonNode& node) {
-  if (node.as_numbers(0, kMost).size() != 3) node.expected("a median and the two ends of its interval");
+  if (node.as_numbers(0, kMostAmount).size() != 3) node.expected("a median and the two ends of its interval");
 }
 
 /// True if the candidate was not simulated because something else beats it.
@@ -27,9 +28,9 @@ bool check_answer(const JsonNode& node) {
       return false;
     }
   for (const char* measure : {"time", "usd", "kg"}) check_measure(in.required(measure));
-  for (const char* number : {"usd_at_worst", "losses"}) (void)in.required(number).as_number(0, kMost);
+  for (const char* number : {"usd_at_worst", "losses"}) (void)in.required(number).as_number(0, kMostAmount);
   for (const char* mean : {"usd_expected", "usd_worst_tenth"})
-    if (const JsonNode given = in.required(mean); !given.value().is_null()) (void)given.as_number(0, kMost);
+    if (const JsonNode given = in.required(mean); !given.value().is_null()) (void)given.as_number(0, kMostAmount);
   for (const char* share : {"busy", "met", "probability"}) (void)in.required(share).as_number(0, 1);
   for (const char* count : {"seeds", "never_finish"}) (void)in.required(count).as_integer(0, 1'000'000);
   for (const char* text : {"risk", "inputs"}) (void)in.required(text).as_string();
@@ -49,8 +50,8 @@ void check_outcome(const JsonNode& node, std::size_t members) {
   for (const JsonNode& answer : all) beaten = check_answer(answer) && beaten;
   if (beaten && !in.optional("scheme")) return in.finish();
   (void)in.required("scheme").as_string();
-  (void)in.required("mean_s").as_numbers(0, kMost);
-  (void)in.required("images").as_number(0, kMost);
+  (void)in.required("mean_s").as_numbers(0, kMostAmount);
+  (void)in.required("images").as_number(0, kMostAmount);
   in.finish();
 }
 

@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "common/errors.hpp"
+#include "common/json.hpp"
 #include "common/json_value.hpp"
 #include "common/process.hpp"
 #include "common/usd.hpp"

@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "common/json.hpp"
 #include "common/json_fwd.hpp"
 #include "plan/planner.hpp"
 

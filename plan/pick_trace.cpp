@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "common/embedded.hpp"
+#include "common/json.hpp"
 #include "common/json_value.hpp"
 #include "common/text.hpp"
 #include "traces/recorded.hpp"

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "common/json.hpp"
+#include "common/json_fwd.hpp"
 
 namespace ganymede::plan {
 

@@ -10,7 +10,9 @@
 #include <tuple>
 
 #include "common/errors.hpp"
+#include "common/json.hpp"
 #include "common/process.hpp"
+#include "common/units.hpp"
 #include "common/usd.hpp"
 #include "plan/choice.hpp"
 #include "plan/dearer_regions.hpp"

@@ -6,6 +6,7 @@
 #include <set>
 #include <tuple>
 
+#include "common/json.hpp"
 #include "plan/planner.hpp"
 
 namespace ganymede::plan {

@@ -5,6 +5,7 @@
 #include <fstream>
 #include <optional>
 
+#include "common/errors.hpp"
 #include "common/json.hpp"
 #include "common/json_value.hpp"
 

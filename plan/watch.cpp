@@ -6,7 +6,10 @@
 
 #include "calibration/workload_model.hpp"
 #include "common/dates.hpp"
+#include "common/errors.hpp"
+#include "common/json.hpp"
 #include "common/json_value.hpp"
+#include "common/units.hpp"
 #include "plan/chosen_scenario.hpp"
 #include "plan/forecast.hpp"
 #include "sim/run/controller.hpp"

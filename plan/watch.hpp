@@ -4,7 +4,6 @@
 #include <optional>
 
 #include "calibration/quality/goal.hpp"
-#include "common/json.hpp"
 #include "common/json_fwd.hpp"
 #include "plan/planner.hpp"
 #include "plan/run_log.hpp"

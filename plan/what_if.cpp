@@ -6,6 +6,9 @@
 #include <cmath>
 #include <memory>
 
+#include "common/json.hpp"
+#include "common/units.hpp"
+
 namespace ganymede::plan {
 namespace {
 

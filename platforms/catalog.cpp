@@ -7,6 +7,9 @@
 #include <map>
 
 #include "common/embedded.hpp"
+#include "common/errors.hpp"
+#include "common/json.hpp"
+#include "common/text.hpp"
 
 namespace ganymede::platforms {
 namespace {

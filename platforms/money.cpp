@@ -6,6 +6,9 @@
 #include <stdexcept>
 #include <string>
 
+#include "common/json.hpp"
+#include "common/units.hpp"
+
 namespace ganymede::platforms {
 namespace {
 

@@ -3,7 +3,8 @@
 
 #include <string_view>
 
-#include "common/json.hpp"
+#include "common/json_fwd.hpp"
+#include "common/units.hpp"
 
 namespace ganymede::platforms {
 

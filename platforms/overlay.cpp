@@ -4,8 +4,11 @@
 
 #include <algorithm>
 
+#include "common/errors.hpp"
 #include "common/file.hpp"
+#include "common/json.hpp"
 #include "common/json_value.hpp"
+#include "common/text.hpp"
 #include "platforms/catalog.hpp"
 
 namespace ganymede::platforms {

@@ -7,6 +7,11 @@
 #include <cmath>
 #include <set>
 
+#include "common/errors.hpp"
+#include "common/json.hpp"
+#include "common/text.hpp"
+#include "common/units.hpp"
+
 namespace ganymede::platforms {
 namespace {
 

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "common/json.hpp"
+#include "common/json_fwd.hpp"
 #include "common/units.hpp"
 #include "platforms/billing.hpp"
 

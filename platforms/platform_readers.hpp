@@ -4,7 +4,8 @@
 #include <optional>
 #include <string_view>
 
-#include "common/json.hpp"
+#include "common/json_fwd.hpp"
+#include "common/units.hpp"
 #include "platforms/platform.hpp"
 
 namespace ganymede::platforms {

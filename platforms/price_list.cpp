@@ -13,6 +13,8 @@
 #include "common/errors.hpp"
 #include "common/file.hpp"
 #include "common/json_value.hpp"
+#include "common/text.hpp"
+#include "common/units.hpp"
 #include "platforms/price_collector.hpp"
 
 namespace ganymede::platforms {

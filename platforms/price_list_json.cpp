@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common/errors.hpp"
+#include "common/json.hpp"
 #include "platforms/price_collector.hpp"
 
 namespace ganymede::platforms {

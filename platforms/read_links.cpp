@@ -6,6 +6,8 @@
 #include <map>
 #include <set>
 
+#include "common/json.hpp"
+#include "common/units.hpp"
 #include "platforms/platform_readers.hpp"
 
 namespace ganymede::platforms {

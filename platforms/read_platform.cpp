@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "common/json.hpp"
+#include "common/units.hpp"
 #include "common/written.hpp"
 #include "platforms/money.hpp"
 #include "platforms/platform_readers.hpp"

@@ -9,7 +9,9 @@
 #include <tuple>
 
 #include "common/dates.hpp"
+#include "common/json.hpp"
 #include "common/json_value.hpp"
+#include "common/units.hpp"
 #include "platforms/money.hpp"
 #include "platforms/platform_readers.hpp"
 

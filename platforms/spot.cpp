@@ -6,6 +6,7 @@
 
 #include "common/embedded.hpp"
 #include "common/json.hpp"
+#include "common/units.hpp"
 
 namespace ganymede::platforms {
 namespace {

@@ -13,6 +13,7 @@
 #include "common/errors.hpp"
 #include "common/gpu_use.hpp"
 #include "common/json_value.hpp"
+#include "common/units.hpp"
 #include "common/usd.hpp"
 #include "rehearsal/clock.hpp"
 #include "rehearsal/life_world.hpp"

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <time.h>
 
+#include "common/units.hpp"
 #include "rehearsal/clock.hpp"
 
 namespace ganymede::rehearsal {

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "common/errors.hpp"
+#include "common/units.hpp"
 #include "rehearsal/clock.hpp"
 #include "rehearsal/life_world.hpp"
 #include "sim/ledger/nanoseconds.hpp"

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "common/errors.hpp"
+#include "common/units.hpp"
 #include "rehearsal/clock.hpp"
 #include "rehearsal/host_connections.hpp"
 #include "sim/ledger/nanoseconds.hpp"

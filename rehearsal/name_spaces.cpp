@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "common/errors.hpp"
+#include "common/units.hpp"
 
 namespace ganymede::rehearsal {
 namespace {

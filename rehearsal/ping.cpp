@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "common/statistics.hpp"
+#include "common/units.hpp"
 #include "rehearsal/clock.hpp"
 #include "rehearsal/contributions.hpp"
 

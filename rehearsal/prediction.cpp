@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "common/units.hpp"
 #include "sim/engine/folded_engine.hpp"
 
 namespace ganymede::rehearsal {

@@ -18,6 +18,7 @@
 #include <limits>
 
 #include "common/errors.hpp"
+#include "common/units.hpp"
 #include "rehearsal/clock.hpp"
 
 namespace ganymede::rehearsal {

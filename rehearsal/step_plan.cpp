@@ -5,6 +5,7 @@
 #include "calibration/statistics.hpp"
 #include "calibration/workload_model.hpp"
 #include "common/errors.hpp"
+#include "common/units.hpp"
 #include "rehearsal/rank_plan.hpp"
 #include "sim/engine/folded_engine.hpp"
 #include "sim/steps/gradient_passes.hpp"

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "common/units.hpp"
 #include "rehearsal/contributions.hpp"
 #include "rehearsal/host_connections.hpp"
 

@@ -11,6 +11,7 @@
 #include "common/errors.hpp"
 #include "common/json_value.hpp"
 #include "common/statistics.hpp"
+#include "common/units.hpp"
 #include "rehearsal/clock.hpp"
 #include "rehearsal/played_steps.hpp"
 

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "common/errors.hpp"
+#include "common/json.hpp"
 #include "common/json_value.hpp"
 #include "common/text.hpp"
 #include "report/different_inputs.hpp"

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <initializer_list>
 
+#include "common/json.hpp"
 #include "common/json_value.hpp"
 
 namespace ganymede::report {

@@ -7,6 +7,7 @@
 
 #include "calibration/kernels/gpu_sheets.hpp"
 #include "common/embedded.hpp"
+#include "common/json.hpp"
 #include "common/json_value.hpp"
 #include "kernel/checkpoint.hpp"
 #include "kernel/models/models.hpp"

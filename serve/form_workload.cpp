@@ -7,6 +7,8 @@
 
 #include "calibration/stated_step.hpp"
 #include "common/dates.hpp"
+#include "common/json.hpp"
+#include "common/units.hpp"
 #include "common/written.hpp"
 #include "platforms/catalog.hpp"
 #include "report/numbers.hpp"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "common/json.hpp"
+#include "common/json_fwd.hpp"
 #include "common/json_value.hpp"
 #include "serve/form_options.hpp"
 

@@ -5,7 +5,9 @@
 
 #include <algorithm>
 
+#include "common/json.hpp"
 #include "common/json_value.hpp"
+#include "common/units.hpp"
 #include "common/written.hpp"
 #include "kernel/models/models.hpp"
 #include "sim/collectives/allreduce.hpp"

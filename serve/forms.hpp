@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "common/json.hpp"
+#include "common/json_fwd.hpp"
 #include "serve/form_workload.hpp"
 
 namespace ganymede::serve {

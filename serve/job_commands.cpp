@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "common/file.hpp"
+#include "common/json.hpp"
 #include "common/json_value.hpp"
 #include "platforms/catalog.hpp"
 #include "platforms/providers.hpp"

@@ -12,7 +12,9 @@
 #include <cstring>
 #include <utility>
 
+#include "common/errors.hpp"
 #include "common/file.hpp"
+#include "common/json.hpp"
 #include "common/json_value.hpp"
 
 namespace ganymede::serve {

@@ -8,6 +8,7 @@
 #include "common/errors.hpp"
 #include "common/file.hpp"
 #include "common/json_value.hpp"
+#include "common/units.hpp"
 #include "report/plans.hpp"
 #include "report/runs.hpp"
 

@@ -6,10 +6,12 @@
 #include <utility>
 
 #include "common/dates.hpp"
+#include "common/errors.hpp"
 #include "common/file.hpp"
 #include "common/json_value.hpp"
 #include "common/memory_reserve.hpp"
 #include "common/process.hpp"
+#include "common/units.hpp"
 #include "kernel/checkpoint.hpp"
 #include "serve/job_differences.hpp"
 

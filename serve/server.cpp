@@ -8,6 +8,7 @@
 #include "common/embedded.hpp"
 #include "common/errors.hpp"
 #include "common/file.hpp"
+#include "common/json.hpp"
 #include "common/json_value.hpp"
 #include "report/prometheus.hpp"
 #include "serve/access.hpp"

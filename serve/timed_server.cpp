@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "common/errors.hpp"
+#include "common/units.hpp"
 #include "serve/doorkeeper.hpp"
 
 namespace ganymede::serve {

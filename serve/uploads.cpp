@@ -6,6 +6,7 @@
 #include <charconv>
 #include <utility>
 
+#include "common/errors.hpp"
 #include "common/file.hpp"
 #include "common/json.hpp"
 #include "common/json_value.hpp"

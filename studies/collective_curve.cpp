@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "common/json.hpp"
 #include "common/random.hpp"
 #include "sim/engine/collective_benchmark.hpp"
 #include "sim/engine/fabric_graph.hpp"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "common/json.hpp"
+#include "common/json_fwd.hpp"
 #include "sim/collectives/allreduce.hpp"
 #include "studies/machine.hpp"
 #include "studies/rehearsed_links.hpp"

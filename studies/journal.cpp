@@ -14,8 +14,8 @@ namespace {
 
 /// Reads one line and returns the scenario's hash and the run. Throws ConfigError or the JSON library's exception if it
 /// is not a complete result.
-std::pair<std::string, FinishedRun> read_row(const std::string& line, const std::string& where,
-                                             const JournalCheck& check) {
+std::pair<std::string, FinishedRun> read_journal_row(const std::string& line, const std::string& where,
+                                                     const JournalCheck& check) {
   const JsonNode row = JsonNode::parse(line, where);  // refuses deep nesting
   JsonObject members(row);
   check_schema(members, "ganymede.result/1");
@@ -43,7 +43,7 @@ std::map<std::string, FinishedRun> read_journal(const std::filesystem::path& jou
     if (lines.eof() && Json::parse_or_null(line).is_null()) break;  // the last line was cut short
     std::string wrong;
     try {
-      auto [hash, run] = read_row(line, where, check);
+      auto [hash, run] = read_journal_row(line, where, check);
       known.insert_or_assign(hash, std::move(run));
     } catch (const ConfigError& error) {
       wrong = error.what();

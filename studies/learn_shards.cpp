@@ -4,6 +4,7 @@
 
 #include <limits>
 
+#include "common/json.hpp"
 #include "common/json_value.hpp"
 #include "plan/chosen_scenario.hpp"
 #include "plan/request.hpp"

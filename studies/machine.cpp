@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "common/json.hpp"
 #include "common/json_value.hpp"
 #include "platforms/catalog.hpp"
 

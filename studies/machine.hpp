@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "common/json.hpp"
+#include "common/json_fwd.hpp"
 #include "platforms/platform.hpp"
 
 namespace ganymede::studies {

@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "common/errors.hpp"
+#include "common/json.hpp"
 #include "common/json_value.hpp"
 #include "common/random.hpp"
 

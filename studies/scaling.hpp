@@ -10,7 +10,7 @@
 #include "calibration/batch_step.hpp"
 #include "calibration/step_model.hpp"
 #include "calibration/worker_variation.hpp"
-#include "common/json.hpp"
+#include "common/json_fwd.hpp"
 #include "platforms/platform.hpp"
 #include "sim/collectives/allreduce.hpp"
 #include "sim/scenario/evaluation.hpp"

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "common/errors.hpp"
+#include "common/units.hpp"
 #include "studies/scaling.hpp"
 
 namespace ganymede::studies {

@@ -4,6 +4,8 @@
 #include <cmath>
 
 #include "common/errors.hpp"
+#include "common/json.hpp"
+#include "common/units.hpp"
 #include "studies/scaling.hpp"
 
 namespace ganymede::studies {

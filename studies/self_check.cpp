@@ -4,6 +4,7 @@
 
 #include <sstream>
 
+#include "common/errors.hpp"
 #include "common/process.hpp"
 #include "sim/run/simulate.hpp"
 #include "studies/bare_scenario.hpp"

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <set>
 
+#include "common/errors.hpp"
+#include "common/json.hpp"
 #include "common/json_value.hpp"
 #include "plan/cheapest.hpp"
 #include "platforms/catalog.hpp"

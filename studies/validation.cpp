@@ -4,7 +4,9 @@
 #include <cmath>
 
 #include "common/embedded.hpp"
+#include "common/json.hpp"
 #include "common/json_value.hpp"
+#include "common/units.hpp"
 
 namespace ganymede::studies {
 namespace {

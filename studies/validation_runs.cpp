@@ -5,9 +5,11 @@
 #include <map>
 
 #include "common/errors.hpp"
+#include "common/json.hpp"
 #include "common/json_value.hpp"
 #include "common/process.hpp"
 #include "common/random.hpp"
+#include "common/units.hpp"
 #include "sim/run/simulate.hpp"
 #include "studies/validation.hpp"
 #include "studies/validation_totals.hpp"

@@ -6,6 +6,7 @@
 #include <charconv>
 #include <vector>
 
+#include "common/json.hpp"
 #include "common/json_value.hpp"
 
 namespace ganymede::traces {

@@ -8,7 +8,7 @@
 
 #include <optional>
 
-#include "common/json.hpp"
+#include "common/json_fwd.hpp"
 
 namespace ganymede::traces {
 

@@ -4,6 +4,7 @@
 
 #include <set>
 
+#include "common/json.hpp"
 #include "traces/layer_images.hpp"
 #include "traces/layer_walk.hpp"
 

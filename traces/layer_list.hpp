@@ -17,7 +17,8 @@
 #include <string>
 #include <vector>
 
-#include "common/json.hpp"
+#include "common/json_fwd.hpp"
+#include "common/units.hpp"
 #include "traces/kernel_list.hpp"
 #include "traces/step_trace.hpp"
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "common/json.hpp"
 #include "common/json_value.hpp"
 
 namespace ganymede::traces {

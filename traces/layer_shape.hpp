@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "common/json.hpp"
+#include "common/json_fwd.hpp"
 
 namespace ganymede::traces {
 

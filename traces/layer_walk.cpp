@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "common/json.hpp"
 #include "common/json_value.hpp"
 #include "traces/layer_shape.hpp"
 

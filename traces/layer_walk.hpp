@@ -1,7 +1,7 @@
 #pragma once
 // Reads the layers of a network: shapes, work and kernels.
 
-#include "common/json.hpp"
+#include "common/json_fwd.hpp"
 #include "traces/layer_list.hpp"
 
 namespace ganymede::traces {

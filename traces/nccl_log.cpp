@@ -13,6 +13,7 @@
 #include "common/file.hpp"
 #include "common/json.hpp"
 #include "common/json_value.hpp"
+#include "common/units.hpp"
 #include "traces/line_scanner.hpp"
 
 namespace ganymede::traces {

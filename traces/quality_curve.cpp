@@ -7,6 +7,8 @@
 #include <limits>
 #include <map>
 
+#include "common/errors.hpp"
+#include "common/json.hpp"
 #include "common/json_value.hpp"
 #include "common/random.hpp"
 

@@ -5,6 +5,7 @@
 #include <cctype>
 #include <sstream>
 
+#include "common/errors.hpp"
 #include "common/json.hpp"
 #include "common/json_value.hpp"
 #include "traces/quality_log.hpp"

@@ -7,7 +7,11 @@
 #include <sstream>
 
 #include "common/embedded.hpp"
+#include "common/errors.hpp"
 #include "common/file.hpp"
+#include "common/json.hpp"
+#include "common/text.hpp"
+#include "common/units.hpp"
 #include "common/written.hpp"
 #include "traces/layer_list.hpp"
 #include "traces/step_trace.hpp"

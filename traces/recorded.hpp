@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "common/json.hpp"
+#include "common/json_fwd.hpp"
 #include "traces/layer_list.hpp"
 
 namespace ganymede::traces {

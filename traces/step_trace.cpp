@@ -6,7 +6,9 @@
 #include <cmath>
 #include <limits>
 
+#include "common/json.hpp"
 #include "common/json_value.hpp"
+#include "common/units.hpp"
 
 namespace ganymede::traces {
 namespace {

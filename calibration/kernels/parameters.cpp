@@ -7,6 +7,7 @@
 
 #include "common/embedded.hpp"
 #include "common/errors.hpp"
+#include "common/json.hpp"
 
 namespace ganymede::calibration {
 namespace {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "calibration/kernels/gpu_sheets.hpp"
-#include "common/json.hpp"
+#include "common/json_fwd.hpp"
 
 namespace ganymede::calibration {
 

@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "common/errors.hpp"
+#include "common/json.hpp"
+
 namespace ganymede::calibration {
 namespace {
 

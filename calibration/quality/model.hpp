@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "calibration/quality/shape.hpp"
-#include "common/json.hpp"
+#include "common/json_fwd.hpp"
 
 namespace ganymede::calibration {
 

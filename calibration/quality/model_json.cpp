@@ -6,6 +6,7 @@
 
 #include "calibration/quality/model.hpp"
 #include "common/embedded.hpp"
+#include "common/json.hpp"
 #include "common/json_value.hpp"
 
 namespace ganymede::calibration {

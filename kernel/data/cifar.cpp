@@ -8,13 +8,13 @@
 namespace ganymede::kernel {
 namespace {
 
-constexpr int kCifarSide = 32, kChannels = 3, kClasses = 10;
-constexpr std::size_t kImage = std::size_t{kChannels} * kCifarSide * kCifarSide, kRecord = 1 + kImage;
+constexpr int kCifarSide = 32, kColors = 3, kClasses = 10;
+constexpr std::size_t kImage = std::size_t{kColors} * kCifarSide * kCifarSide, kRecord = 1 + kImage;
 
 }  // namespace
 
 CifarImages read_cifar(const std::vector<std::filesystem::path>& files) {
-  CifarImages out{{0, kCifarSide, kCifarSide, {}, kChannels}, {}};
+  CifarImages out{{0, kCifarSide, kCifarSide, {}, kColors}, {}};
   for (const auto& file : files) {
     const std::string bytes = read_maybe_gzip(file);
     if (bytes.empty() || bytes.size() % kRecord != 0)

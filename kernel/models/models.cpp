@@ -4,6 +4,7 @@
 
 #include "common/errors.hpp"
 #include "common/json.hpp"
+#include "common/text.hpp"
 
 // The register: one row for each model, in the order in which they are listed. ROW(NAME) stands for the model that
 // NAME() returns, which is defined in another file of this folder. Lists, help, checks and tests walk this table.

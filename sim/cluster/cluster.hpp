@@ -10,7 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "common/json.hpp"
+#include "common/json_fwd.hpp"
+#include "common/units.hpp"
 #include "policies/schedulers/placement.hpp"
 #include "policies/schedulers/scheduler.hpp"
 #include "sim/cluster/throughputs.hpp"

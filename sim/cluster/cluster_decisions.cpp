@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "common/errors.hpp"
+#include "common/units.hpp"
 #include "sim/cluster/cluster_simulation.hpp"
 
 namespace ganymede::sim {

@@ -9,6 +9,7 @@
 #include <numeric>
 
 #include "common/errors.hpp"
+#include "common/units.hpp"
 #include "sim/cluster/simgrid_jobs.hpp"
 
 namespace ganymede::sim {

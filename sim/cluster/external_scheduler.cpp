@@ -8,6 +8,7 @@
 #include "common/errors.hpp"
 #include "common/json.hpp"
 #include "common/json_value.hpp"
+#include "common/units.hpp"
 #include "policies/schedulers/scheduler_helpers.hpp"
 
 namespace ganymede::sim {

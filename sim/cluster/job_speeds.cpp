@@ -7,6 +7,7 @@
 
 #include "calibration/workload_model.hpp"
 #include "common/errors.hpp"
+#include "common/json.hpp"
 #include "common/json_value.hpp"
 #include "sim/steps/dataset_cache.hpp"
 #include "sim/steps/gradient_passes.hpp"

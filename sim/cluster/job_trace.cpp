@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "common/csv.hpp"
+#include "common/json.hpp"
 #include "common/text.hpp"
 
 namespace ganymede::sim {

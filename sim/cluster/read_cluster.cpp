@@ -5,8 +5,12 @@
 #include <algorithm>
 #include <map>
 
+#include "common/errors.hpp"
+#include "common/json.hpp"
 #include "common/json_value.hpp"
 #include "common/random.hpp"
+#include "common/text.hpp"
+#include "common/units.hpp"
 #include "platforms/catalog.hpp"
 #include "sim/cluster/cluster.hpp"
 #include "sim/cluster/job_trace.hpp"

@@ -13,6 +13,7 @@
 
 #include "common/errors.hpp"
 #include "common/random.hpp"
+#include "common/units.hpp"
 #include "sim/cluster/cluster_simulation.hpp"
 #include "sim/engine/joined_network.hpp"
 #include "sim/engine/live_simulation.hpp"

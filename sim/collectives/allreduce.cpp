@@ -6,6 +6,7 @@
 #include <array>
 
 #include "common/errors.hpp"
+#include "common/json.hpp"
 #include "common/text.hpp"
 
 // The register: one row for each scheme, in the order in which users see them. ROW(two_level) is the object

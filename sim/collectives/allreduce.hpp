@@ -13,7 +13,9 @@
 #include <string_view>
 #include <vector>
 
-#include "common/json.hpp"
+#include "common/errors.hpp"
+#include "common/json_fwd.hpp"
+#include "common/units.hpp"
 #include "sim/collectives/closed_form.hpp"
 #include "sim/collectives/schedule.hpp"
 #include "sim/collectives/topology.hpp"

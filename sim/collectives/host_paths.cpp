@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "common/random.hpp"
+#include "common/units.hpp"
 
 namespace ganymede::sim {
 

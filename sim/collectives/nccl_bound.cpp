@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "common/units.hpp"
 #include "sim/collectives/host_paths.hpp"
 #include "sim/collectives/nccl_cost.hpp"
 

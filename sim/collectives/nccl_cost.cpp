@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "common/random.hpp"
+#include "common/units.hpp"
 
 namespace ganymede::sim {
 namespace {

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <limits>
 
+#include "common/units.hpp"
+
 namespace ganymede::sim {
 namespace {
 

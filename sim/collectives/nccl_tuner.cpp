@@ -9,6 +9,7 @@
 #include <sstream>
 #include <utility>
 
+#include "common/units.hpp"
 #include "sim/collectives/nccl_plugin.hpp"
 
 namespace ganymede::sim {

@@ -7,6 +7,7 @@
 #include <functional>
 #include <numeric>
 
+#include "common/units.hpp"
 #include "sim/collectives/schedule_builders.hpp"
 #include "sim/collectives/scheme_variants.hpp"
 

@@ -4,6 +4,8 @@
 #include <cassert>
 #include <utility>
 
+#include "common/units.hpp"
+
 namespace ganymede::sim {
 namespace {
 

@@ -7,6 +7,7 @@
 #include <simgrid/s4u.hpp>
 #include <unordered_map>
 
+#include "common/units.hpp"
 #include "sim/engine/simgrid_flows.hpp"
 
 namespace ganymede::sim {

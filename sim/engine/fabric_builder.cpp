@@ -7,6 +7,7 @@
 #include <cassert>
 
 #include "common/errors.hpp"
+#include "common/units.hpp"
 #include "sim/engine/fabric_graph.hpp"
 
 namespace ganymede::sim {

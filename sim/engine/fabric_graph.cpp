@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cassert>
 
+#include "common/units.hpp"
+
 namespace ganymede::sim {
 namespace {
 

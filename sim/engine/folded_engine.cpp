@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "common/units.hpp"
 #include "sim/engine/folded_simulation.hpp"
 
 namespace ganymede::sim {

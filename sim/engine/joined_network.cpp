@@ -4,6 +4,8 @@
 
 #include <cassert>
 
+#include "common/units.hpp"
+
 namespace ganymede::sim {
 
 JoinedNetwork::JoinedNetwork(std::vector<const Network*> places, const std::vector<SiteLink>& between)

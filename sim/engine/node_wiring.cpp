@@ -7,6 +7,7 @@
 #include <queue>
 
 #include "common/errors.hpp"
+#include "common/units.hpp"
 #include "sim/engine/ring_search.hpp"
 
 namespace ganymede::sim {

@@ -16,6 +16,7 @@
 #include "common/errors.hpp"
 #include "common/file.hpp"
 #include "common/process.hpp"
+#include "common/units.hpp"
 #include "sim/engine/platform_xml.hpp"
 
 namespace ganymede::sim {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "common/units.hpp"
 #include "sim/engine/color_refinement.hpp"
 #include "sim/engine/message_graph.hpp"
 

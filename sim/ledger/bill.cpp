@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "common/errors.hpp"
+#include "common/units.hpp"
 #include "sim/ledger/nanoseconds.hpp"
 
 namespace ganymede::sim {

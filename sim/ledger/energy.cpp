@@ -3,6 +3,7 @@
 #include <cassert>
 
 #include "common/random.hpp"
+#include "common/units.hpp"
 
 namespace ganymede::sim {
 namespace {

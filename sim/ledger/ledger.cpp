@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "common/errors.hpp"
+#include "common/units.hpp"
 #include "sim/ledger/nanoseconds.hpp"
 
 namespace ganymede::sim {

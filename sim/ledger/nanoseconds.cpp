@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "common/errors.hpp"
+#include "common/units.hpp"
 
 namespace ganymede::sim {
 

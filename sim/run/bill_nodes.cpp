@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "common/units.hpp"
 #include "sim/run/bill_items.hpp"
 
 namespace ganymede::sim {

@@ -13,6 +13,8 @@
 #include <csignal>
 #include <utility>
 
+#include "common/units.hpp"
+
 namespace ganymede::sim {
 namespace {
 

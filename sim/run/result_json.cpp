@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "common/json_value.hpp"
+#include "common/units.hpp"
 #include "common/usd.hpp"
 #include "sim/run/result.hpp"
 

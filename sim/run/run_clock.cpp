@@ -1,5 +1,6 @@
 #include "sim/run/run_clock.hpp"
 
+#include "common/units.hpp"
 #include "sim/ledger/nanoseconds.hpp"
 
 namespace ganymede::sim {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "common/units.hpp"
 #include "sim/run/cost_by_use.hpp"
 #include "sim/run/run_bill.hpp"
 #include "sim/run/run_description.hpp"

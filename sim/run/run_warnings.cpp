@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/units.hpp"
 #include "platforms/spot.hpp"
 #include "sim/run/event_log.hpp"
 

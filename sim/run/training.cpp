@@ -5,6 +5,7 @@
 #include <cmath>
 #include <utility>
 
+#include "common/units.hpp"
 #include "sim/ledger/nanoseconds.hpp"
 
 namespace ganymede::sim {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "common/units.hpp"
 #include "sim/run/node_supply.hpp"
 #include "sim/run/training_control.hpp"
 #include "sim/run/transitions.hpp"

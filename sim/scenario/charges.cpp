@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "common/json.hpp"
+#include "common/units.hpp"
 #include "sim/scenario/sections.hpp"
 
 namespace ganymede::sim {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "common/units.hpp"
+
 namespace ganymede::sim {
 namespace {
 

@@ -5,6 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "common/json.hpp"
+#include "common/units.hpp"
 #include "common/written.hpp"
 
 namespace ganymede::sim {

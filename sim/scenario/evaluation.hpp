@@ -1,7 +1,7 @@
 #pragma once
 // "evaluation" of a scenario: pauses in which the quality of the model is measured and nothing trains.
 
-#include "common/json.hpp"
+#include "common/json_fwd.hpp"
 #include "common/units.hpp"
 
 namespace ganymede::sim {

@@ -2,6 +2,8 @@
 
 #include "sim/scenario/faults.hpp"
 
+#include "common/json.hpp"
+#include "common/units.hpp"
 #include "common/written.hpp"
 #include "sim/scenario/sections.hpp"
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "common/json.hpp"
+#include "common/json_fwd.hpp"
 #include "common/json_value.hpp"
 #include "common/random.hpp"
 

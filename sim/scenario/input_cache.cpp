@@ -2,13 +2,14 @@
 
 #include "calibration/stated_step.hpp"
 #include "common/file.hpp"
+#include "common/json.hpp"
 #include "common/json_value.hpp"
 #include "common/random.hpp"
 #include "traces/recorded.hpp"
 
 namespace ganymede::sim {
 
-ScenarioInputCache::KnownTrace ScenarioInputCache::trace(const JsonNode& at, const std::optional<JsonNode>& measured) {
+ScenarioInputCache::KnownTrace ScenarioInputCache::trace(const JsonNode& at, const JsonNode* measured) {
   if (measured) {
     const KnownTrace model = trace(at);
     const std::pair key(traces::trace_name(at) + " " + measured->value().dump(), model.hash);

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "calibration/quality/goal.hpp"
-#include "common/json.hpp"
+#include "common/json_fwd.hpp"
 #include "traces/step_trace.hpp"
 
 namespace ganymede::sim {
@@ -26,10 +26,10 @@ class ScenarioInputCache {
   };
   /// The trace that `at` names: a recorded one or a file. The file is read each time, but parsed only if its content is
   /// new. The reference is valid as long as this object. Throws ConfigError as trace_text() and read_step_trace() do.
-  KnownTrace trace(const JsonNode& at) { return trace(at, std::nullopt); }
+  KnownTrace trace(const JsonNode& at) { return trace(at, nullptr); }
   /// The same with a step that the user measured, "measured" of the workload, in place of the recorded ones
   /// (calibration/stated_step.hpp). The hash is still that of the trace's text.
-  KnownTrace trace(const JsonNode& at, const std::optional<JsonNode>& measured);
+  KnownTrace trace(const JsonNode& at, const JsonNode* measured);
 
   /// The goal of a workload's "quality" for a model of this name, and the hash of the file with its curve (0: none).
   /// The reference is valid as long as this object.

@@ -1,6 +1,9 @@
 // "policy" of a scenario: a name, its settings, the table of a policy that learns, the command of an external one.
 
+#include "common/errors.hpp"
 #include "common/file.hpp"
+#include "common/json.hpp"
+#include "common/units.hpp"
 #include "policies/q_learning.hpp"
 #include "sim/scenario/sections.hpp"
 

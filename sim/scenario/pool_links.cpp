@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "common/json.hpp"
+#include "common/units.hpp"
 #include "platforms/providers.hpp"
 #include "sim/scenario/sections.hpp"
 

@@ -6,6 +6,8 @@
 #include <set>
 
 #include "common/file.hpp"
+#include "common/json.hpp"
+#include "common/text.hpp"
 #include "platforms/catalog.hpp"
 #include "platforms/overlay.hpp"
 #include "sim/scenario/sections.hpp"

@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "common/errors.hpp"
+#include "common/json.hpp"
+#include "common/units.hpp"
 #include "common/written.hpp"
 #include "platforms/money.hpp"
 #include "sim/scenario/sections.hpp"

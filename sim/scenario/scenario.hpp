@@ -10,7 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "common/json.hpp"
+#include "common/json_fwd.hpp"
+#include "common/units.hpp"
 #include "platforms/platform.hpp"
 #include "policies/policy.hpp"
 #include "sim/scenario/evaluation.hpp"

@@ -6,7 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "common/json.hpp"
+#include "common/json_fwd.hpp"
+#include "common/units.hpp"
 #include "sim/scenario/fingerprint.hpp"
 #include "sim/scenario/scenario.hpp"
 

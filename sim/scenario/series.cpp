@@ -10,6 +10,7 @@
 
 #include "common/errors.hpp"
 #include "common/file.hpp"
+#include "common/units.hpp"
 
 namespace ganymede::sim {
 namespace {

@@ -4,7 +4,10 @@
 
 #include <algorithm>
 
+#include "common/errors.hpp"
 #include "common/file.hpp"
+#include "common/json.hpp"
+#include "common/units.hpp"
 #include "common/written.hpp"
 #include "platforms/catalog.hpp"
 #include "platforms/providers.hpp"

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 
+#include "common/json.hpp"
+#include "common/units.hpp"
 #include "common/written.hpp"
 #include "sim/scenario/sections.hpp"
 

@@ -6,6 +6,9 @@
 
 #include <algorithm>
 
+#include "common/errors.hpp"
+#include "common/json.hpp"
+#include "common/units.hpp"
 #include "sim/scenario/sections.hpp"
 
 namespace ganymede::sim {

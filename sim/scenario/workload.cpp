@@ -7,7 +7,9 @@
 #include <cmath>
 
 #include "calibration/batch_fit.hpp"
+#include "common/errors.hpp"
 #include "common/file.hpp"
+#include "common/json.hpp"
 #include "sim/scenario/sections.hpp"
 #include "traces/quality_curve.hpp"
 
@@ -180,7 +182,7 @@ void read_workload(const JsonNode& node, Scenario& scenario, Fingerprint& finger
   JsonObject in(node);
   const JsonNode trace_at = in.required("trace");
   const auto measured = in.optional("measured");
-  const auto [trace, hash] = cache.trace(trace_at, measured);
+  const auto [trace, hash] = cache.trace(trace_at, measured ? &*measured : nullptr);
   scenario.trace = trace;
   fingerprint.replace("/workload/trace", hash);
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cassert>
 
+#include "common/units.hpp"
+
 namespace ganymede::sim {
 
 Communication::Communication(std::vector<Site> sites, const Scheme& scheme, std::vector<std::int64_t> buckets,

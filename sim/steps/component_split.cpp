@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cassert>
 
+#include "common/units.hpp"
+
 namespace ganymede::sim {
 
 ComponentSplit::ComponentSplit(std::vector<const calibration::StepModel*> models, int prefetch_depth, Seconds crossing,

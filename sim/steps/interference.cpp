@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "common/units.hpp"
 #include "sim/collectives/nccl_tuner.hpp"
 
 namespace ganymede::sim {

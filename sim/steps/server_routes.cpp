@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "common/units.hpp"
 #include "sim/steps/communication.hpp"
 
 namespace ganymede::sim {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "common/units.hpp"
 #include "sim/engine/folded_engine.hpp"
 #include "sim/steps/interference.hpp"
 

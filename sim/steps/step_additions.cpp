@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "calibration/statistics.hpp"
+#include "common/units.hpp"
 #include "sim/steps/step_simulator.hpp"
 
 namespace ganymede::sim {

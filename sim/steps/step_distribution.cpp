@@ -1,6 +1,7 @@
 #include "sim/steps/step_distribution.hpp"
 
 #include "common/json_value.hpp"
+#include "common/units.hpp"
 
 namespace ganymede::sim {
 namespace {

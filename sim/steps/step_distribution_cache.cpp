@@ -6,6 +6,7 @@
 
 #include "common/process.hpp"
 #include "common/random.hpp"
+#include "common/units.hpp"
 #include "sim/steps/gradient_passes.hpp"
 #include "sim/steps/step_simulator.hpp"
 #include "sim/steps/worker_models.hpp"

@@ -9,6 +9,7 @@
 #include "calibration/statistics.hpp"
 #include "calibration/worker_variation.hpp"
 #include "common/errors.hpp"
+#include "common/units.hpp"
 #include "sim/steps/asynchronous_steps.hpp"
 #include "sim/steps/component_split.hpp"
 #include "sim/steps/interference.hpp"

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "common/units.hpp"
+
 namespace ganymede::sim {
 
 StepSums::StepSums(std::vector<std::size_t> pool_of, std::vector<double> slowest)

@@ -4,6 +4,8 @@
 #include <cassert>
 #include <numeric>
 
+#include "common/units.hpp"
+
 namespace ganymede::sim {
 namespace {
 

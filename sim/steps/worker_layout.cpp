@@ -4,6 +4,8 @@
 #include <map>
 #include <optional>
 
+#include "common/units.hpp"
+
 namespace ganymede::sim {
 namespace {
 

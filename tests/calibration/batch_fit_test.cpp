@@ -8,6 +8,7 @@
 
 #include "calibration/workload_model.hpp"
 #include "common/errors.hpp"
+#include "common/units.hpp"
 #include "support/made_up.hpp"
 
 namespace ganymede::calibration {

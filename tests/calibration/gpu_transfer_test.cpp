@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "common/units.hpp"
 #include "support/made_up.hpp"
 
 namespace ganymede::calibration {

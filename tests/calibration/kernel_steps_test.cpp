@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "calibration/kernel_workload.hpp"
+#include "common/units.hpp"
 #include "support/made_up.hpp"
 #include "traces/layer_list.hpp"
 

@@ -5,6 +5,7 @@
 
 #include "calibration/statistics.hpp"
 #include "calibration/workload_model.hpp"
+#include "common/units.hpp"
 #include "support/made_up.hpp"
 
 namespace ganymede::calibration {

@@ -10,7 +10,9 @@
 #include "calibration/kernel_steps.hpp"
 #include "calibration/workload_model.hpp"
 #include "common/errors.hpp"
+#include "common/json.hpp"
 #include "common/json_value.hpp"
+#include "common/units.hpp"
 #include "support/errors.hpp"
 #include "traces/recorded.hpp"
 

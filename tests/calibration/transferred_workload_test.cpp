@@ -5,6 +5,8 @@
 #include <cmath>
 
 #include "calibration/workload_model.hpp"
+#include "common/errors.hpp"
+#include "common/units.hpp"
 #include "support/made_up.hpp"
 
 namespace ganymede::calibration {

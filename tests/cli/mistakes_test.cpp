@@ -14,7 +14,7 @@ using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
 /// A plan that is made quickly: one instance type at one price.
-constexpr const char* kPlan =
+constexpr const char* kWantedPlan =
     "plan --catalog aws --instance p3.2xlarge --region us-east-1 --market on-demand --max-gpus 1 "
     "--seeds 1 --format json ";
 
@@ -26,7 +26,7 @@ void expect_refused(const std::string& arguments, const std::string& message) {
 }
 
 Json request_of(const std::string& flags, const std::string& model = "dcgan-64") {
-  const Outcome outcome = run_program(kPlan + flags + " --model " + model);
+  const Outcome outcome = run_program(kWantedPlan + flags + " --model " + model);
   EXPECT_EQ(outcome.code, 0) << flags << "\n" << outcome.err;
   return outcome.code == 0 ? Json::parse(outcome.out)["request"] : Json();
 }

@@ -88,13 +88,13 @@ TEST_F(Quality, OwnTrainingsLogTheirFid) {
   EXPECT_THAT(mixed.err, AllOf(HasSubstr("--reference"), HasSubstr("cannot be compared")));
 }
 
-const std::string kPlan =
+const std::string kByQuality =
     "plan --model dcgan-64 --dataset CIFAR10 --reference 'test 10000' --batch 64 --catalog gcp --gpu L4 --max-gpus 1 "
     "--market on-demand --quiet --budget 300USD ";
 
 TEST_F(Quality, APlanMayTrainToAnFid) {
   const std::string plan = file("plan.json");
-  const Outcome planned = run_program(kPlan + "--fid 60 --certainty 0.3 --save " + plan);
+  const Outcome planned = run_program(kByQuality + "--fid 60 --certainty 0.3 --save " + plan);
   ASSERT_EQ(planned.code, 0) << planned.err;
   EXPECT_THAT(planned.out,
               AllOf(HasSubstr("An FID of 60 takes"), HasSubstr("never do"), HasSubstr("One point of FID")));
@@ -118,7 +118,7 @@ TEST_F(Quality, APlanMayTrainToAnFid) {
 }
 
 TEST_F(Quality, APlanOfImagesIsThatOfTheSameMedianTraining) {
-  const Outcome by_fid = run_program(kPlan + "--fid 60 --certainty 0.3 --format json");
+  const Outcome by_fid = run_program(kByQuality + "--fid 60 --certainty 0.3 --format json");
   ASSERT_EQ(by_fid.code, 0) << by_fid.err;
   const Json chosen = Json::parse(by_fid.out)["chosen"];
   const auto images = static_cast<long long>(std::ceil(chosen["quality"]["images"]["median"].get<double>()));
@@ -134,7 +134,7 @@ TEST_F(Quality, APlanOfImagesIsThatOfTheSameMedianTraining) {
 
 TEST_F(Quality, APlanChoosesHowOftenItIsEvaluated) {
   const std::string plan = file("plan.json"), with = "--fid 60 --certainty 0.3 --quality-parallel 5min ";
-  const Outcome planned = run_program(kPlan + with + "--quality-every best --save " + plan);
+  const Outcome planned = run_program(kByQuality + with + "--quality-every best --save " + plan);
   ASSERT_EQ(planned.code, 0) << planned.err;
   EXPECT_THAT(planned.out, HasSubstr("It is evaluated every"));
   const Json chosen = Json::parse(read_file(plan))["chosen"];
@@ -142,7 +142,7 @@ TEST_F(Quality, APlanChoosesHowOftenItIsEvaluated) {
   EXPECT_EQ(checks["pause_s"], 300);
   const auto every = checks["every_images"].get<double>();
   const auto usd_with = [&](double images) {
-    const Outcome other = run_program(kPlan + with + "--format json --quality-every '" +
+    const Outcome other = run_program(kByQuality + with + "--format json --quality-every '" +
                                       std::to_string(std::llround(images)) + " images'");
     EXPECT_EQ(other.code, 0) << other.err;
     return Json::parse(other.out)["chosen"]["usd"]["median"].get<double>();
@@ -154,14 +154,14 @@ TEST_F(Quality, APlanChoosesHowOftenItIsEvaluated) {
       "plan --model dcgan-64 --images 1000000 --quality-every best --quality-fixed 30s --catalog gcp --gpu L4 --quiet");
   EXPECT_EQ(images.code, 2);
   EXPECT_THAT(images.err, HasSubstr("needs an FID"));
-  const Outcome no_time = run_program(kPlan + "--fid 60 --quality-every best");
+  const Outcome no_time = run_program(kByQuality + "--fid 60 --quality-every best");
   EXPECT_EQ(no_time.code, 2);
   EXPECT_THAT(no_time.err, AllOf(HasSubstr("--quality-every"), HasSubstr("/evaluation/fixed")));
 }
 
 TEST_F(Quality, AWatchedRunIsForecastByItsFid) {
   const std::string plan = file("plan.json");
-  ASSERT_EQ(run_program(kPlan + "--fid 60 --certainty 0.3 --save " + plan).code, 0);
+  ASSERT_EQ(run_program(kByQuality + "--fid 60 --certainty 0.3 --save " + plan).code, 0);
   std::string lines = R"({"schema":"ganymede.run-log/1","model":"dcgan-64","gpus":1,"batch":64,"steps":100000,)"
                       R"("unix_s":1763900000})"
                       "\n";
@@ -235,17 +235,17 @@ TEST_F(Quality, ASweepShowsTheImagesToTheFidByTheBatch) {
 }
 
 TEST_F(Quality, AnFidThatIsHardlyEverReachedHasNoPlan) {
-  const Outcome unlikely = run_program(kPlan + "--fid 40 --certainty 0.95");
+  const Outcome unlikely = run_program(kByQuality + "--fid 40 --certainty 0.95");
   EXPECT_EQ(unlikely.code, 3) << unlikely.out;
-  const Outcome never = run_program(kPlan + "--fid 1");
+  const Outcome never = run_program(kByQuality + "--fid 1");
   EXPECT_EQ(never.code, 3) << never.out;
-  const Outcome zero = run_program(kPlan + "--fid 0");
+  const Outcome zero = run_program(kByQuality + "--fid 0");
   EXPECT_EQ(zero.code, 2);
   EXPECT_THAT(zero.err, HasSubstr("--fid: found 0, expected a number above 0"));
-  EXPECT_EQ(run_program(kPlan + "--fid few").code, 2);
-  EXPECT_EQ(run_program(kPlan + "--fid 62.5 --certainty 0.3").code, 0);
-  EXPECT_EQ(run_program(kPlan + "--fid 60 --images 100").code, 2);
-  EXPECT_EQ(run_program(kPlan + "--fid 60 --curve " + file("absent.json")).code, 2);
+  EXPECT_EQ(run_program(kByQuality + "--fid few").code, 2);
+  EXPECT_EQ(run_program(kByQuality + "--fid 62.5 --certainty 0.3").code, 0);
+  EXPECT_EQ(run_program(kByQuality + "--fid 60 --images 100").code, 2);
+  EXPECT_EQ(run_program(kByQuality + "--fid 60 --curve " + file("absent.json")).code, 2);
 }
 
 TEST_F(Quality, APlanThatAsksForMoreThanTrainingsReachSimulatesNothing) {

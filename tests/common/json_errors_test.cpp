@@ -5,7 +5,9 @@
 
 #include <functional>
 
+#include "common/errors.hpp"
 #include "common/json.hpp"
+#include "common/units.hpp"
 #include "support/errors.hpp"
 #include "support/temporary_folder.hpp"
 

@@ -3,7 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "common/errors.hpp"
 #include "common/json_value.hpp"
+#include "common/text.hpp"
+#include "common/units.hpp"
 #include "support/errors.hpp"
 #include "support/temporary_folder.hpp"
 

@@ -10,6 +10,7 @@
 #include <set>
 #include <sstream>
 
+#include "common/errors.hpp"
 #include "common/json_value.hpp"
 #include "exports/exporter.hpp"
 #include "report/results.hpp"

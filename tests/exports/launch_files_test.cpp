@@ -6,6 +6,7 @@
 #include <regex>
 #include <sstream>
 
+#include "common/errors.hpp"
 #include "common/json_value.hpp"
 #include "exports/kubernetes.hpp"
 #include "exports/skypilot.hpp"

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "common/errors.hpp"
 #include "common/json_value.hpp"
 #include "report/results.hpp"
 #include "support/errors.hpp"

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 
+#include "common/errors.hpp"
 #include "common/json_value.hpp"
 #include "support/errors.hpp"
 #include "support/temporary_folder.hpp"

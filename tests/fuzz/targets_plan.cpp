@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <stdexcept>
 
+#include "common/json.hpp"
 #include "common/json_value.hpp"
 #include "common/random.hpp"
 #include "plan/learn.hpp"

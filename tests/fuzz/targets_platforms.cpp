@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "common/json.hpp"
 #include "common/json_value.hpp"
 #include "platforms/catalog.hpp"
 #include "platforms/check.hpp"

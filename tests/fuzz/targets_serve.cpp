@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <thread>
 
+#include "common/json.hpp"
 #include "common/json_value.hpp"
 #include "serve/forms.hpp"
 #include "serve/jobs.hpp"

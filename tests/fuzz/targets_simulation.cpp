@@ -6,7 +6,9 @@
 #include <stdexcept>
 
 #include "common/file.hpp"
+#include "common/json.hpp"
 #include "common/json_value.hpp"
+#include "common/units.hpp"
 #include "exports/run_trace.hpp"
 #include "report/documents.hpp"
 #include "report/page.hpp"

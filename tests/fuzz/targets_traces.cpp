@@ -4,7 +4,9 @@
 
 #include "calibration/kernels/measured_kernels.hpp"
 #include "calibration/quality/model.hpp"
+#include "common/json.hpp"
 #include "common/json_value.hpp"
+#include "common/units.hpp"
 #include "target.hpp"
 #include "traces/layer_list.hpp"
 #include "traces/nccl_log.hpp"

@@ -7,6 +7,7 @@
 
 #include <cmath>
 
+#include "common/errors.hpp"
 #include "courses.hpp"
 #include "kernel/launches.hpp"
 #include "kernel/ops/cuda/launch_shape.hpp"

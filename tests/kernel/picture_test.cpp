@@ -8,6 +8,7 @@
 #include <turbojpeg.h>
 
 #include "common/errors.hpp"
+#include "common/units.hpp"
 #include "kernel/data/cifar.hpp"
 #include "kernel/data/dataset.hpp"
 #include "scratch.hpp"

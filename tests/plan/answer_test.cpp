@@ -7,6 +7,7 @@
 
 #include <cmath>
 
+#include "common/json.hpp"
 #include "plans.hpp"
 
 namespace ganymede::plan {

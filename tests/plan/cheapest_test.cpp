@@ -6,6 +6,9 @@
 
 #include <optional>
 
+#include "common/errors.hpp"
+#include "common/json.hpp"
+#include "common/units.hpp"
 #include "platforms/catalog.hpp"
 #include "support/errors.hpp"
 

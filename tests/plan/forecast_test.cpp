@@ -9,6 +9,7 @@
 #include <cmath>
 #include <fstream>
 
+#include "common/errors.hpp"
 #include "plan/watch.hpp"
 #include "plans.hpp"
 

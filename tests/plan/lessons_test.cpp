@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "common/errors.hpp"
+#include "common/json.hpp"
 #include "common/json_value.hpp"
 #include "plan/chosen_scenario.hpp"
 #include "plan/learn.hpp"

@@ -4,6 +4,8 @@
 
 #include <gmock/gmock.h>
 
+#include "common/errors.hpp"
+#include "common/json.hpp"
 #include "plan/plans.hpp"
 
 namespace ganymede::plan {

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "common/errors.hpp"
+#include "common/json.hpp"
+#include "common/units.hpp"
 #include "plan/chosen_scenario.hpp"
 #include "plans.hpp"
 #include "sim/run/simulate.hpp"

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "common/units.hpp"
 #include "plan/chosen_scenario.hpp"
 #include "plans.hpp"
 #include "report/plans.hpp"

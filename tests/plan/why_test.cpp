@@ -7,6 +7,8 @@
 
 #include <cmath>
 
+#include "common/errors.hpp"
+#include "common/json.hpp"
 #include "plans.hpp"
 
 namespace ganymede::plan {

@@ -8,7 +8,10 @@
 #include <filesystem>
 #include <set>
 
+#include "common/errors.hpp"
 #include "common/file.hpp"
+#include "common/json.hpp"
+#include "common/units.hpp"
 
 namespace ganymede::platforms {
 namespace {

@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "common/errors.hpp"
+#include "common/json.hpp"
 #include "platforms/catalog.hpp"
 #include "support/errors.hpp"
 #include "support/temporary_folder.hpp"

@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "common/errors.hpp"
+#include "common/json.hpp"
+#include "common/units.hpp"
 #include "platforms/overlay.hpp"
 
 namespace ganymede::platforms {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "common/units.hpp"
 #include "platforms/catalog.hpp"
 #include "platforms/check.hpp"
 

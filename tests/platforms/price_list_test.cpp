@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "common/errors.hpp"
+#include "common/json.hpp"
+#include "common/units.hpp"
 #include "platforms/catalog.hpp"
 #include "platforms/check.hpp"
 #include "support/errors.hpp"

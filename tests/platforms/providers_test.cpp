@@ -4,6 +4,7 @@
 
 #include <set>
 
+#include "common/units.hpp"
 #include "platforms/catalog.hpp"
 
 namespace ganymede::platforms {

@@ -8,6 +8,7 @@
 
 #include "common/file.hpp"
 #include "common/json_value.hpp"
+#include "common/units.hpp"
 
 namespace ganymede::platforms {
 namespace {

@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include "common/units.hpp"
 #include "policies/q_learning.hpp"
 #include "policy_under_test.hpp"
 

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "common/units.hpp"
 #include "policies/policy.hpp"
 
 namespace ganymede::policies {

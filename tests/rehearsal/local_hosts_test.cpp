@@ -12,6 +12,7 @@
 #include <fstream>
 
 #include "common/errors.hpp"
+#include "common/units.hpp"
 #include "rehearsal/contributions.hpp"
 #include "rehearsal/group.hpp"
 #include "rehearsal/name_spaces.hpp"

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "common/errors.hpp"
 #include "rehearsal/contributions.hpp"
 #include "rehearsal/gpu_rounds.hpp"
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "common/json_value.hpp"
+#include "common/units.hpp"
 #include "rehearsal/local_hosts.hpp"
 #include "rehearsal/rank_plan.hpp"
 

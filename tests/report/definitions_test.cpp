@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "common/json_value.hpp"
+#include "common/units.hpp"
 #include "report/candidates.hpp"
 #include "report/numbers.hpp"
 #include "report/page.hpp"

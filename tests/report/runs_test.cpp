@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "common/json_value.hpp"
+#include "common/units.hpp"
 #include "sim/run/result.hpp"
 
 namespace ganymede::report {

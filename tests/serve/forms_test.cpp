@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "common/errors.hpp"
+#include "common/json.hpp"
 #include "common/json_value.hpp"
 #include "platforms/catalog.hpp"
 #include "serve/job_commands.hpp"

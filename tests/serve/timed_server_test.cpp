@@ -15,6 +15,8 @@
 #include <thread>
 #include <vector>
 
+#include "common/units.hpp"
+
 namespace ganymede::serve {
 namespace {
 

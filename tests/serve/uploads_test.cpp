@@ -10,6 +10,8 @@
 #include <fstream>
 
 #include "common/embedded.hpp"
+#include "common/errors.hpp"
+#include "common/json.hpp"
 #include "common/json_value.hpp"
 #include "platforms/catalog.hpp"
 #include "serve/forms.hpp"

@@ -9,6 +9,8 @@
 #include <tuple>
 
 #include "calibration/statistics.hpp"
+#include "common/errors.hpp"
+#include "common/json.hpp"
 #include "common/json_value.hpp"
 #include "common/random.hpp"
 #include "common/units.hpp"

@@ -7,7 +7,9 @@
 
 #include "common/embedded.hpp"
 #include "common/errors.hpp"
+#include "common/json.hpp"
 #include "common/json_value.hpp"
+#include "common/units.hpp"
 #include "support/errors.hpp"
 #include "traces/layer_list.hpp"
 #include "traces/recorded.hpp"

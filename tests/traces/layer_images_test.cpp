@@ -5,6 +5,7 @@
 
 #include "common/embedded.hpp"
 #include "common/errors.hpp"
+#include "common/json.hpp"
 #include "support/errors.hpp"
 #include "traces/layer_list.hpp"
 #include "traces/recorded.hpp"

@@ -7,6 +7,8 @@
 
 #include "common/embedded.hpp"
 #include "common/errors.hpp"
+#include "common/json.hpp"
+#include "common/units.hpp"
 #include "support/errors.hpp"
 
 namespace ganymede::traces {

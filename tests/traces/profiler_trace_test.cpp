@@ -6,7 +6,9 @@
 #include <zlib.h>
 
 #include "common/errors.hpp"
+#include "common/json.hpp"
 #include "common/json_value.hpp"
+#include "common/units.hpp"
 #include "support/errors.hpp"
 #include "support/temporary_folder.hpp"
 

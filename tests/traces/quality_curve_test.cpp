@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "common/errors.hpp"
+#include "common/json.hpp"
 
 namespace ganymede::traces {
 namespace {

@@ -6,7 +6,9 @@
 #include <algorithm>
 
 #include "common/errors.hpp"
+#include "common/json.hpp"
 #include "common/json_value.hpp"
+#include "common/text.hpp"
 #include "support/errors.hpp"
 #include "support/made_up.hpp"
 #include "traces/step_trace.hpp"

@@ -7,6 +7,8 @@
 #include <cmath>
 
 #include "common/errors.hpp"
+#include "common/json.hpp"
+#include "common/units.hpp"
 #include "support/errors.hpp"
 #include "support/made_up.hpp"
 #include "support/temporary_folder.hpp"

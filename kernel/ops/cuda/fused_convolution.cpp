@@ -5,6 +5,8 @@
 #include <cstdio>
 #include <utility>
 
+#include "common/errors.hpp"
+
 namespace ganymede::kernel::cuda {
 namespace {
 

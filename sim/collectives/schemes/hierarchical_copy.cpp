@@ -11,6 +11,7 @@
 // it stays, and here it is always the group's first rank. With an odd number of devices TensorFlow's halves leave out
 // the last one; here the first half is the larger by one, so that the sum is complete.
 
+#include "common/units.hpp"
 #include "sim/collectives/schedule_builders.hpp"
 
 namespace ganymede::sim {

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "common/units.hpp"
 #include "sim/collectives/schedule_builders.hpp"
 #include "sim/collectives/scheme_variants.hpp"
 

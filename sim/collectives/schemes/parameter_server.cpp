@@ -16,6 +16,7 @@
 #include <algorithm>
 
 #include "common/errors.hpp"
+#include "common/units.hpp"
 #include "sim/collectives/schedule_builders.hpp"
 #include "sim/collectives/scheme_variants.hpp"
 #include "sim/collectives/server_placement.hpp"

@@ -1,6 +1,7 @@
 // Recursive doubling: in round k every rank exchanges its whole sum with the rank whose number differs in bit k. It
 // takes the fewest rounds and moves the most bytes.
 
+#include "common/units.hpp"
 #include "sim/collectives/schedule_builders.hpp"
 
 namespace ganymede::sim {

@@ -2,6 +2,7 @@
 // rank. TensorFlow's ReductionToOneDevice works like this, and so does a central parameter server that is also a
 // worker.
 
+#include "common/units.hpp"
 #include "sim/collectives/schedule_builders.hpp"
 
 namespace ganymede::sim {

@@ -2,6 +2,7 @@
 // to its right neighbour (Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms for clusters of workstations",
 // 2009).
 
+#include "common/units.hpp"
 #include "sim/collectives/schedule_builders.hpp"
 
 namespace ganymede::sim {

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "common/units.hpp"
 #include "sim/collectives/schedule_builders.hpp"
 
 namespace ganymede::sim {

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "common/errors.hpp"
+#include "common/json.hpp"
 #include "support/drawn_runs.hpp"
 
 namespace ganymede::calibration {

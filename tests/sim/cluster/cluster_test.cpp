@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "clusters.hpp"
+#include "common/errors.hpp"
 #include "support/errors.hpp"
 
 namespace ganymede::sim {

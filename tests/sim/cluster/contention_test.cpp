@@ -8,8 +8,10 @@
 #include <cmath>
 #include <sstream>
 
+#include "common/json.hpp"
 #include "common/process.hpp"
 #include "common/random.hpp"
+#include "common/units.hpp"
 #include "platforms/platform.hpp"
 #include "sim/engine/communication_engine.hpp"
 

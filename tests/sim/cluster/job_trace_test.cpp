@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "common/errors.hpp"
+#include "common/json.hpp"
 #include "common/json_value.hpp"
 #include "sim/cluster/cluster.hpp"
 #include "sim/cluster/import_jobs.hpp"

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "clusters.hpp"
+#include "common/errors.hpp"
 #include "common/process.hpp"
 #include "support/errors.hpp"
 

@@ -9,6 +9,7 @@
 #include <algorithm>
 
 #include "cases.hpp"
+#include "common/units.hpp"
 
 namespace ganymede::sim {
 namespace {

@@ -6,6 +6,8 @@
 
 #include <cmath>
 
+#include "common/units.hpp"
+
 namespace ganymede::sim {
 namespace {
 

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "common/units.hpp"
 #include "sim/collectives/host_paths.hpp"
 #include "sim/collectives/nccl_bound.hpp"
 #include "sim/collectives/nccl_pipeline.hpp"

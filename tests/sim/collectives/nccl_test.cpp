@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "common/errors.hpp"
+#include "common/units.hpp"
 #include "sim/collectives/allreduce.hpp"
 #include "sim/collectives/nccl_bound.hpp"
 #include "sim/collectives/nccl_cost.hpp"

@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "common/errors.hpp"
+#include "common/units.hpp"
 #include "engines.hpp"
 #include "platforms/catalog.hpp"
 #include "support/errors.hpp"

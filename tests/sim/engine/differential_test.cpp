@@ -9,6 +9,7 @@
 #include <limits>
 #include <map>
 
+#include "common/units.hpp"
 #include "engines.hpp"
 #include "sim/collectives/allreduce.hpp"
 #include "test_platform.hpp"

@@ -7,6 +7,7 @@
 
 #include <ostream>
 
+#include "common/units.hpp"
 #include "sim/collectives/allreduce.hpp"
 #include "sim/engine/collective_timing.hpp"
 #include "test_platform.hpp"

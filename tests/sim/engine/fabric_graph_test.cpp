@@ -6,6 +6,8 @@
 #include <map>
 #include <set>
 
+#include "common/errors.hpp"
+#include "common/units.hpp"
 #include "support/errors.hpp"
 #include "test_platform.hpp"
 

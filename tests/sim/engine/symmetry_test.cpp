@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "common/units.hpp"
 #include "engines.hpp"
 #include "sim/collectives/allreduce.hpp"
 #include "test_platform.hpp"

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "common/errors.hpp"
+#include "common/units.hpp"
 #include "sim/ledger/nanoseconds.hpp"
 
 namespace ganymede::sim {

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "common/units.hpp"
+
 namespace ganymede::sim {
 namespace {
 

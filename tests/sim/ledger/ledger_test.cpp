@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "common/errors.hpp"
+#include "common/units.hpp"
 
 namespace ganymede::sim {
 namespace {

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "common/errors.hpp"
+#include "common/units.hpp"
 #include "scenario_files.hpp"
 #include "support/errors.hpp"
 
@@ -14,7 +15,7 @@ namespace ganymede::sim {
 namespace {
 
 using testing::HasSubstr;
-constexpr std::int64_t kHour = 351'000;  ///< steps of a run of one hour
+constexpr std::int64_t kHourSteps = 351'000;  ///< steps of a run of one hour
 
 /// One node of "one" (3.60 USD/h) for so many steps, on the made-up platform with some of its values replaced.
 class Bills : public testing::Test {
@@ -23,7 +24,7 @@ class Bills : public testing::Test {
   Json scenario = ScenarioFiles::with("/platform/nodes", 1);
 
   Bills() {
-    scenario["workload"]["steps"] = kHour;
+    scenario["workload"]["steps"] = kHourSteps;
     platform["billing"] = {{"granularity", "1s"}};
   }
   Scenario load() const {

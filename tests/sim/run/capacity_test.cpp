@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "common/errors.hpp"
 #include "sim/run/scenario_files.hpp"
 #include "sim/run/seeds.hpp"
 #include "support/errors.hpp"

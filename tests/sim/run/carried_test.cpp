@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "calibration/worker_variation.hpp"
+#include "common/errors.hpp"
 #include "sim/run/scenario_files.hpp"
 
 namespace ganymede::sim {

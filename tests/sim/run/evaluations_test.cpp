@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "common/errors.hpp"
+#include "common/units.hpp"
 #include "run_literals.hpp"
 #include "sim/run/training_control.hpp"
 #include "sim/run/transitions.hpp"

@@ -6,6 +6,7 @@
 #include <rapidcheck/gtest.h>
 
 #include "common/errors.hpp"
+#include "common/units.hpp"
 #include "scenario_files.hpp"
 #include "sim/run/run_simulation.hpp"
 

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "common/units.hpp"
 #include "sim/run/event_log.hpp"
 
 namespace ganymede::sim {

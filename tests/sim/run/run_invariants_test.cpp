@@ -5,6 +5,7 @@
 #include <rapidcheck/gtest.h>
 
 #include "common/errors.hpp"
+#include "common/units.hpp"
 #include "scenario_files.hpp"
 
 namespace ganymede::sim {

@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "common/units.hpp"
 #include "run_literals.hpp"
 #include "sim/run/cost_by_use.hpp"
 #include "sim/run/run_bill.hpp"

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "common/units.hpp"
 #include "scenario_files.hpp"
 #include "sim/run/run_result.hpp"
 #include "sim/run/run_simulation.hpp"

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "common/units.hpp"
 #include "run_literals.hpp"
 
 namespace ganymede::sim {

@@ -9,6 +9,7 @@
 #include <cmath>
 
 #include "common/errors.hpp"
+#include "common/units.hpp"
 #include "scenario_files.hpp"
 #include "support/errors.hpp"
 

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "common/units.hpp"
 #include "run_literals.hpp"
 #include "sim/run/transitions.hpp"
 

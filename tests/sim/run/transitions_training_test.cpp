@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "common/errors.hpp"
+#include "common/units.hpp"
 #include "run_literals.hpp"
 #include "sim/run/node_supply.hpp"
 #include "sim/run/observation.hpp"

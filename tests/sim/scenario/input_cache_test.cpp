@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "common/errors.hpp"
+#include "common/json.hpp"
 #include "common/random.hpp"
 #include "scenario_files.hpp"
 

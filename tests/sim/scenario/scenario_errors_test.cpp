@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "common/errors.hpp"
+#include "common/text.hpp"
 #include "scenario_files.hpp"
 #include "support/errors.hpp"
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "common/json.hpp"
 #include "common/json_value.hpp"
 #include "sim/scenario/scenario.hpp"
 #include "support/made_up.hpp"

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "common/units.hpp"
 #include "sim/steps/synchronous_step.hpp"
 
 namespace ganymede::sim {

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "common/units.hpp"
+
 namespace ganymede::sim {
 namespace {
 

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "common/units.hpp"
 #include "sim/steps/asynchronous_steps.hpp"
 #include "sim/steps/component_split.hpp"
 #include "sim/steps/rare_stalls.hpp"

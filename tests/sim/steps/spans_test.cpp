@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 
+#include "common/units.hpp"
 #include "sim/steps/asynchronous_steps.hpp"
 #include "sim/steps/component_split.hpp"
 #include "sim/steps/synchronous_step.hpp"

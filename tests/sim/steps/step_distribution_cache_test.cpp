@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "common/errors.hpp"
+#include "common/units.hpp"
 #include "sim/scenario/scenario_files.hpp"
 
 namespace ganymede::sim {

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "common/units.hpp"
+
 namespace ganymede::sim {
 namespace {
 
