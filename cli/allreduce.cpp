@@ -23,6 +23,7 @@
 #include "report/wrap.hpp"
 #include "sim/engine/collective_benchmark.hpp"
 #include "sim/engine/fabric_graph.hpp"
+#include "sim/engine/simgrid_module.hpp"
 
 namespace ganymede::cli {
 namespace {
@@ -227,6 +228,7 @@ std::vector<sim::CollectiveBenchmark> benchmarks_of(const sim::FabricGraph& fabr
 /// Runs each benchmark in a child process, since SimGrid allows one simulation a process.
 Json rows_of(const std::vector<sim::CollectiveBenchmark>& benchmarks, const AllReduceOptions& options,
              const Shared& shared) {
+  if (options.fidelity == "message") sim::simgrid_module();  // once, for all children
   const auto outcomes = run_children(
       benchmarks.size(), jobs(shared), [&](std::size_t i) { return row_of(benchmarks[i], options).dump(); },
       progress_bar(shared, benchmarks.size(), "collectives"));

@@ -2,7 +2,8 @@
 # module that it loads when it is wanted, so that it needs neither MPI nor CUDA itself.
 
 install(TARGETS ganymede RUNTIME DESTINATION bin COMPONENT ganymede)
-# The program looks for them in ../lib/ganymede.
+# The program looks for modules in ../lib/ganymede; that of SimGrid comes with it.
+install(TARGETS ganymede_simgrid LIBRARY DESTINATION lib/ganymede COMPONENT ganymede)
 set(modules "")
 foreach(module mpi cuda)
   if(TARGET ganymede_${module})

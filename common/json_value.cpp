@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <ostream>
 
@@ -33,47 +32,7 @@ Value& add_to(OrderedMembers<Value>& members, std::string_view key) {
   return members.emplace_back(std::string(key), Value()).second;
 }
 
-/// The index that a step of a pointer means; nothing if it is no index.
-std::optional<std::size_t> index_of(const std::string& step) {
-  std::size_t index = 0;
-  const auto [end, error] = std::from_chars(step.data(), step.data() + step.size(), index);
-  const bool whole = error == std::errc() && end == step.data() + step.size();
-  const bool leading_zero = step.size() > 1 && step[0] == '0';
-  return whole && !leading_zero ? std::optional(index) : std::nullopt;
-}
-
 }  // namespace
-
-JsonPointer::JsonPointer(std::string_view text) {
-  if (!text.empty() && text[0] != '/')
-    throw JsonError(fmt::format("JSON pointer must be empty or begin with '/' - was: '{}'", text));
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '/') {
-      steps_.emplace_back();
-    } else if (text[i] == '~') {
-      const char escaped = i + 1 < text.size() ? text[++i] : '\0';
-      if (escaped != '0' && escaped != '1') throw JsonError("escape character '~' must be followed with '0' or '1'");
-      steps_.back() += escaped == '0' ? '~' : '/';
-    } else {
-      steps_.back() += text[i];
-    }
-  }
-}
-
-JsonPointer JsonPointer::parent_pointer() const {
-  JsonPointer parent = *this;
-  if (!parent.steps_.empty()) parent.steps_.pop_back();
-  return parent;
-}
-
-std::string JsonPointer::to_string() const {
-  std::string text;
-  for (const std::string& step : steps_) {
-    text += '/';
-    for (const char c : step) text += c == '~' ? "~0" : c == '/' ? "~1" : std::string(1, c);
-  }
-  return text;
-}
 
 template <bool kOrdered>
 BasicJson<kOrdered>::BasicJson(Kind kind) {
@@ -241,21 +200,6 @@ const BasicJson<kOrdered>* BasicJson<kOrdered>::member(std::string_view key) con
 }
 
 template <bool kOrdered>
-const BasicJson<kOrdered>* BasicJson<kOrdered>::find_at(const JsonPointer& pointer) const {
-  const BasicJson* here = this;
-  for (const std::string& step : pointer.steps()) {
-    if (here->is_array()) {
-      const auto index = index_of(step);
-      here = index && *index < here->size() ? &(*here->is_.array)[*index] : nullptr;
-    } else {
-      here = here->member(step);
-    }
-    if (!here) return nullptr;
-  }
-  return here;
-}
-
-template <bool kOrdered>
 const BasicJson<kOrdered>& BasicJson<kOrdered>::required_object() const {
   if (!is_object()) wrong_type("object");
   return *this;
@@ -275,33 +219,10 @@ const BasicJson<kOrdered>& BasicJson<kOrdered>::at(std::size_t index) const {
 }
 
 template <bool kOrdered>
-const BasicJson<kOrdered>& BasicJson<kOrdered>::at(const JsonPointer& pointer) const {
-  if (const BasicJson* found = find_at(pointer)) return *found;
-  throw JsonError(fmt::format("nothing at '{}'", pointer.to_string()));
-}
-
-template <bool kOrdered>
 BasicJson<kOrdered>& BasicJson<kOrdered>::operator[](std::string_view key) {
   Object& members = items();
   const auto found = find_in(members, key);
   return found == members.end() ? add_to(members, key) : found->second;
-}
-
-template <bool kOrdered>
-BasicJson<kOrdered>& BasicJson<kOrdered>::operator[](const JsonPointer& pointer) {
-  BasicJson* here = this;
-  for (const std::string& step : pointer.steps()) {
-    const auto index = index_of(step);
-    if (here->is_null() && index) *here = array();
-    if (here->is_array()) {
-      if (!index) throw JsonError(fmt::format("array index '{}' is not a number", step));
-      if (*index >= here->size()) here->is_.array->resize(*index + 1);
-      here = &(*here->is_.array)[*index];
-    } else {
-      here = &(*here)[step];
-    }
-  }
-  return *here;
 }
 
 template <bool kOrdered>

@@ -6,7 +6,6 @@
 #include <cmath>
 
 #include "common/json.hpp"
-#include "common/json_value.hpp"
 #include "traces/layer_shape.hpp"
 
 namespace ganymede::traces {

@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
-#include <system_error>
 
 #include "common/errors.hpp"
+#include "common/module.hpp"
 #include "kernel/parallel/messenger.hpp"
 
 namespace ganymede::kernel {
@@ -35,9 +35,7 @@ namespace {
 
 /// The function of that name in the MPI module, which is loaded. Throws ConfigError if there is no module.
 void* function_of_mpi_module(const char* name) {
-  std::error_code ignored;
-  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", ignored);
-  const std::filesystem::path module = program.parent_path().parent_path() / "lib" / "ganymede" / "libganymede_mpi.so";
+  const std::filesystem::path module = module_file("mpi");
   // RTLD_DEEPBIND: SimGrid defines MPI functions of the same names; the module must call those of its own MPI library.
   void* handle = ::dlopen(module.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);
   if (handle == nullptr)

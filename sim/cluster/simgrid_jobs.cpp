@@ -139,15 +139,15 @@ struct LiveJob {
 class SimGridJobs : public JobRunner {
  public:
   SimGridJobs(const Cluster& cluster, JobSpeeds& speeds)
-      : cluster_(cluster), speeds_(speeds), network_(cluster), live_(*network_.joined, kMostStores) {}
+      : cluster_(cluster), speeds_(speeds), network_(cluster), live_(open_live_simulation(*network_.joined, kMostStores)) {}
 
-  LiveSimulation& live() { return live_; }
+  LiveSimulation& live() { return *live_; }
 
   double wait(double until_s) override {
-    live_.listen(until_s);
-    if (live_.now() >= until_s - kSameMoment_s) return std::max(until_s, live_.now());
-    live_.sleep_until(live_.now() + kSameMoment_s);
-    return live_.now();
+    live_->listen(until_s);
+    if (live_->now() >= until_s - kSameMoment_s) return std::max(until_s, live_->now());
+    live_->sleep_until(live_->now() + kSameMoment_s);
+    return live_->now();
   }
 
   void begin(const RunningJob& running, double left) override {
@@ -172,18 +172,18 @@ class SimGridJobs : public JobRunner {
     } else {
       job->rate = running.speed->work_per_s * running.efficiency;
     }
-    job->process = live_.spawn(first + members.front(), [this, job] { live_through(*job); });
+    job->process = live_->spawn(first + members.front(), [this, job] { live_through(*job); });
   }
 
   double done(std::size_t index) const override {
     const LiveJob& job = *latest_.at(index);
     if (job.rate == 0 || job.ended) return job.done;
-    return std::clamp((live_.now() - job.begin_s) * job.rate, 0.0, job.left);
+    return std::clamp((live_->now() - job.begin_s) * job.rate, 0.0, job.left);
   }
   bool ended(std::size_t index) const override { return latest_.at(index)->ended; }
   void stop(std::size_t index) override {
     LiveJob& job = *latest_.at(index);
-    if (!job.ended) live_.kill(job.process);
+    if (!job.ended) live_->kill(job.process);
   }
 
  private:
@@ -195,14 +195,14 @@ class SimGridJobs : public JobRunner {
     Scenario scenario = speeds_.scenario(workload, running.pool, shape_of(running.slots));
     const Synchronization& sync = scenario.synchronization;
     if (sync.mode != Mode::all_reduce || sync.placement != Placement::data_parallel) return nullptr;
-    return std::make_unique<JobSteps>(live_, std::move(scenario), cache_,
+    return std::make_unique<JobSteps>(*live_, std::move(scenario), cache_,
                                       fnv1a(std::to_string(cluster_.seed) + " " + job.name));
   }
 
   /// Refuses at once what would be refused after minutes.
   void check_messages(std::size_t index, const LiveJob& job) const {
     const double steps = std::ceil(kWorkIsDone * job.left / job.work_a_step), each = job.steps->messages_a_step();
-    if (live_.messages() + steps * each <= LiveSimulation::kMaxMessages) return;
+    if (live_->messages() + steps * each <= LiveSimulation::kMaxMessages) return;
     throw Infeasible(
         fmt::format("{}: /fidelity/mode: at message fidelity the {:g} steps of the job {} would send {:g} messages "
                     "each, expected at "
@@ -217,27 +217,27 @@ class SimGridJobs : public JobRunner {
   }
 
   void live_through(LiveJob& job) {
-    live_.sleep_until(job.begin_s);
-    if (job.rate > 0) live_.compute(job.left / job.rate);
+    live_->sleep_until(job.begin_s);
+    if (job.rate > 0) live_->compute(job.left / job.rate);
     while (job.steps && job.done < job.left * kWorkIsDone) step(job);
     job.done = job.left;
     job.ended = true;
-    live_.tell();
+    live_->tell();
   }
 
   /// One step. The images of the next one are read meanwhile.
   void step(LiveJob& job) {
     const JobReading& reading = job.speed->reading;
-    const double begin_s = live_.now();
+    const double begin_s = live_->now();
     const bool reads = job.to_read > 0;
     std::shared_ptr<LiveSimulation::Read> read;
-    if (reads && reading.store_s > 0) read = live_.start_read(job.store, reading.store_s);
+    if (reads && reading.store_s > 0) read = live_->start_read(job.store, reading.store_s);
     const double end_s = job.steps->next_end();
-    live_.compute(end_s - live_.now());
-    if (reads) live_.sleep_until(begin_s + reading.step_s);
+    live_->compute(end_s - live_->now());
+    if (reads) live_->sleep_until(begin_s + reading.step_s);
     if (read) {
-      const double took_s = live_.wait(*read) - begin_s;
-      if (took_s > reading.step_s) live_.sleep_until(begin_s + took_s + reading.latency_s);
+      const double took_s = read->wait() - begin_s;
+      if (took_s > reading.step_s) live_->sleep_until(begin_s + took_s + reading.latency_s);
     }
     if (reads) job.to_read -= job.images_a_step;
     job.done = std::min(job.left, job.done + job.work_a_step);
@@ -246,7 +246,7 @@ class SimGridJobs : public JobRunner {
   const Cluster& cluster_;
   JobSpeeds& speeds_;
   ClusterNetwork network_;
-  LiveSimulation live_;
+  std::unique_ptr<LiveSimulation> live_;
   StepDistributionCache cache_;
   std::map<std::string, std::size_t> stores_;
   // There is one for every stay of a job, because messages of a stopped stay still end.

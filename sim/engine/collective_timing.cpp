@@ -13,8 +13,7 @@ TimedJobs time_jobs(const FabricGraph& fabric, std::span<const Job> jobs, Collec
   FoldedTimes folded = run_folded(fabric, jobs, true);
   if (wanted == CollectiveFidelity::folded && !record)
     return {std::move(folded.times), CollectiveFidelity::folded, folded.bottleneck};
-  CommunicationEngine engine(fabric);
-  return {engine.run(jobs, record), CollectiveFidelity::message, folded.bottleneck};
+  return {open_communication_engine(fabric)->run(jobs, record), CollectiveFidelity::message, folded.bottleneck};
 }
 
 }  // namespace ganymede::sim

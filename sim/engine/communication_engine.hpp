@@ -1,50 +1,24 @@
 #pragma once
-// Collectives on a fabric, message by message, with SimGrid's flow model. Here SimGrid's actors and CPUs stay unused:
-// sim/steps models what happens between collectives, and live_simulation.hpp is for jobs that are actors.
-//
-// Behaviour of SimGrid 3.32 that was measured, and how this engine avoids it:
-//  - Of two flows on one link, a flow with ten times the latency on its route gets a tenth of the other's share.
-//    Therefore no link here has a latency; a flow waits for the latency of its route before it starts.
-//  - Cross traffic, TCP windows and correction factors change results unless they are turned off. Every such setting is
-//    set explicitly.
-//  - The clock of a second engine in a process continues from the first one's. Run each simulation in a child process
-//    (common/process.hpp).
-//  - An actor costs a context switch for each message. Flows start from timers and completion callbacks instead, in
-//    SimGrid's own context: 1.3 us per message at 64 ranks, where one orchestrating actor takes 2 to 4 us.
+// Collectives on a fabric, message by message, with SimGrid's flow model. sim/steps models what happens between
+// collectives; live_simulation.hpp is for jobs that are actors.
 
-#include <functional>
 #include <memory>
 #include <span>
-#include <vector>
 
 #include "sim/engine/collective_jobs.hpp"
 #include "sim/engine/network.hpp"
 
 namespace ganymede::sim {
 
-class SimGridFlows;
-
 class CommunicationEngine {
  public:
-  /// A process may construct only one engine in its lifetime. A second one throws Failure.
-  explicit CommunicationEngine(const Network& fabric);
-  /// On flows that others use too. Both arguments must outlive this.
-  CommunicationEngine(const Network& fabric, SimGridFlows& flows);
-  ~CommunicationEngine();
-  CommunicationEngine(const CommunicationEngine&) = delete;
-  CommunicationEngine& operator=(const CommunicationEngine&) = delete;
+  virtual ~CommunicationEngine() = default;
 
   /// Runs jobs; the answer does not depend on earlier runs. Calls `record` for each message when it has arrived.
-  JobTimes run(std::span<const Job> jobs, const RecordTransfer& record = {});
-  /// Begins the calls of a communicator while a simulation is under way; their arrivals are on SimGrid's clock, and one
-  /// that has passed is now. `finished` gets the times of each call when the last rank has left the last one; until
-  /// then `communicator` must live.
-  using Finished = std::function<void(std::vector<CollectiveTimes>)>;
-  void start(const Communicator& communicator, Finished finished);
-
- private:
-  class Implementation;
-  std::unique_ptr<Implementation> implementation_;
+  virtual JobTimes run(std::span<const Job> jobs, const RecordTransfer& record = {}) = 0;
 };
+
+/// A process may run only one engine in its lifetime; a second one throws Failure. `fabric` must outlive it.
+std::unique_ptr<CommunicationEngine> open_communication_engine(const Network& fabric);
 
 }  // namespace ganymede::sim

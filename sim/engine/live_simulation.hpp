@@ -13,48 +13,45 @@ namespace ganymede::sim {
 
 class LiveSimulation {
  public:
-  /// `stores` disks can be read from. A process of the operating system may construct only one simulation; a second one
-  /// throws Failure. `network` must outlive this.
-  LiveSimulation(const Network& network, std::size_t stores);
-  ~LiveSimulation();
-  LiveSimulation(const LiveSimulation&) = delete;
-  LiveSimulation& operator=(const LiveSimulation&) = delete;
+  virtual ~LiveSimulation() = default;
 
   /// Starts a process on the host of an endpoint, now.
   using Process = long;
-  Process spawn(int endpoint, std::function<void()> code);
+  virtual Process spawn(int endpoint, std::function<void()> code) = 0;
   /// Ends another process, whatever it waits for. Messages of its collective under way still end, so that the schedules
   /// of that collective must live until run() returns.
-  void kill(Process process);
+  virtual void kill(Process process) = 0;
   /// Runs until all processes have ended. Throws the first exception that one of them threw.
-  void run();
-  double now() const;
+  virtual void run() = 0;
+  virtual double now() const = 0;
   /// Messages that communicate() has sent.
-  double messages() const { return messages_; }
+  virtual double messages() const = 0;
 
   // For the code of processes:
 
-  void sleep_until(double at_s);
+  virtual void sleep_until(double at_s) = 0;
   /// Works on the process' host for so many seconds, longer if others work there too.
-  void compute(double seconds);
+  virtual void compute(double seconds) = 0;
   /// Lets the ranks of a communicator go through its calls, whose arrivals are on this clock, and waits until all are
   /// done. Throws Infeasible beyond kMaxMessages messages.
   static constexpr double kMaxMessages = 1e8;
-  std::vector<CollectiveTimes> communicate(Communicator communicator);
+  virtual std::vector<CollectiveTimes> communicate(Communicator communicator) = 0;
   /// Begins to read what a store delivers in so many seconds if nobody else reads; others share its rate. wait() waits
   /// for the end and returns when it was.
-  class Read;
-  std::shared_ptr<Read> start_read(std::size_t store, double seconds);
-  double wait(Read& read);
+  class Read {
+   public:
+    virtual ~Read() = default;
+    virtual double wait() = 0;
+  };
+  virtual std::shared_ptr<Read> start_read(std::size_t store, double seconds) = 0;
 
   /// Waits until tell() was called since the last time, or until `until_s`.
-  void listen(double until_s);
-  void tell();
-
- private:
-  class Implementation;
-  std::unique_ptr<Implementation> implementation_;
-  double messages_ = 0;
+  virtual void listen(double until_s) = 0;
+  virtual void tell() = 0;
 };
+
+/// `stores` disks can be read from. A process of the operating system may open only one simulation; a second one
+/// throws Failure. `network` must outlive it.
+std::unique_ptr<LiveSimulation> open_live_simulation(const Network& network, std::size_t stores);
 
 }  // namespace ganymede::sim

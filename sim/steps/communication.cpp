@@ -26,7 +26,7 @@ void Communication::join(const std::vector<SiteLink>& between) {
   std::vector<const Network*> places;
   for (const auto& site : inside_) places.push_back(&site->network());
   network_ = std::make_unique<JoinedNetwork>(std::move(places), between);
-  engine_ = std::make_shared<CommunicationEngine>(*network_);
+  engine_ = open_communication_engine(*network_);
   for (std::size_t s = 0; s < sites_.size(); ++s) inside_[s]->share_engine(engine_, network_->first_endpoint(s));
   const Scheme ring = parse_scheme("ring");
   for (const std::int64_t bytes : buckets_)

@@ -63,7 +63,7 @@ SiteCommunication::SiteCommunication(const Site& site, const Scheme& scheme, std
     return;
   }
   if (message) {
-    engine_ = std::make_shared<CommunicationEngine>(fabric_);
+    engine_ = open_communication_engine(fabric_);
     return;
   }
   const Seconds launch = site.platform->gpu_of(*site.groups.front().instance).launch;

@@ -7,6 +7,7 @@
 #include "common/process.hpp"
 #include "common/random.hpp"
 #include "common/units.hpp"
+#include "sim/engine/simgrid_module.hpp"
 #include "sim/steps/gradient_passes.hpp"
 #include "sim/steps/step_simulator.hpp"
 #include "sim/steps/worker_models.hpp"
@@ -123,7 +124,8 @@ const StepDistribution& ScenarioSteps::distribution(const Configuration& configu
   auto& known = distributions_[configuration];
   if (known) return *known;
   if (scenario_.fidelity == Fidelity::message) {
-    // SimGrid allows one engine in a process, so each configuration has a child of its own.
+    // SimGrid allows one engine in a process, so each configuration has a child of its own; all take over the module.
+    simgrid_module();
     const std::string text = run_child([&] { return to_text(simulate(configuration, scenario_.seed)); });
     known = std::make_shared<const StepDistribution>(parse_distribution(text));
   } else if (cache_) {

@@ -7,6 +7,7 @@
 #include <system_error>
 
 #include "common/errors.hpp"
+#include "common/module.hpp"
 #include "kernel/parallel/gpu_exchange.hpp"
 
 namespace ganymede::kernel {
@@ -23,8 +24,7 @@ struct Module {
 
 Module load_module() {
   std::error_code ignored;
-  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", ignored);
-  const std::filesystem::path file = program.parent_path().parent_path() / "lib" / "ganymede" / "libganymede_cuda.so";
+  const std::filesystem::path file = module_file("cuda");
   if (!std::filesystem::exists(file, ignored))
     return {.why_not =
                 "this build has no CUDA module: it was configured where no CUDA toolkit with cuDNN and NCCL was"};

@@ -67,7 +67,7 @@ std::vector<std::vector<double>> message_ends(const FabricGraph& fabric, const s
       }
       std::ostringstream out;
       out.precision(17);
-      for (const auto& job : CommunicationEngine(fabric).run(all))
+      for (const auto& job : open_communication_engine(fabric)->run(all))
         for (const CollectiveTimes& call : job[0])
           out << std::max_element(call.done.begin(), call.done.end())->si << ' ';
       return out.str();

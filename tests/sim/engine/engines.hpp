@@ -38,7 +38,7 @@ inline std::vector<double> done_times(Engine engine, const FabricGraph& fabric, 
     return all;
   };
   if (engine == Engine::folded) return flat(run_folded(fabric, {&job, 1}).times);
-  return in_child([&] { return flat(CommunicationEngine(fabric).run({&job, 1})); });
+  return in_child([&] { return flat(open_communication_engine(fabric)->run({&job, 1})); });
 }
 
 inline Job job_of(const Schedule& schedule, std::vector<Seconds> arrivals = {}) {

@@ -237,11 +237,11 @@ TEST(CommunicationEngine, AnswersDoNotDependOnWhatRanBefore) {
   const Schedule pause = round_of(4, 1, {});
   const double alone = finish(Engine::message, fabric, ring);
   const double later = in_child([&] {
-    CommunicationEngine engine(fabric);
+    const auto engine = open_communication_engine(fabric);
     // A day on the simulated clock: rank 1 arrives that late at a collective without transfers.
     const Job wait = job_of(pause, {0_s, 86400_s, 0_s, 0_s}), job = job_of(ring);
-    engine.run({&wait, 1});
-    return std::vector{engine.run({&job, 1})[0][0][0].done[0].si};
+    engine->run({&wait, 1});
+    return std::vector{engine->run({&job, 1})[0][0][0].done[0].si};
   })[0];
   EXPECT_NEAR(later / alone, 1, 1e-6);
 }
@@ -253,7 +253,7 @@ TEST(CommunicationEngine, CountsAndRecordsMessages) {
   const auto counts = in_child([&] {
     double records = 0, last = 0;
     const Job job = job_of(ring);
-    const auto times = CommunicationEngine(fabric).run({&job, 1}, [&](const TransferRecord& record) {
+    const auto times = open_communication_engine(fabric)->run({&job, 1}, [&](const TransferRecord& record) {
       ++records;
       last = std::max(last, record.end.si);
     });

@@ -1,4 +1,4 @@
-#include "sim/engine/communication_engine.hpp"
+#include "sim/engine/simgrid_messages.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -23,9 +23,9 @@ Seconds now() { return Seconds{s4u::Engine::get_clock()}; }
 
 /// Leads all endpoints through their rounds, by the rules of schedule.hpp. A round is expanded when the first endpoint
 /// enters it and dropped when the last one has left it.
-class CommunicationEngine::Implementation {
+class SimGridMessages::Implementation {
  public:
-  explicit Implementation(const Network& fabric, SimGridFlows* flows = nullptr) : fabric_(fabric), flows_(flows) {}
+  Implementation(const Network& fabric, SimGridFlows* flows) : fabric_(fabric), flows_(flows) {}
 
   JobTimes run(std::span<const Job> jobs, const RecordTransfer& record) {
     record_ = record ? &record : nullptr;
@@ -323,17 +323,15 @@ class CommunicationEngine::Implementation {
   Seconds start_;  // SimGrid's clock at the start of this run: the clock never goes back
 };
 
-CommunicationEngine::CommunicationEngine(const Network& fabric)
-    : implementation_(std::make_unique<Implementation>(fabric)) {}
-CommunicationEngine::CommunicationEngine(const Network& fabric, SimGridFlows& flows)
-    : implementation_(std::make_unique<Implementation>(fabric, &flows)) {}
-CommunicationEngine::~CommunicationEngine() = default;
+SimGridMessages::SimGridMessages(const Network& fabric, SimGridFlows* flows)
+    : implementation_(std::make_unique<Implementation>(fabric, flows)) {}
+SimGridMessages::~SimGridMessages() = default;
 
-void CommunicationEngine::start(const Communicator& communicator, Finished finished) {
+void SimGridMessages::start(const Communicator& communicator, Finished finished) {
   implementation_->start(communicator, std::move(finished));
 }
 
-JobTimes CommunicationEngine::run(std::span<const Job> jobs, const RecordTransfer& record) {
+JobTimes SimGridMessages::run(std::span<const Job> jobs, const RecordTransfer& record) {
   return implementation_->run(jobs, record);
 }
 
