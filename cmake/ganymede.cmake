@@ -170,22 +170,22 @@ function(ganymede_library folder)
   target_link_libraries(ganymede_${name} PUBLIC ${ARG_LINK})
 endfunction()
 
-#   ganymede_test(sim/steps SOURCES steps_test.cpp LONG Sweeps.* *Differential*)
+#   ganymede_test(sim/steps SOURCES steps_test.cpp)
 #
-# makes sim_step_test, a GoogleTest program that may use that folder, the folders in DEPENDS and theirs. LONG lists
-# patterns of --gtest_filter: these tests take long (10 s of processor time or more) and get the CTest label `long`.
-# `ctest --label-exclude long` leaves them out. OPTIMISED is for tests that compute much, themselves or in the
-# library that they test, with which they share the code of inline functions. The others are compiled without
-# optimisation, which takes half as long.
+# makes sim_steps_test, a GoogleTest program that may use that folder, the folders in DEPENDS and theirs. OPTIMISED is for tests that
+# compute much, themselves or in the library that they test, with which they share the code of inline functions. The others are compiled
+# without optimisation, which takes half as long.
 #
-# Under the sanitizers, whose programs take a quarter of a second to start, a process runs all tests of a folder; PROCESSES
-# says in how many they run where one would take minutes. NOT_SANITIZED lists patterns of tests that are left out there: whole
-# trainings and plans that take the paths of shorter tests many times, and tests of texts.
+# One process runs all tests of a folder, PROCESSES says in how many they run where one would take minutes, the k-th of n as the CTest test
+# sim/steps/k_of_n. APART names further CTest tests, each followed by the pattern of --gtest_filter of those that it runs by themselves: what
+# must not run beside others, or what CTest shall report as skipped where all of it is. What cannot run under the sanitizers, or takes long,
+# says so itself (tests/support/when.hpp). Which tests ran is written to the folder tests_ran of the build (tools/tests_ran.py).
 function(ganymede_test folder)
-  cmake_parse_arguments(ARG "OPTIMISED" "PROCESSES" "SOURCES;DEPENDS;LINK;LONG;NOT_SANITIZED" ${ARGN})
+  cmake_parse_arguments(ARG "OPTIMISED" "PROCESSES" "SOURCES;DEPENDS;LINK;APART" ${ARGN})
   ganymede_target_name(${folder} name)
   ganymede_sort_sources(ARG_SOURCES)
   add_executable(${name}_test ${ARG_SOURCES})
+  target_include_directories(${name}_test PRIVATE ${PROJECT_SOURCE_DIR}/tests)
   target_link_libraries(${name}_test PRIVATE ganymede_flags GTest::gmock GTest::gtest_main ${ARG_LINK})
   foreach(dependency IN ITEMS ${folder} LISTS ARG_DEPENDS)
     ganymede_target_name(${dependency} dependency_name)
@@ -204,33 +204,26 @@ function(ganymede_test folder)
   endif()
   target_compile_definitions(${name}_test PRIVATE GANYMEDE_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
                              GANYMEDE_BINARY="${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/ganymede")
-  # With a fixed seed rapidcheck draws the same cases in every run; for others set RC_PARAMS and run the program itself.
-  # NO_PRETTY_VALUES names a parameter without a name by its index, because some would print as whole files or addresses.
-  set(common TEST_PREFIX ${folder}/ DISCOVERY_TIMEOUT 60 NO_PRETTY_VALUES)
-  set(environment ENVIRONMENT RC_PARAMS=seed=1)
-  if(GANYMEDE_SANITIZE)
-    ganymede_sanitized_tests(${folder} ${name}_test "${ARG_NOT_SANITIZED}" "${ARG_PROCESSES}")
-    return()
+  if(NOT ARG_PROCESSES)
+    set(ARG_PROCESSES 1)
   endif()
-  if(NOT ARG_LONG OR CMAKE_VERSION VERSION_LESS 3.22)  # which cannot filter tests: none is labelled
-    gtest_discover_tests(${name}_test ${common} PROPERTIES ${environment})
-    return()
-  endif()
-  list(JOIN ARG_LONG ":" long)
-  gtest_discover_tests(${name}_test ${common} TEST_FILTER "-${long}" TEST_LIST ${name}_short PROPERTIES ${environment})
-  gtest_discover_tests(${name}_test ${common} TEST_FILTER "${long}" TEST_LIST ${name}_long
-                       PROPERTIES ${environment} LABELS long)
+  set(apart "")
+  while(ARG_APART)
+    list(POP_FRONT ARG_APART test pattern)
+    list(APPEND apart ${pattern})
+    ganymede_add_test(${folder}/${test} ${name}_test ${pattern} 0 1)
+  endwhile()
+  list(JOIN apart ":" apart)
+  foreach(number RANGE 1 ${ARG_PROCESSES})
+    math(EXPR shard "${number} - 1")
+    ganymede_add_test(${folder}/${number}_of_${ARG_PROCESSES} ${name}_test "*-${apart}" ${shard} ${ARG_PROCESSES})
+  endforeach()
 endfunction()
 
-function(ganymede_sanitized_tests folder program left_out processes)
-  list(JOIN left_out ":" left_out)
-  if(NOT processes)
-    set(processes 1)
-  endif()
-  foreach(index RANGE 1 ${processes})
-    set(test ${folder}/${index}_of_${processes})
-    add_test(NAME ${test} COMMAND ${program} --gtest_brief=1 "--gtest_filter=-${left_out}")
-    math(EXPR shard "${index} - 1")
-    set_tests_properties(${test} PROPERTIES ENVIRONMENT "RC_PARAMS=seed=1;GTEST_TOTAL_SHARDS=${processes};GTEST_SHARD_INDEX=${shard}")
-  endforeach()
+function(ganymede_add_test test program filter shard processes)
+  add_test(NAME ${test} COMMAND ${program} --gtest_brief=1 --gtest_filter=${filter})
+  string(REPLACE "/" "." file ${test})
+  # With a fixed seed rapidcheck draws the same cases in every run; for others set RC_PARAMS and run the program itself.
+  set_tests_properties(${test} PROPERTIES ENVIRONMENT
+    "RC_PARAMS=seed=1;GTEST_TOTAL_SHARDS=${processes};GTEST_SHARD_INDEX=${shard};GTEST_OUTPUT=xml:${CMAKE_BINARY_DIR}/tests_ran/${file}.xml")
 endfunction()

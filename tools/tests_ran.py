@@ -1,0 +1,53 @@
+#!/usr/bin/env python3
+"""Says which tests the programs of a build ran, from the files that GoogleTest has written to the build's folder tests_ran.
+
+  tools/tests_ran.py [BUILD]          how many ran, and how many were skipped for which reason; BUILD is build/release by default
+  tools/tests_ran.py [BUILD] --list   their names, a line each: folder, test, and whether it ran or was skipped
+"""
+
+import argparse
+import collections
+import pathlib
+import sys
+import xml.etree.ElementTree
+
+
+def read(folder):
+    """The tests of each file: (folder of the tree, name, reason why it was skipped or "", whether it failed)."""
+    for file in sorted(folder.glob("*.xml")):
+        try:
+            root = xml.etree.ElementTree.parse(file).getroot()
+        except xml.etree.ElementTree.ParseError as error:
+            sys.exit(f"tests_ran.py: {file}: {error}: the program ended before it had written which tests it ran")
+        for case in root.iter("testcase"):
+            if case.get("status") != "run":
+                continue  # of another process of this program
+            skipped = case.find("skipped")
+            why = "" if skipped is None else (skipped.text or skipped.get("message") or "").strip().splitlines()[-1]
+            name = f'{case.get("classname")}.{case.get("name")}'
+            yield file.name.rsplit(".", 2)[0].replace(".", "/"), name, why, case.find("failure") is not None
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("build", nargs="?", default=pathlib.Path("build/release"), type=pathlib.Path)
+    parser.add_argument("--list", action="store_true", help="names each test")
+    options = parser.parse_args()
+    folder = options.build / "tests_ran"
+    if not folder.is_dir():
+        parser.error(f"there is no folder {folder}: `ctest` in {options.build} makes it")
+    tests = list(read(folder))
+    if options.list:
+        for where, name, why, _ in tests:
+            print(f"{where}\t{name}\t{'skipped: ' + why if why else 'ran'}")
+        return
+    reasons = collections.Counter(why for _, _, why, _ in tests if why)
+    failed = sum(failed for *_, failed in tests)
+    print(f"Inside these, {len(tests)} tests of GoogleTest: {len(tests) - reasons.total() - failed} passed, {failed} failed, "
+          f"{reasons.total()} were skipped")
+    for why, count in reasons.most_common():
+        print(f"  {count:5} {why}")
+
+
+if __name__ == "__main__":
+    main()
