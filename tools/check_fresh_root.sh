@@ -126,7 +126,8 @@ while IFS= read -r line; do
 done < <(sed -e '/^#/d' -e '/^$/d' Dockerfile | sed -e ':more' -e '/\\$/{N;s/\\\n *//;b more}')
 
 printf '%5d s  the image is %s\n' $((SECONDS - started)) "$(du -xsh --exclude=proc "${root_of[final]}" | cut -f 1)"
-for arguments in --version 'example scenario -o scenario.json' 'simulate scenario.json' 'train --steps 20 --samples samples.png' doctor; do
+for arguments in --version 'example scenario -o scenario.json' 'simulate scenario.json' \
+  'allreduce --catalog aws --instance p3.16xlarge --scheme ring --bytes 1MiB --fidelity message' 'train --steps 20 --samples samples.png' doctor; do
   echo "\$ ${entry[*]} $arguments"
   enter "${entry[*]} $arguments"
 done

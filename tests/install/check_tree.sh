@@ -20,7 +20,7 @@ complain() {
 mv "$scratch/first" "$scratch/prefix"
 cd "$scratch/prefix"
 
-for file in bin/ganymede share/bash-completion/completions/ganymede share/zsh/vendor-completions/_ganymede \
+for file in bin/ganymede lib/ganymede/libganymede_simgrid.so share/bash-completion/completions/ganymede share/zsh/vendor-completions/_ganymede \
   share/fish/vendor_completions.d/ganymede.fish share/man/man1/ganymede.1.gz share/doc/ganymede/{README.md,LICENSE,copyright,ganymede.spdx.json} \
   share/doc/ganymede/docs/{commands.md,install.md} share/doc/ganymede/docs/schemas share/ganymede/studies/first-look.json; do
   [[ -e $file ]] || complain "$file is missing"
@@ -49,6 +49,8 @@ bin/ganymede --version >/dev/null || complain "--version fails"
 bin/ganymede sweep share/ganymede/studies/first-look.json --format csv -o "$scratch/runs.csv" || complain "a study fails"
 bin/ganymede example scenario >"$scratch/scenario.json"
 bin/ganymede simulate "$scratch/scenario.json" >/dev/null || complain "the example fails"
+bin/ganymede allreduce --catalog aws --instance p3.16xlarge --scheme ring --bytes 1MiB --fidelity message >/dev/null ||
+  complain "SimGrid's module fails"
 # A module is found where it is installed: alone, it refuses for another reason than that there is none.
 if [[ -e lib/ganymede/libganymede_mpi.so ]]; then
   said=$(OMPI_COMM_WORLD_SIZE=2 PMI_SIZE=2 timeout 60 bin/ganymede train --steps 1 2>&1 || true)
