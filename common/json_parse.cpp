@@ -97,7 +97,8 @@ class Builder final : public nlohmann::json_sax<nlohmann::json> {
   bool begin(Value value) {
     if (levels_.size() == kMaxLevels) {
       if (strict_) fail_nesting(name_);
-      throw JsonError(fmt::format("more than {} levels of nesting", kMaxLevels));
+      error_message_ = fmt::format("more than {} levels of nesting", kMaxLevels);
+      return false;
     }
     levels_.push_back({place(std::move(value))});
     return true;

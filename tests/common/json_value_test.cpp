@@ -135,7 +135,8 @@ TEST(JsonValues, SayWhatIsWrongWithThem) {
 TEST(JsonValues, NestAtMost200Levels) {
   const auto nested = [](int levels) { return std::string(levels, '[') + std::string(levels, ']'); };
   EXPECT_EQ(Json::parse(nested(200)).dump(), nested(200));
-  EXPECT_THROW(Json::parse(nested(201)), JsonError);
+  EXPECT_THAT([&] { Json::parse(nested(201)); }, ThrowsMessage<JsonError>(HasSubstr("more than 200 levels")));
+  EXPECT_TRUE(Json::parse_or_null(nested(201)).is_null());
 }
 
 }  // namespace
