@@ -10,8 +10,8 @@
 #include <set>
 
 #include "host_loops.hpp"
-#include "kernel/ops/cuda/cuda_ops.hpp"
 #include "kernel/ops/cuda/direct_convolution.hpp"
+#include "kernel/ops/cuda/every_op.hpp"
 #include "kernel/ops/cuda/launch_shape.hpp"
 
 namespace ganymede::kernel {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "kernel/ops/cuda/cuda_ops.hpp"
+#include "kernel/ops/cuda/every_op.hpp"
 #include "kernel/ops/cuda/launch_shape.hpp"
 
 namespace ganymede::kernel {

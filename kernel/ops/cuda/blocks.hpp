@@ -1,7 +1,7 @@
 #pragma once
-// Operations on the blocks of a grid, on a GPU. Arguments as in TensorOps.
+// Operations on the blocks of a grid, on a GPU.
 
-#include "kernel/ops/cuda/timeline.hpp"
+#include "kernel/ops/cuda/cuda_ops.hpp"
 
 namespace ganymede::kernel::cuda {
 
@@ -37,24 +37,24 @@ struct Grid {
   }
 };
 
-template <class E, class Device>
-void pool(Timeline<Device>& timeline, Tensor coarse, Tensor fine, const BlockShape& s, float factor) {
+template <class Device, class E>
+void CudaOps<Device, E>::do_pool(Tensor coarse, Tensor fine, const BlockShape& s, float factor) {
   const E* from = elements_of<E>(fine);
   E* to = elements_of<E>(coarse);
   const Grid grid(s);
-  timeline.each(coarse.size(), [=] GANYMEDE_DEVICE(std::size_t i) {
+  t_.each(coarse.size(), [=] GANYMEDE_DEVICE(std::size_t i) {
     float sum = 0;
     for (std::size_t e = 0; e < grid.elements(); ++e) sum += from[grid.fine(i, e)];
     to[i] = factor * sum;
   });
 }
 
-template <class E, class Device>
-void upsample(Timeline<Device>& timeline, Tensor fine, Tensor coarse, const BlockShape& s, float factor) {
+template <class Device, class E>
+void CudaOps<Device, E>::do_upsample(Tensor fine, Tensor coarse, const BlockShape& s, float factor) {
   const E* from = elements_of<E>(coarse);
   E* to = elements_of<E>(fine);
   const Grid grid(s);
-  timeline.each(fine.size(), [=] GANYMEDE_DEVICE(std::size_t i) { to[i] = factor * from[grid.coarse(i)]; });
+  t_.each(fine.size(), [=] GANYMEDE_DEVICE(std::size_t i) { to[i] = factor * from[grid.coarse(i)]; });
 }
 
 }  // namespace ganymede::kernel::cuda

@@ -1,5 +1,5 @@
 #pragma once
-// The sums from which means and variances of columns are computed.
+// What the norms share: the sums from which means and variances of columns are computed, and gradients.
 
 #include "kernel/ops/cuda/timeline.hpp"
 
@@ -17,5 +17,17 @@ struct AroundFirstRow {
     return {{d, d * d}};
   }
 };
+
+/// What the backward pass of batch norm and leaky ReLU needs of one value.
+struct NormGradient {
+  float factor;  ///< by which the value is multiplied
+  float n;       ///< the value without mean and deviation
+  float dz;      ///< the gradient before the leaky ReLU
+};
+
+GANYMEDE_DEVICE inline NormGradient norm_gradient(const BatchNormParameters& p, std::size_t c, float value, float dy) {
+  const float factor = p.scale[c] * p.inverse_deviation[c], offset = p.shift[c] - p.mean[c] * factor;
+  return {factor, (value - p.mean[c]) * p.inverse_deviation[c], dy * leaky_slope(value * factor + offset, p.slope)};
+}
 
 }  // namespace ganymede::kernel::cuda

@@ -1,19 +1,19 @@
 #pragma once
-// Losses on a GPU. Arguments as in TensorOps.
+// Losses on a GPU.
 
 #include "kernel/loss_terms.hpp"
-#include "kernel/ops/cuda/timeline.hpp"
+#include "kernel/ops/cuda/cuda_ops.hpp"
 
 namespace ganymede::kernel::cuda {
 
-template <class E, class Device>
-void gradient_penalty(Timeline<Device>& timeline, float* loss, Tensor direction, Tensor gradient, float weight) {
+template <class Device, class E>
+void CudaOps<Device, E>::do_gradient_penalty(float* loss, Tensor direction, Tensor gradient, float weight) {
   const E* g = elements_of<E>(gradient);
   const float many = static_cast<float>(gradient.batch);
   E* to = elements_of<E>(direction);
-  float* terms = timeline.scratch(size_of(gradient.batch));
+  float* terms = t_.scratch(size_of(gradient.batch));
   const std::size_t width = size_of(gradient.features);
-  timeline.template rows<1>(
+  t_.template rows<1>(
       gradient.batch, gradient.features,
       [=] GANYMEDE_DEVICE(std::size_t row, std::size_t i) {
         return Sums<1>{{g[row * width + i] * g[row * width + i]}};
@@ -25,15 +25,15 @@ void gradient_penalty(Timeline<Device>& timeline, float* loss, Tensor direction,
         to[row * width + i] = factor * g[row * width + i];
         if (i == 0) terms[row] = weight * (norm - 1) * (norm - 1);
       });
-  mean_into(timeline, loss, terms, gradient.batch);
+  mean_into(t_, loss, terms, gradient.batch);
 }
 
-template <class E, class Device>
-void adversarial_loss(Timeline<Device>& timeline, float* loss, Tensor d_logits, Tensor logits, LossTerm term) {
+template <class Device, class E>
+void CudaOps<Device, E>::do_adversarial_loss(float* loss, Tensor d_logits, Tensor logits, LossTerm term) {
   const E* l = elements_of<E>(logits);
   const float many = static_cast<float>(logits.batch);
   E* d = elements_of<E>(d_logits);
-  timeline.template rows<1>(
+  t_.template rows<1>(
       1, logits.batch,
       [=] GANYMEDE_DEVICE(std::size_t, std::size_t i) {
         return Sums<1>{{loss_of_logit(static_cast<float>(l[i]), term).value}};
@@ -44,18 +44,18 @@ void adversarial_loss(Timeline<Device>& timeline, float* loss, Tensor d_logits, 
       });
 }
 
-template <class E, class Device>
-void classification_loss(Timeline<Device>& timeline, float* loss, Tensor d_logits, Tensor logits,
-                         std::span<const std::uint8_t> host_labels) {
-  assert(timeline.is_eager());
+template <class Device, class E>
+void CudaOps<Device, E>::do_classification_loss(float* loss, Tensor d_logits, Tensor logits,
+                                                std::span<const std::uint8_t> host_labels) {
+  assert(t_.is_eager());
   const std::size_t classes = size_of(logits.features);
   const E* l = elements_of<E>(logits);
   const float many = static_cast<float>(logits.batch);
   E* d = elements_of<E>(d_logits);
-  float* terms = timeline.scratch(2 * size_of(logits.batch));
+  float* terms = t_.scratch(2 * size_of(logits.batch));
   auto* labels = reinterpret_cast<std::uint8_t*>(terms + logits.batch);
-  timeline.device().to_device(labels, host_labels.data(), host_labels.size());
-  timeline.each(size_of(logits.batch), [=] GANYMEDE_DEVICE(std::size_t image) {
+  t_.device().to_device(labels, host_labels.data(), host_labels.size());
+  t_.each(size_of(logits.batch), [=] GANYMEDE_DEVICE(std::size_t image) {
     const E* row = l + image * classes;
     float largest = row[0], sum = 0;
     for (std::size_t c = 1; c < classes; ++c) largest = fmaxf(largest, row[c]);
@@ -64,7 +64,7 @@ void classification_loss(Timeline<Device>& timeline, float* loss, Tensor d_logit
     for (std::size_t c = 0; c < classes; ++c)
       d[image * classes + c] = (expf(row[c] - largest) / sum - (c == labels[image] ? 1.0F : 0.0F)) / many;
   });
-  mean_into(timeline, loss, terms, logits.batch);
+  mean_into(t_, loss, terms, logits.batch);
 }
 
 }  // namespace ganymede::kernel::cuda

@@ -1,7 +1,8 @@
 #pragma once
-// The minibatch standard deviation on a GPU. Arguments as in TensorOps.
+// The minibatch standard deviation on a GPU.
 
 #include "kernel/ops/cuda/column_moments.hpp"
+#include "kernel/ops/cuda/cuda_ops.hpp"
 
 namespace ganymede::kernel::cuda {
 
@@ -64,55 +65,55 @@ const float* sum_appended_channel(Timeline<Device>& timeline, Tensor dy, int pos
   return to;
 }
 
-template <class E, class Device>
-void minibatch_stddev_forward(Timeline<Device>& timeline, Tensor y, Tensor x, int positions) {
-  const float* stddev = mean_of(timeline, feature_moments<E>(timeline, x).deviation, x.features);
-  append_channel<E>(timeline, y, x, positions, stddev);
+template <class Device, class E>
+void CudaOps<Device, E>::do_minibatch_stddev_forward(Tensor y, Tensor x, int positions) {
+  const float* stddev = mean_of(t_, feature_moments<E>(t_, x).deviation, x.features);
+  append_channel<E>(t_, y, x, positions, stddev);
 }
 
-template <class E, class Device>
-void minibatch_stddev_backward(Timeline<Device>& timeline, Tensor dx, Tensor dy, Tensor x, int positions) {
-  const FeatureMoments f = feature_moments<E>(timeline, x);
-  const float* d_mean = sum_appended_channel<E>(timeline, dy, positions, f.free);
+template <class Device, class E>
+void CudaOps<Device, E>::do_minibatch_stddev_backward(Tensor dx, Tensor dy, Tensor x, int positions) {
+  const FeatureMoments f = feature_moments<E>(t_, x);
+  const float* d_mean = sum_appended_channel<E>(t_, dy, positions, f.free);
   const E *in = elements_of<E>(x), *from = elements_of<E>(dy);
   const float all = static_cast<float>(x.size());
   E* to = elements_of<E>(dx);
   const Divisor width(size_of(x.features)), channels(size_of(x.features / positions));
-  timeline.each(x.size(), [=] GANYMEDE_DEVICE(std::size_t i) {
+  t_.each(x.size(), [=] GANYMEDE_DEVICE(std::size_t i) {
     const std::size_t feature = i % width;
     to[i] = from[i / channels * (channels + 1) + i % channels] +
             *d_mean / (all * f.deviation[feature]) * (in[i] - f.mean[feature]);
   });
 }
 
-template <class E, class Device>
-void minibatch_stddev_tangent(Timeline<Device>& timeline, Tensor y_dot, Tensor x_dot, Tensor x, int positions) {
-  const FeatureMoments f = feature_moments<E>(timeline, x);
+template <class Device, class E>
+void CudaOps<Device, E>::do_minibatch_stddev_tangent(Tensor y_dot, Tensor x_dot, Tensor x, int positions) {
+  const FeatureMoments f = feature_moments<E>(t_, x);
   const E *in = elements_of<E>(x), *dot = elements_of<E>(x_dot);
   const float many = static_cast<float>(x.batch);
   float* along = f.free;
   const std::size_t width = size_of(x.features);
-  timeline.template columns<1>(
+  t_.template columns<1>(
       x.batch, x.features,
       [=] GANYMEDE_DEVICE(std::size_t row, std::size_t c) {
         return Sums<1>{{(in[row * width + c] - f.mean[c]) * dot[row * width + c]}};
       },
       [=] GANYMEDE_DEVICE(std::size_t c, const Sums<1>& sums) { along[c] = sums.of[0] / (f.deviation[c] * many); },
       NoApply{});
-  append_channel<E>(timeline, y_dot, x_dot, positions, mean_of(timeline, along, x.features));
+  append_channel<E>(t_, y_dot, x_dot, positions, mean_of(t_, along, x.features));
 }
 
 // For the formulas see cpu_growing.cpp.
-template <class E, class Device>
-void minibatch_stddev_tangent_backward(Timeline<Device>& timeline, Adjoints dx, Adjoints dy, Tensor x_dot, Tensor x,
-                                       int positions) {
-  const FeatureMoments f = feature_moments<E>(timeline, x);
+template <class Device, class E>
+void CudaOps<Device, E>::do_minibatch_stddev_tangent_backward(Adjoints dx, Adjoints dy, Tensor x_dot, Tensor x,
+                                                              int positions) {
+  const FeatureMoments f = feature_moments<E>(t_, x);
   const Divisor width(size_of(x.features)), channels(size_of(x.features / positions));
   const E *in = elements_of<E>(x), *dot = elements_of<E>(x_dot);
   const float many = static_cast<float>(x.batch);
   const float all = static_cast<float>(x.size());
   float *mean_dot = f.free, *along = f.free + width, *next = f.free + 2 * width;
-  timeline.template columns<2>(
+  t_.template columns<2>(
       x.batch, x.features,
       [=] GANYMEDE_DEVICE(std::size_t row, std::size_t c) {
         const float d = dot[row * width + c];
@@ -123,12 +124,11 @@ void minibatch_stddev_tangent_backward(Timeline<Device>& timeline, Adjoints dx, 
         along[c] = sums.of[1] / many;
       },
       NoApply{});
-  const float* of_value =
-      dy.value.data == nullptr ? nullptr : sum_appended_channel<E>(timeline, dy.value, positions, next++);
-  const float* of_tangent = sum_appended_channel<E>(timeline, dy.tangent, positions, next++);
+  const float* of_value = dy.value.data == nullptr ? nullptr : sum_appended_channel<E>(t_, dy.value, positions, next++);
+  const float* of_tangent = sum_appended_channel<E>(t_, dy.tangent, positions, next++);
   const E *by_value = elements_of<E>(dy.value), *by_tangent = elements_of<E>(dy.tangent);
   E *to_value = elements_of<E>(dx.value), *to_tangent = elements_of<E>(dx.tangent);
-  timeline.each(x.size(), [=] GANYMEDE_DEVICE(std::size_t i) {
+  t_.each(x.size(), [=] GANYMEDE_DEVICE(std::size_t i) {
     const std::size_t c = i % width, from = i / channels * (channels + 1) + i % channels;
     const float n = (in[i] - f.mean[c]) / f.deviation[c];
     const float bent = (dot[i] - mean_dot[c] - n * along[c]) / f.deviation[c];

@@ -2,7 +2,7 @@
 // Gradients that replicas send compressed. All add up the same bits in the same order, as BucketReducer does on the
 // host, so that all have the same mean.
 
-#include "kernel/ops/cuda/elements.hpp"
+#include "kernel/ops/cuda/packing.hpp"
 #include "kernel/ops/gradient_reducer.hpp"
 
 namespace ganymede::kernel::cuda {
@@ -24,7 +24,7 @@ void send_packed(Timeline<Device>& timeline, float* gradients, std::size_t count
   if (residual != nullptr)
     each_element(
         timeline, count, [=] GANYMEDE_DEVICE(std::size_t, float& g, float r) { g += r; }, gradients, left);
-  pack(timeline, compression, packed.mine, gradients, count);
+  pack_numbers(timeline, compression, packed.mine, gradients, count);
   if (residual != nullptr)
     each_element(
         timeline, count,

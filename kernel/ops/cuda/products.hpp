@@ -1,8 +1,7 @@
 #pragma once
-// Dense layers on a GPU, as products of column-major matrices. Arguments as in TensorOps, but weights as an operand has
-// them.
+// Dense layers on a GPU, as products of column-major matrices.
 
-#include "kernel/ops/cuda/timeline.hpp"
+#include "kernel/ops/cuda/cuda_ops.hpp"
 
 namespace ganymede::kernel::cuda {
 
@@ -36,31 +35,30 @@ void gemm_in_steps(Device& device, const Gemm& call) {
   gemm_in_steps_of<Bf16, Bf16>(device, call);
 }
 
-template <class E, class Device>
-void dense_forward(Timeline<Device>& timeline, Tensor y, Tensor x, const E* weight, const E* bias) {
+template <class Device, class E>
+void CudaOps<Device, E>::do_dense_forward(Tensor y, Tensor x, DenseParameters p) {
+  const E *weight = operand(p.weight), *bias = p.bias == nullptr ? nullptr : operand(p.bias);
   constexpr ElementType kStored = kStoredAs<E>;
-  timeline.gemm({true, false, y.features, x.batch, x.features, weight, x.features, x.data, x.features, 0, y.data,
-                 y.features, kStored, kStored, bias == nullptr ? Epilogue::none : Epilogue::add_bias,
-                 const_cast<E*>(bias)});
+  t_.gemm({true, false, y.features, x.batch, x.features, weight, x.features, x.data, x.features, 0, y.data, y.features,
+           kStored, kStored, bias == nullptr ? Epilogue::none : Epilogue::add_bias, const_cast<E*>(bias)});
 }
 
-template <class E, class Device>
-void dense_backward_data(Timeline<Device>& timeline, Tensor dx, Tensor dy, const E* weight) {
+template <class Device, class E>
+void CudaOps<Device, E>::do_dense_backward_data(Tensor dx, Tensor dy, const float* weight) {
   constexpr ElementType kStored = kStoredAs<E>;
-  timeline.gemm({false, false, dx.features, dx.batch, dy.features, weight, dx.features, dy.data, dy.features, 0,
-                 dx.data, dx.features, kStored, kStored});
+  t_.gemm({false, false, dx.features, dx.batch, dy.features, operand(weight), dx.features, dy.data, dy.features, 0,
+           dx.data, dx.features, kStored, kStored});
 }
 
-template <class E, class Device>
-void dense_backward_weights(Timeline<Device>& timeline, float* d_weight, float* d_bias, Tensor dy, Tensor x,
-                            bool accumulate) {
+template <class Device, class E>
+void CudaOps<Device, E>::do_dense_backward_weights(float* d_weight, float* d_bias, Tensor dy, Tensor x,
+                                                   bool accumulate) {
   // The epilogue overwrites its sums, so that they cannot be added to present values.
   const bool sums = d_bias != nullptr && !accumulate;
-  timeline.gemm({false, true, x.features, dy.features, x.batch, x.data, x.features, dy.data, dy.features,
-                 accumulate ? 1.0F : 0.0F, d_weight, x.features, kStoredAs<E>, ElementType::fp32,
-                 sums ? Epilogue::sum_b : Epilogue::none, d_bias});
-  if (d_bias != nullptr && accumulate)
-    sum_columns(timeline, d_bias, elements_of<E>(dy), dy.batch, dy.features, accumulate);
+  t_.gemm({false, true, x.features, dy.features, x.batch, x.data, x.features, dy.data, dy.features,
+           accumulate ? 1.0F : 0.0F, d_weight, x.features, kStoredAs<E>, ElementType::fp32,
+           sums ? Epilogue::sum_b : Epilogue::none, d_bias});
+  if (d_bias != nullptr && accumulate) sum_columns(t_, d_bias, elements_of<E>(dy), dy.batch, dy.features, accumulate);
 }
 
 }  // namespace ganymede::kernel::cuda

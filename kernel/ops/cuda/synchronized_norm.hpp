@@ -2,7 +2,7 @@
 // Batch norm over the images of all replicas on GPUs: each gathers the statistics of all, in the order of their ranks,
 // so that all compute the same bits. Arguments as in TensorOps.
 
-#include "kernel/ops/cuda/norms.hpp"
+#include "kernel/ops/cuda/column_moments.hpp"
 #include "kernel/ops/cuda/vectors.hpp"
 
 namespace ganymede::kernel::cuda {

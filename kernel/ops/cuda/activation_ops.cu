@@ -1,0 +1,12 @@
+// Activations and products, compiled for GPUs: of CudaOps what these headers define.
+
+#include "kernel/ops/cuda/activations.hpp"
+#include "kernel/ops/cuda/gpu_device.hpp"
+#include "kernel/ops/cuda/products.hpp"
+
+namespace ganymede::kernel::cuda {
+
+template class CudaOps<GpuDevice, float>;
+template class CudaOps<GpuDevice, Bf16>;
+
+}  // namespace ganymede::kernel::cuda

@@ -1,0 +1,12 @@
+// Tangents and the minibatch standard deviation, compiled for GPUs: of CudaOps what these headers define.
+
+#include "kernel/ops/cuda/gpu_device.hpp"
+#include "kernel/ops/cuda/minibatch_stddev.hpp"
+#include "kernel/ops/cuda/norm_tangents.hpp"
+
+namespace ganymede::kernel::cuda {
+
+template class CudaOps<GpuDevice, float>;
+template class CudaOps<GpuDevice, Bf16>;
+
+}  // namespace ganymede::kernel::cuda
