@@ -30,7 +30,8 @@ COPY --from=toolkit /toolkit /usr/local/cuda
 WORKDIR /src
 COPY . .
 RUN tools/install_packages.sh build package
-RUN cmake --preset release -DBUILD_TESTING=OFF -DGANYMEDE_BENCH=OFF
+RUN cmake --preset release -DBUILD_TESTING=OFF -DGANYMEDE_BENCH=OFF \
+    -DGANYMEDE_CUDA=$(test -e /usr/local/cuda/bin/nvcc && echo ON || echo OFF)
 RUN cmake --build --preset release
 RUN cd build/release && cpack -G DEB -B packages && rm -f packages/ganymede-mpi_*
 

@@ -5,8 +5,9 @@
 #
 #   tools/gpu_bundle.sh [--build FOLDER] [--torch-bench FILE] [--to FOLDER]
 #
-# --build: where the programs were built (default: build/release); --torch-bench: the program that times PyTorch (see
-# bench/compare_with_pytorch.py); --to: the folder to write (default: bundle). To build by hand on the GPU machine:
+# --build: where the programs were built (default: build/release), on a machine without a GPU with -DGANYMEDE_CUDA=ON;
+# --torch-bench: the program that times PyTorch (see bench/compare_with_pytorch.py); --to: the folder to write (default:
+# bundle). To build by hand on the GPU machine:
 #
 #   cmake -S . -B build/kernel -G Ninja -DCMAKE_BUILD_TYPE=Release -DGANYMEDE_KERNEL_ONLY=ON \
 #         -DCMAKE_PREFIX_PATH=$PWD/bundle/usr && cmake --build build/kernel
@@ -52,7 +53,11 @@ for program in kernel_test kernel_step; do
   if [[ -f $build/bin/$program ]]; then strip -o "$bundle/bin/$program" "$build/bin/$program"; fi
 done
 module=$build/lib/ganymede/libganymede_cuda.so
-if [[ -f $module ]]; then strip -o "$bundle/lib/ganymede/${module##*/}" "$module"; fi
+if [[ -f $module ]]; then
+  strip -o "$bundle/lib/ganymede/${module##*/}" "$module"
+else
+  echo "gpu_bundle.sh: $build has no module for GPUs, so that nothing will run on one; cmake -DGANYMEDE_CUDA=ON builds it" >&2
+fi
 if [[ -n $torch_bench ]]; then cp "$torch_bench" "$bundle/torch_gan_bench.py"; fi
 
 size_mib=$(du -sm "$bundle" | cut -f 1)

@@ -46,7 +46,7 @@ step() {
 starts() { "$1/kernel_test" --gtest_list_tests >/dev/null 2>&1 && "$1/kernel_step" --help >/dev/null 2>&1; }
 
 build_here() {
-  cmake -S . -B build/kernel -G Ninja -DCMAKE_BUILD_TYPE=Release -DGANYMEDE_KERNEL_ONLY=ON -DGANYMEDE_WERROR=OFF \
+  cmake -S . -B build/kernel -G Ninja -DCMAKE_BUILD_TYPE=Release -DGANYMEDE_KERNEL_ONLY=ON -DGANYMEDE_WERROR=OFF -DGANYMEDE_CUDA=ON \
         -DCMAKE_PREFIX_PATH="$bundle/usr" -DGANYMEDE_NVIDIA_WHEELS="$wheels" -DGANYMEDE_CUDA_ARCHITECTURES=native &&
     cmake --build build/kernel --target kernel_test kernel_step ganymede_cuda
 }
