@@ -74,8 +74,8 @@ class Parser {
   explicit Parser(CLI::App& app) : app_(&app) {}
 
   /// Declares an option "-o,--output", or a positional argument "file", whose value goes to `variable`, which must
-  /// outlive the parsing. T: a string, a path, an integer, a double, or a vector of one of these, for options with several
-  /// values.
+  /// outlive the parsing. T: a string, a path, an integer, a double, or a vector of one of these, for options with
+  /// several values.
   template <class T>
   Option add_option(const std::string& names, T& variable, const std::string& description = "") const;
   /// The same, with a function that is called with the text.

@@ -34,7 +34,8 @@ int print_error(ExitCode code, const char* message) {
 int run_command_line(std::vector<std::string> words) {
   Shared shared;
   shared.color = may_color();
-  // The version needs no command, and the options of all take as long to declare as everything else that the program does to begin.
+  // The version needs no command, and the options of all take as long to declare as everything else that the program
+  // does to begin.
   const bool only_version = words == std::vector<std::string>{"--version"};
   const auto program = make_program(only_version ? std::span<const Command>() : commands(), shared);
   words = with_help_option(std::move(words));

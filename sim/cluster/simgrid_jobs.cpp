@@ -139,7 +139,10 @@ struct LiveJob {
 class SimGridJobs : public JobRunner {
  public:
   SimGridJobs(const Cluster& cluster, JobSpeeds& speeds)
-      : cluster_(cluster), speeds_(speeds), network_(cluster), live_(open_live_simulation(*network_.joined, kMostStores)) {}
+      : cluster_(cluster),
+        speeds_(speeds),
+        network_(cluster),
+        live_(open_live_simulation(*network_.joined, kMostStores)) {}
 
   LiveSimulation& live() { return *live_; }
 

@@ -6,6 +6,7 @@
 #include "common/json_value.hpp"
 #include "lab.hpp"
 #include "schema_faults.hpp"
+#include "support/when.hpp"
 
 namespace ganymede::cli {
 namespace {
@@ -23,6 +24,7 @@ done
 
 class RehearseLife : public testing::Test {
  protected:
+  void SetUp() override { NOT_SANITIZED("what is rehearsed is paced by real time"); }
   /// Three hosts at 500 Mbit/s that boot in 30 s; a restart takes 10 s, a checkpoint 2 s, and the steps some 240 s.
   std::string scenario(const Json& changes) {
     Json platform = lab_provisioning("20s", "10s", "8s", "2s");

@@ -6,6 +6,7 @@
 
 #include "common/json_value.hpp"
 #include "lab.hpp"
+#include "support/when.hpp"
 
 namespace ganymede::cli {
 namespace {
@@ -13,6 +14,7 @@ namespace {
 using testing::HasSubstr;
 class Rehearse : public testing::Test {
  protected:
+  void SetUp() override { NOT_SANITIZED("what is rehearsed is paced by real time"); }
   /// A scenario of `nodes` hosts on a network of 1 Gbit/s, with the recorded steps of a CPU.
   std::string scenario(int nodes) {
     return write_lab(scratch, Json::object(),

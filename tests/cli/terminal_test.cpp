@@ -14,6 +14,7 @@
 #include "common/json_value.hpp"
 #include "report/wrap.hpp"
 #include "run_program.hpp"
+#include "support/when.hpp"
 
 namespace ganymede::cli {
 namespace {
@@ -81,6 +82,7 @@ std::vector<std::string> words_of(const std::string& text) {
 std::size_t width_of(const std::string& line) { return report::columns_of(line); }
 
 TEST(Terminal, TablesFitAndLoseNothing) {
+  NOT_SANITIZED("a thread shows progress beside children that are forked, where the sanitizers' allocator can hang");
   for (const std::string& command : {"sweep " + std::string(kStudy), std::string("list schemes"),
                                      std::string("validate stylegan2_ada_v100"), std::string("catalog --gpu V100")}) {
     const std::string whole = run_program(command).out;
@@ -96,6 +98,7 @@ TEST(Terminal, TablesFitAndLoseNothing) {
 
 // A plan's first lines hold the money even where its rows are folded; what all rows share is said once.
 TEST(Terminal, APlanHasItsMoneyFirst) {
+  NOT_SANITIZED("a thread shows progress beside children that are forked, where the sanitizers' allocator can hang");
   const std::string command =
       "plan --model dcgan-64 --images 500000 --batch 128 --catalog gcp,aws --gpu T4 --market on-demand --max-gpus 2 "
       "--region us-central1,us-east-1 --no-color --verbose";
@@ -112,6 +115,7 @@ TEST(Terminal, APlanHasItsMoneyFirst) {
 }
 
 TEST(Terminal, HelpNeverBreaksAWord) {
+  NOT_SANITIZED("a thread shows progress beside children that are forked, where the sanitizers' allocator can hang");
   for (const char* command : {"", "plan ", "simulate ", "train ", "import nccl-tests ", "calibrate ", "serve "}) {
     const std::string whole = run_program(std::string(command) + "--help").out;
     for (const int columns : {60, 80, 100}) {
@@ -126,6 +130,7 @@ TEST(Terminal, HelpNeverBreaksAWord) {
 }
 
 TEST(Terminal, OtherOutputsAreLeftAsTheyAre) {
+  NOT_SANITIZED("a thread shows progress beside children that are forked, where the sanitizers' allocator can hang");
   const Scratch scratch;
   const std::string command = "sweep " + std::string(kStudy);
   const std::string file = (scratch / "out").string();
@@ -139,6 +144,7 @@ TEST(Terminal, OtherOutputsAreLeftAsTheyAre) {
 }
 
 TEST(Terminal, ColumnsOverrulesTheTerminal) {
+  NOT_SANITIZED("a thread shows progress beside children that are forked, where the sanitizers' allocator can hang");
   EXPECT_EQ(on_terminal("list schemes", 200, "COLUMNS=60"), on_terminal("list schemes", 60));
   EXPECT_EQ(on_terminal("list schemes", 60, "COLUMNS=none"), on_terminal("list schemes", 60));
   EXPECT_EQ(on_terminal("list schemes", 60, "COLUMNS=0"), on_terminal("list schemes", 60));
@@ -147,6 +153,7 @@ TEST(Terminal, ColumnsOverrulesTheTerminal) {
 }
 
 TEST(Terminal, ColoursOnATerminalAlone) {
+  NOT_SANITIZED("a thread shows progress beside children that are forked, where the sanitizers' allocator can hang");
   const std::string command = "sweep " + std::string(kStudy);
   EXPECT_THAT(on_terminal(command, 200), HasSubstr("\033[1;32m"));
   EXPECT_THAT(on_terminal(command, 200, "NO_COLOR="), HasSubstr("\033[1;32m"));  // empty is not set
@@ -160,6 +167,9 @@ TEST(Terminal, ColoursOnATerminalAlone) {
 
 class Waiting : public testing::Test {
  protected:
+  void SetUp() override {
+    NOT_SANITIZED("a thread shows progress beside children that are forked, where the sanitizers' allocator can hang");
+  }
   Json policy() {
     const std::string file =
         scratch_.write("slow.py", "import time\ntime.sleep(3)\n" + run_program("example policy").out);
@@ -220,6 +230,7 @@ TEST_F(Waiting, EndsAtAnInterrupt) {
 }
 
 TEST(Terminal, TheProgramAloneAsksAndAnswersWithAPlan) {
+  NOT_SANITIZED("a thread shows progress beside children that are forked, where the sanitizers' allocator can hang");
   const std::string out = on_terminal("--no-color", 120, "",
                                       {{"Which model", "biggna\n"},
                                        {"did you mean biggan?", "mlp-gan\n"},
@@ -230,11 +241,13 @@ TEST(Terminal, TheProgramAloneAsksAndAnswersWithAPlan) {
 }
 
 TEST(Terminal, TheProgramAloneEndsWithTheInput) {
+  NOT_SANITIZED("a thread shows progress beside children that are forked, where the sanitizers' allocator can hang");
   const std::string out = on_terminal("", 80, "", {{"Which model", "\x04"}});
   EXPECT_THAT(out, HasSubstr("ganymede: the questions were not answered"));
 }
 
 TEST(Terminal, ShortWorkShowsNoProgress) {
+  NOT_SANITIZED("a thread shows progress beside children that are forked, where the sanitizers' allocator can hang");
   const std::string out = on_terminal("sweep " + std::string(kStudy) + " --no-color", 1000);
   EXPECT_THAT(out, Not(HasSubstr("\r")));
 }

@@ -11,6 +11,7 @@
 #include "kernel/models/models.hpp"
 #include "kernel/samples.hpp"
 #include "kernel/train.hpp"
+#include "support/when.hpp"
 #include "test_device.hpp"
 
 namespace ganymede::kernel {
@@ -198,6 +199,7 @@ TEST(StoredInBf16, KeptActivationsAreThoseOfThePlainStorage) {
 
 // Weights, moments and averages are fp32; the copies that products read follow them from stage to stage.
 TEST(StoredInBf16, AGrowingTrainingResumesToTheSameLosses) {
+  LONG_TEST();
   TrainOptions options;
   options.model = "progressive-gan";
   options.image = "32x32x3";

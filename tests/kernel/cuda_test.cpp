@@ -14,6 +14,7 @@
 #include "kernel/parallel/thread_group.hpp"
 #include "kernel/train.hpp"
 #include "scratch.hpp"
+#include "support/when.hpp"
 #include "test_device.hpp"
 
 namespace ganymede::kernel {
@@ -60,7 +61,13 @@ TEST(DeviceRandom, NormalsHaveTheirMomentsAndSharesAreThoseOfTheWhole) {
 class CudaSteps : public testing::TestWithParam<Steps> {};
 INSTANTIATE_TEST_SUITE_P(OfModels, CudaSteps, testing::ValuesIn(kSteps), name_of_steps);
 
+/// Whether these steps take seconds; those of all others take minutes.
+bool is_short(const Steps& steps) {
+  return steps.model == std::string_view("mlp-gan") || steps.model == std::string_view("progressive-gan-video");
+}
+
 TEST_P(CudaSteps, AreTheCpusWithTheSameRandomNumbers) {
+  if (!is_short(GetParam())) LONG_TEST();
   const auto cpu = make_eigen_backend(2), hosted = make_hosted_cuda_backend({.graph = false, .host_random = true});
   expect_alike(run(*hosted, GetParam(), 4), run(*cpu, GetParam(), 4), 1e-5, growth_of(GetParam()));
 }
@@ -74,6 +81,7 @@ TEST_P(CudaSteps, OfAnotherInstructionSetAreWithinTheTolerance) {
 }
 
 TEST_P(CudaSteps, ReplayedAreThoseRunCallByCall) {
+  if (!is_short(GetParam())) LONG_TEST();
   const CudaOptions options{.loads_a_step = GetParam().discriminator_steps};
   const auto replayed = std::make_shared<HostDevice>(options.loads_a_step);
   CudaOptions plain = options;
@@ -182,6 +190,7 @@ TEST(HostedTrainer, MarksTheFirstStepsAndThenEveryEighth) {
 // The device computes as late as it may, so that a step that used the memory of the one before it too early would
 // differ.
 TEST(HostedTrainer, IsAStepAheadWithTheSameLosses) {
+  LONG_TEST();
   TrainOptions options = dcgan_options();
   options.discriminator_steps = 2;
   Trainer one_by_one(options, nullptr, make_hosted_cuda_backend({.loads_a_step = 2}));
@@ -205,6 +214,7 @@ TEST(HostedTrainer, IsAStepAheadWithTheSameLosses) {
 }
 
 TEST(HostedTrainer, ThatWasLeftAStepAheadGoesOn) {
+  LONG_TEST();
   const auto never = [](std::int64_t) { return false; };
   Trainer whole(dcgan_options(), nullptr, make_hosted_cuda_backend({}));
   Trainer left(dcgan_options(), nullptr, make_hosted_cuda_backend({}));
@@ -218,6 +228,7 @@ TEST(HostedTrainer, ThatWasLeftAStepAheadGoesOn) {
 }
 
 TEST(HostedTrainer, ResumesToTheSameLosses) {
+  LONG_TEST();
   const auto losses_of = [](Trainer& trainer, int steps) {
     std::vector<double> losses;
     for (int i = 0; i < steps; ++i) losses.push_back(trainer.step().discriminator);
@@ -234,6 +245,7 @@ TEST(HostedTrainer, ResumesToTheSameLosses) {
 }
 
 TEST(HostedTrainer, ReplicasOfHalfTheBatchAreOneOfTheWhole) {
+  LONG_TEST();
   // A model without batch norm, because each replica would have statistics of its own.
   TrainOptions options = dcgan_options();
   options.model = "progressive-gan";
@@ -261,6 +273,7 @@ TEST(HostedTrainer, ReplicasOfHalfTheBatchAreOneOfTheWhole) {
 }
 
 TEST(HostedTrainer, ReplicasOfOneBatchNormAreOneOfTheWholeBatch) {
+  LONG_TEST();
   const auto losses_of = [](TrainOptions options, int ranks) {
     options.batch /= ranks;
     std::vector<std::vector<double>> losses(static_cast<std::size_t>(ranks));

@@ -11,6 +11,7 @@
 #include "kernel/models/models.hpp"
 #include "kernel/weights.hpp"
 #include "scratch.hpp"
+#include "support/when.hpp"
 
 namespace ganymede::kernel {
 namespace {
@@ -183,6 +184,7 @@ TEST(GanStep, TheAverageFollowsTheGenerator) {
 }
 
 TEST(GanStep, EveryModelLearnsFromTheBuiltInImages) {
+  LONG_TEST();
   for (const auto& model : models()) {
     TrainOptions options;
     options.model = model.name;

@@ -17,6 +17,7 @@
 #include "kernel/train.hpp"
 #include "kernel/weights.hpp"
 #include "scratch.hpp"
+#include "support/when.hpp"
 #include "test_device.hpp"
 
 namespace ganymede::kernel {
@@ -119,6 +120,7 @@ TEST(GrowingTrainer, KeepsWhatItLearnedFromStageToStage) {
 }
 
 TEST(GrowingTrainer, ResumesToTheSameLossesInEveryStage) {
+  LONG_TEST();
   for (const char* model : {"progressive-gan", "progressive-gan-video"}) {
     const Scratch scratch;
     TrainOptions options = growing(scratch, model, 2);

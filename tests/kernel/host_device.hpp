@@ -11,8 +11,8 @@
 
 #include "host_loops.hpp"
 #include "kernel/ops/cuda/direct_convolution.hpp"
-#include "kernel/ops/cuda/every_op.hpp"
 #include "kernel/ops/cuda/launch_shape.hpp"
+#include "kernel/ops/cuda/make_backend.hpp"
 
 namespace ganymede::kernel {
 
@@ -179,9 +179,12 @@ class HostDevice {
   std::size_t stride_ = 0, slot_ = 0, slots_;
 };
 
-inline std::unique_ptr<Backend> make_hosted_cuda_backend(CudaOptions options) {
-  return cuda::make_backend(
-      std::make_shared<HostDevice>(options.loads_a_step, options.precision.value_or(Precision::fp32)), options);
-}
+namespace cuda {
+/// As the template; hosted_backend.cpp compiles it once, with the operations, which are most of what these tests
+/// compute.
+std::unique_ptr<Backend> make_backend(std::shared_ptr<HostDevice> device, const CudaOptions& options);
+}  // namespace cuda
+
+std::unique_ptr<Backend> make_hosted_cuda_backend(CudaOptions options);
 
 }  // namespace ganymede::kernel

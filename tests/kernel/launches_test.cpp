@@ -9,6 +9,7 @@
 #include "kernel/ops/counting/counting_backend.hpp"
 #include "kernel/ops/launch_list.hpp"
 #include "scratch.hpp"
+#include "support/when.hpp"
 
 namespace ganymede::kernel {
 namespace {
@@ -45,6 +46,7 @@ TEST(Launches, OfEachLossAreThoseOfARealStep) {
 
 // The same for every model, as `train --describe` lists it.
 TEST(Launches, OfEachModelAreThoseOfARealStep) {
+  LONG_TEST();
   for (const Model& model : models()) {
     TrainOptions options;
     options.model = model.name;

@@ -15,6 +15,7 @@
 #include "kernel/phase.hpp"
 #include "kernel/train.hpp"
 #include "scratch.hpp"
+#include "support/when.hpp"
 
 namespace ganymede::kernel {
 namespace {
@@ -39,6 +40,7 @@ double activations_of(const TrainOptions& options) {
 }
 
 TEST(Recomputation, ChangesNoLossOfAnyModelNorItsMovingStatistics) {
+  LONG_TEST();
   for (const Model& model : models()) {
     TrainOptions options = options_of(model);
     if (model.grows()) options.stage_steps = 1;  // so that the run passes through all stages
@@ -119,6 +121,7 @@ TEST(MemoryInUse, IsLargestWhereBothNetworksHoldActivations) {
 }
 
 TEST(PredictedMemory, IsWhatIsAllocated) {
+  LONG_TEST();
   for (const Model& model : models())
     for (const bool recompute : {false, true}) {
       TrainOptions options = options_of(model);
@@ -136,6 +139,7 @@ TEST(PredictedMemory, IsWhatIsAllocated) {
 }
 
 TEST(PredictedMemory, OfAGrowingModelIsThatOfItsLargestForm) {
+  LONG_TEST();
   TrainOptions options = options_of(find_model("progressive-gan"));
   options.image = "32x32x3";
   options.stage_steps = 1;

@@ -90,6 +90,7 @@ TEST_P(LossTest, ClassificationLossAndItsGradient) {
 }
 
 TEST(FeatureNetwork, TellsGlyphsApartThatItHasNotSeenAndIsKept) {
+  LONG_TEST();
   const Scratch scratch;
   const auto backend = make_eigen_backend(2);
   TensorOps* const ops = backend->ops.get();

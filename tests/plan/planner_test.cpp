@@ -9,6 +9,7 @@
 #include "plan/chosen_scenario.hpp"
 #include "plans.hpp"
 #include "sim/run/simulate.hpp"
+#include "support/when.hpp"
 
 namespace ganymede::plan {
 namespace {
@@ -153,6 +154,7 @@ std::vector<std::string> labels(const Request& request, const Plan& plan, const 
 // Leaving candidates out by bounds, and taking the scheme with the shortest step, must not change the answer: the best,
 // the best of known risk and the Pareto set are those of simulating all candidates with each scheme.
 TEST_P(CloudPlans, AreThoseOfExhaustiveSearch) {
+  NOT_SANITIZED("simulates every candidate of a plan");
   const Request request = read_request(JsonNode::parse(GetParam(), "request.json"), kNow);
   PlanOptions options;
   options.jobs = 2;

@@ -10,6 +10,7 @@
 #include "common/errors.hpp"
 #include "common/json.hpp"
 #include "plans.hpp"
+#include "support/when.hpp"
 
 namespace ganymede::plan {
 namespace {
@@ -52,6 +53,7 @@ class Whys : public Plans {
 std::string per_hour(double usd) { return fmt::format("{:.6f}USD/h", usd); }
 
 TEST_F(Whys, APriceUpToWhereTheOtherIsAsCheap) {
+  NOT_SANITIZED("repeats whole plans, which other tests make once");
   ASSERT_EQ(planned()["chosen"]["instance"], "one");
   const double other = [&] {
     content["search"]["instances"] = {"other"};

@@ -8,6 +8,7 @@
 #include "common/errors.hpp"
 #include "common/random.hpp"
 #include "support/made_up.hpp"
+#include "support/when.hpp"
 
 namespace ganymede::studies {
 namespace {
@@ -49,6 +50,7 @@ std::vector<double> correlated(RandomStream& random, std::size_t count) {
 // vary. The test passes with an interval that is a tenth wider or narrower. It fails with one that leaves out one run's
 // drift or is half as wide again.
 TEST(PredictOwnDevice, HoldsASeparateRunAsOftenAsItSays) {
+  NOT_SANITIZED("looks at shares of thousands of random cases");
   constexpr int kTrials = 400;
   int held = 0;
   for (std::uint64_t seed = 0; seed < kTrials; ++seed) {

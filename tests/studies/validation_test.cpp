@@ -16,6 +16,7 @@
 #include "common/units.hpp"
 #include "studies/variation_fit.hpp"
 #include "support/errors.hpp"
+#include "support/when.hpp"
 
 namespace ganymede::studies {
 namespace {
@@ -275,6 +276,7 @@ std::string with_noise(const std::string& name) {
 }
 
 TEST_P(Embedded, NoPredictionKnowsItsMeasurement) {
+  NOT_SANITIZED("repeats every study, which other tests run once");
   const std::string name = GetParam();
   const OrderedJson honest = run_validation(read(std::string(embedded_validation(name))));
   const OrderedJson noisy = run_validation(read(with_noise(name)));
@@ -311,6 +313,7 @@ std::vector<OrderedJson> variation_results() {
 
 // The constants are rounded to the fit's grid; what counts is that they are no worse than the best ones.
 TEST(DefaultSpreads, AreFittedToTheStudiesThatTheyName) {
+  NOT_SANITIZED("repeats every study, which other tests run once");
   const auto all = variation_rows(variation_results());
   for (const bool eager : {true, false}) {
     std::vector<VariationRow> rows;
@@ -339,6 +342,7 @@ TEST(DefaultSpreads, KeepWhatBertPreTrainingKeeps) {
 
 // Each study of the fit is predicted with constants that have not seen it.
 TEST(DefaultSpreads, StudiesOfTheFitUseTheFitWithoutThem) {
+  NOT_SANITIZED("repeats every study, which other tests run once");
   for (const OrderedJson& row : leave_one_out(variation_results())) {
     if (!row.contains("deviation")) continue;  // recorded, not fitted again
     const std::string name = row["study"];

@@ -28,7 +28,8 @@ struct Stated {
 Stated stated_error(const std::string& kind) {
   const auto json = Json::parse(embedded_kernel_parameters().front().text);
   for (const auto& row : json["errors"]["shapes_left_out"])
-    if (row["kind"] == kind && row["gpu"] == "all") return {row["mean_error"].get<double>(), row["kernels"].get<double>()};
+    if (row["kind"] == kind && row["gpu"] == "all")
+      return {row["mean_error"].get<double>(), row["kernels"].get<double>()};
   return {};
 }
 

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "support/drawn_runs.hpp"
+#include "support/when.hpp"
 
 namespace ganymede::calibration {
 namespace {
@@ -48,6 +49,7 @@ double held_share(std::size_t points, double fid, double* width) {
 }
 
 TEST(QualityForecast, IntervalsHoldAndPointsNarrowThem) {
+  NOT_SANITIZED("looks at shares of thousands of random cases");
   double before = 0, after = 0;
   EXPECT_GE(held_share(0, 20, &before), 0.82);
   EXPECT_GE(held_share(8, 20, &after), 0.75);

@@ -12,6 +12,7 @@
 #include "common/units.hpp"
 #include "engines.hpp"
 #include "sim/collectives/allreduce.hpp"
+#include "support/when.hpp"
 #include "test_platform.hpp"
 
 namespace ganymede::sim {
@@ -285,6 +286,7 @@ TEST(Differential, RandomSchedulesOnRandomFabrics) {
 }
 
 TEST(Differential, EverySchemeOnRandomFabrics) {
+  NOT_SANITIZED("its schemes run one by one in other tests");
   for (const auto& scheme : allreduce_schemes()) {
     EXPECT_TRUE(rc::check(std::string(scheme.name), [&scheme] {
       const platforms::Platform platform = random_platform();

@@ -10,6 +10,7 @@
 #include "sim/run/scenario_files.hpp"
 #include "sim/run/seeds.hpp"
 #include "support/errors.hpp"
+#include "support/when.hpp"
 
 namespace ganymede::sim {
 namespace {
@@ -124,6 +125,7 @@ TEST_F(SpotCapacity, PresetsAreTenthsOfTheZones) {
 // With 24 h of work, replayed recordings of V100 take 26 to 398 h. In a zone that is up for a share a of the time, a
 // long run takes at least 24 / a h; the calm zone is up for 90 % of the time, the harsh one for 28 %.
 TEST_F(SpotCapacity, MakesRunsAsLongAsRecordingsDo) {
+  NOT_SANITIZED("looks at means of thousands of runs");
   const auto median_h = [&](const Json& content) {
     Scenario scenario = load(content);
     std::vector<double> hours;

@@ -7,6 +7,7 @@
 
 #include "common/random.hpp"
 #include "scenario_files.hpp"
+#include "support/when.hpp"
 
 namespace ganymede::sim {
 namespace {
@@ -75,6 +76,7 @@ traces::StepTrace jittered(std::uint64_t seed = 3) {
 // Compares runs of 400 steps, simulated message by message with seeds of their own, with the sampled intervals, which
 // should hold in 95 % of cases. Fewer than 35 of 40 would then have a probability of 1.4 %; the seeds are fixed.
 TEST(Fidelity, TheSamplingIntervalHoldsAsOftenAsItSays) {
+  NOT_SANITIZED("looks at shares of thousands of runs");
   constexpr std::size_t kTrials = 40;
   std::vector<Scenario> scenarios;
   for (std::size_t i = 0; i < 2 * kTrials; ++i) {

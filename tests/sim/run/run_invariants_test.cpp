@@ -7,6 +7,7 @@
 #include "common/errors.hpp"
 #include "common/units.hpp"
 #include "scenario_files.hpp"
+#include "support/when.hpp"
 
 namespace ganymede::sim {
 namespace {
@@ -105,6 +106,7 @@ void check_ledger(const Result& run) {
 }
 
 RC_GTEST_PROP(RunInvariants, HoldOnRandomScenariosWithFaults, ()) {
+  NOT_SANITIZED("bench/chaos runs there, which checks the same on random scenarios");
   const Scenario scenario = files().load(random_scenario());
   Result run;
   try {
