@@ -30,5 +30,13 @@ TEST(Energy, OfNoTimeOrNoGpusIsNone) {
   EXPECT_EQ(device_energy(kV100, 0.5, 0, 10_s, 1.2, GramsPerKwh{400}).kg_co2e, 0);
 }
 
+// Power above idle grows with the cube of the clock: an eighth of 250 W is left at half the clock.
+TEST(CappedClock, IsTheCubeRootOfThePowerThatIsLeft) {
+  EXPECT_EQ(capped_clock(kV100, Watts{300}), 1);
+  EXPECT_EQ(capped_clock(kV100, Watts{400}), 1);
+  EXPECT_NEAR(capped_clock(kV100, Watts{81.25}), 0.5, 1e-12);
+  EXPECT_NEAR(capped_clock(kV100, Watts{50 + 250 * 0.729}), 0.9, 1e-12);
+}
+
 }  // namespace
 }  // namespace ganymede::sim

@@ -65,6 +65,93 @@ TEST(Ledger, RefusesMoreThanWasHeld) {
   EXPECT_THAT([&] { ledger.close(1, 10_s); }, ThrowsMessage<Failure>(HasSubstr("more than were held")));
 }
 
+TEST(Ledger, SaysHowMuchMoreThanWasHeld) {
+  Ledger ledger;
+  ledger.add(GpuUse::compute, 2, 10_s);
+  EXPECT_THAT([&] { ledger.close(2, 9.5_s); },
+              ThrowsMessage<Failure>(HasSubstr("accounts for 20 GPU-seconds, 1 more than were held")));
+}
+
+// What is added and held in whole nanoseconds is exact: nothing is put down to rounding.
+TEST(Ledger, OfWholeNanosecondsIsExact) {
+  Ledger ledger;
+  ledger.hold(2, 100);
+  ledger.hold(1, 50);
+  ledger.add(GpuUse::compute, GpuNanoseconds{150});
+  ledger.add(GpuUse::lost, GpuNanoseconds{40});
+  ledger.add(GpuUse::lost, GpuNanoseconds{20});
+  ledger.add(GpuUse::lost, GpuNanoseconds{0});
+  ledger.add(GpuUse::lost, 0, 1_s);
+  EXPECT_EQ(ledger.close().nanoseconds(GpuUse::compute), 150);
+  EXPECT_EQ(ledger.close().nanoseconds(GpuUse::lost), 60);
+  EXPECT_EQ(ledger.close().nanoseconds(GpuUse::idle), 40);
+  ledger.add(GpuUse::compute, GpuNanoseconds{40});
+  EXPECT_EQ(ledger.close().nanoseconds(GpuUse::idle), 0);
+  ledger.add(GpuUse::compute, GpuNanoseconds{1});
+  EXPECT_THROW(ledger.close(), Failure);
+  EXPECT_THROW(ledger.add(GpuUse::compute, GpuNanoseconds{-1}), Failure);
+}
+
+// Three GPUs for 10 ns, held for 8 ns: 6 ns too much, a nanosecond for each GPU of the entry and of what was held. The
+// next one is a mistake.
+TEST(Ledger, PutsANanosecondPerGpuAndEntryDownToRounding) {
+  Ledger ledger;
+  ledger.add(GpuUse::compute, 2, Seconds{10e-9});
+  ledger.add(GpuUse::straggler, 1, Seconds{10e-9});
+  const GpuSeconds account = ledger.close(3, Seconds{8e-9});
+  EXPECT_EQ(account.nanoseconds(GpuUse::compute), 14);  // which had the most
+  EXPECT_EQ(account.nanoseconds(GpuUse::straggler), 10);
+  EXPECT_EQ(account.nanoseconds(GpuUse::idle), 0);
+  ledger.add(GpuUse::compute, GpuNanoseconds{1});
+  EXPECT_THROW(ledger.close(3, Seconds{8e-9}), Failure);
+}
+
+// 4,000 s are 4e12 ns, of which 4 are rounding; one more is that of the GPU that is held.
+TEST(Ledger, PutsABillionthOfAThousandthDownToRounding) {
+  Ledger ledger;
+  ledger.add(GpuUse::compute, GpuNanoseconds{4'000'000'000'005});
+  EXPECT_EQ(ledger.close(1, 4000_s).nanoseconds(GpuUse::compute), 4000 * kSecond);
+  ledger.add(GpuUse::compute, GpuNanoseconds{1});
+  EXPECT_THROW(ledger.close(1, 4000_s), Failure);
+}
+
+TEST(Ledger, TakesNoMoreFromAUseThanItHas) {
+  Ledger ledger;
+  ledger.add(GpuUse::compute, 1, Seconds{0.6e-9});
+  EXPECT_EQ(ledger.close(0, 0_s).total_nanoseconds(), 0);
+  ledger.add(GpuUse::straggler, 1, Seconds{0.6e-9});  // two of 1 ns, but nothing was held
+  EXPECT_THAT([&] { ledger.close(0, 0_s); }, ThrowsMessage<Failure>(HasSubstr("rounding exceeds all")));
+}
+
+TEST(GpuSeconds, AreAddedUseByUse) {
+  std::vector<GpuNanoseconds> expected(kGpuUseNames.size());
+  GpuSeconds sum;
+  for (const std::int64_t factor : {1, 10}) {
+    Ledger ledger;
+    for (std::size_t use = 0; use < kGpuUseNames.size(); ++use) {
+      const auto time = GpuNanoseconds{static_cast<std::int64_t>(use) + 1} * factor;
+      ledger.hold(1, static_cast<std::int64_t>(time));
+      if (static_cast<GpuUse>(use) != GpuUse::idle) ledger.add(static_cast<GpuUse>(use), time);
+      expected[use] += time;
+    }
+    sum += ledger.close();
+  }
+  for (std::size_t use = 0; use < kGpuUseNames.size(); ++use)
+    EXPECT_EQ(sum.nanoseconds(static_cast<GpuUse>(use)), expected[use]) << kGpuUseNames[use];
+}
+
+TEST(GpuSeconds, AreSecondsAndShares) {
+  Ledger ledger;
+  ledger.hold(1, 4 * static_cast<std::int64_t>(kSecond));
+  ledger.add(GpuUse::compute, GpuNanoseconds{1'500'000'000});
+  EXPECT_EQ(ledger.close().seconds(GpuUse::compute), 1.5);
+  EXPECT_EQ(ledger.close().total_seconds(), 4);
+  EXPECT_EQ(ledger.close().share(GpuUse::compute), 0.375);
+  Ledger shortest;
+  shortest.hold(1, 1);
+  EXPECT_EQ(shortest.close().share(GpuUse::idle), 1);
+}
+
 TEST(Ledger, RefusesTimesThatAreNone) {
   Ledger ledger;
   EXPECT_THROW(ledger.add(GpuUse::compute, 1, Seconds{-1e-3}), Failure);
