@@ -66,6 +66,25 @@ TEST(PriceDoubt, ADiscountBeyondThreeQuartersIsDoubted) {
   EXPECT_DOUBLE_EQ(price_doubt(node, node.prices[3], {"2026-01-02"}).high, 5);
 }
 
+// What costs nothing, beside anything or by itself, is no discount; and no price rises above the list price.
+TEST(PriceDoubt, FreeMachinesAndDearSpotAreNotDoubtedUpwards) {
+  const Instance free = rented_at({price_of(Market::on_demand, 0, "undated"), price_of(Market::spot, 1, "2026-01-01")});
+  EXPECT_FALSE(price_doubt(free, free.prices[0], {}).any());
+  EXPECT_EQ(implausible_discount(free, free.prices[1]), "");
+  const Instance dear = rented_at({price_of(Market::on_demand, 2, "2026-01-01"), price_of(Market::spot, 3, "undated")});
+  EXPECT_DOUBLE_EQ(price_doubt(dear, dear.prices[1], {}).high, 1);
+  EXPECT_EQ(price_doubt(dear, dear.prices[1], {}).why, "undated");
+  // Both reasons are said: 95 % below, and old.
+  const Instance both =
+      rented_at({price_of(Market::on_demand, 10, "2026-01-01"), price_of(Market::spot, 0.5, "undated")});
+  EXPECT_EQ(price_doubt(both, both.prices[1], {}).why, "undated, 95 % below 10.00 USD/h on demand");
+  // Reserved: list prices move by less than spot's. 4 x 98.32 / 55.04 is below the 8 USD/h on demand.
+  const Instance kept =
+      rented_at({price_of(Market::on_demand, 8, "2026-01-01"), price_of(Market::reserved_1y, 4, "undated")});
+  EXPECT_DOUBLE_EQ(price_doubt(kept, kept.prices[1], {}).high, kListMove);
+  EXPECT_DOUBLE_EQ(price_doubt(kept, kept.prices[1], {}).low, 1 / kListMove);
+}
+
 TEST(PriceDoubt, TheCheckListsDeepDiscounts) {
   const auto findings = check_platform(catalog("aws"), "2026-11-20");
   // 2.6694 of 24.48 USD/h is 10.9 %.

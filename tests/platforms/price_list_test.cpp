@@ -5,6 +5,7 @@
 
 #include "common/errors.hpp"
 #include "common/json.hpp"
+#include "common/json_value.hpp"
 #include "common/units.hpp"
 #include "platforms/catalog.hpp"
 #include "platforms/check.hpp"
@@ -131,6 +132,171 @@ TEST_F(PriceLists, OurOwnForms) {
   EXPECT_EQ(price(platform, "p3.2xlarge", "us-east-1", Market::spot).per_hour.value, 500'000);
   EXPECT_EQ(price(platform, "p3.2xlarge", "us-east-1", Market::spot, "use1-az1").per_hour.value, 450'000);
   EXPECT_EQ(read("lab.json", kListedLab).prices.size(), 2U);
+}
+
+// Each part that makes a product another one: none of them is the plain machine's price.
+TEST_F(PriceLists, AwsOfOtherSystemsAndTermsIsPassedOver) {
+  const std::pair<const char*, const char*> others[] = {{"instanceType", "m5.large"},
+                                                        {"operatingSystem", "RHEL"},
+                                                        {"tenancy", "Dedicated"},
+                                                        {"preInstalledSw", "SQL Std"},
+                                                        {"capacitystatus", "AllocatedCapacityReservation"}};
+  for (const auto& [attribute, other] : others) {
+    Json list = Json::parse(kAws);
+    list["products"]["A"]["attributes"][attribute] = other;
+    EXPECT_THAT(error("index.json", list.dump()), HasSubstr("without a price of any instance")) << attribute;
+  }
+  Json list = Json::parse(kAws);
+  list["products"]["A"]["attributes"].erase("capacitystatus");
+  EXPECT_EQ(read("index.json", list.dump()).prices.size(), 2U);
+  // Of reservations only the standard ones without an upfront payment, by the hour.
+  Json& reserved = list["terms"]["Reserved"]["A"]["A.2"];
+  const std::pair<const char*, const char*> terms[] = {{"PurchaseOption", "Partial Upfront"},
+                                                       {"OfferingClass", "convertible"}};
+  for (const auto& [attribute, other] : terms) {
+    const Json before = reserved;
+    reserved["termAttributes"][attribute] = other;
+    EXPECT_EQ(read("index.json", list.dump()).prices.size(), 1U) << attribute;
+    reserved = before;
+  }
+  reserved["priceDimensions"]["A.2.6"]["unit"] = "Quantity";
+  EXPECT_EQ(read("index.json", list.dump()).prices.size(), 1U);
+  reserved["priceDimensions"]["A.2.6"]["unit"] = "Hrs";
+  reserved["termAttributes"]["LeaseContractLength"] = "3yr";
+  const PriceList three_years = read("index.json", list.dump());
+  EXPECT_EQ(three_years.kind, "AWS price list");
+  EXPECT_EQ(three_years.prices[1].price.market, Market::reserved_3y);
+  EXPECT_EQ(three_years.prices[1].where,
+            (folder.path() / "index.json").string() + ": /terms/Reserved/A/A.2/priceDimensions/A.2.6");
+  list.erase("publicationDate");
+  EXPECT_EQ(read("index.json", list.dump()).prices[0].price.as_of, "undated");
+  list["products"] = Json::object();
+  EXPECT_THAT(error("index.json", list.dump()), HasSubstr("without a price of any instance"));
+}
+
+// The file of a region has its terms behind its products, but JSON need not.
+TEST_F(PriceLists, AwsTermsMayStandBeforeTheProducts) {
+  const Json list = Json::parse(kAws);
+  const std::string turned =
+      R"({ "terms": )" + list["terms"].dump() + R"(, "products": )" + list["products"].dump() + " }";
+  EXPECT_EQ(read("index.json", turned).prices.size(), 2U);
+}
+
+TEST_F(PriceLists, AzureOfOtherSystemsAndTermsIsPassedOver) {
+  const auto item = [](const std::string& key, const Json& value) {
+    Json list = Json::parse(azure("8760"));
+    list["Items"][0][key] = value;
+    return list;
+  };
+  const std::pair<const char*, const char*> others[] = {{"type", "DevTestConsumption"},
+                                                        {"productName", "Virtual Machines NCSv3 Series Windows"},
+                                                        {"skuName", "NC6s v3 Low Priority"},
+                                                        {"unitOfMeasure", "1 GB"},
+                                                        {"armSkuName", "Standard_D2"}};
+  for (const auto& [key, other] : others)
+    EXPECT_THAT(error("azure.json", item(key, other).dump()), HasSubstr("without a price of any instance")) << key;
+  EXPECT_THAT(error("azure.json", R"({ "Items": [ {"type": "None"}, 5 ] })"),
+              HasSubstr("azure.json: /Items/1: found no object"));
+  EXPECT_THAT(error("azure.json", item("armRegionName", "").dump()),
+              HasSubstr("/Items/0: Standard_NC6s_v3 has a price and no region"));
+  EXPECT_THAT(error("azure.json", item("retailPrice", nullptr).dump()), HasSubstr("/Items/0: found a price of nan"));
+  // 26,280 USD over three years are 1 USD/h.
+  Json three = item("type", "Reservation");
+  EXPECT_THAT(error("azure.json", three.dump()), HasSubstr("without a price of any instance"));
+  three["Items"][0].update({{"reservationTerm", "3 Years"}, {"retailPrice", 26'280}});
+  const PriceList list = read("azure.json", three.dump());
+  EXPECT_EQ(list.kind, "Azure retail prices");
+  EXPECT_EQ(list.prices[0].price.market, Market::reserved_3y);
+  EXPECT_EQ(list.prices[0].price.per_hour.value, 1'000'000);
+  // The list's own date unless the user states one; none if neither does.
+  options.as_of = "2026-11-19";
+  EXPECT_EQ(read("azure.json", azure("3")).prices[0].price.as_of, "2026-11-19");
+  options.as_of = "undated";
+  EXPECT_EQ(read("azure.json", item("effectiveStartDate", nullptr).dump()).prices[0].price.as_of, "undated");
+  Json small = item("currencyCode", nullptr);
+  small["items"] = small["Items"];
+  small.erase("Items");
+  EXPECT_EQ(read("azure.json", small.dump()).prices[0].where, (folder.path() / "azure.json").string() + ": /items/0");
+}
+
+TEST_F(PriceLists, FormsAreKnownByTheirContent) {
+  const std::string table = "instance,region,market,usd_per_hour,as_of\np3.2xlarge,r,on-demand,0,undated\n";
+  EXPECT_EQ(read("mine.csv", table).kind, "price table");
+  EXPECT_EQ(read("mine.csv", table).prices[0].price.per_hour.value, 0);  // free is a price
+  EXPECT_EQ(read("mine.csv", table).prices[0].where, (folder.path() / "mine.csv").string() + ": line 2");
+  EXPECT_EQ(read("mine.json", "\xEF\xBB\xBF \n" + std::string(kListedLab)).kind, "platform file");
+  EXPECT_EQ(read("mine.json", "// ours\n" + std::string(kListedLab)).kind, "platform file");
+  EXPECT_THAT(error("mine.csv", "// ours\n" + std::string(kListedLab)), HasSubstr("mine.csv: line"));
+  EXPECT_THAT(error("mine.csv", table + "p3.2xlarge,r,spot,1000000001,undated\n"),
+              HasSubstr("line 3: found a price of 1000000001"));
+  EXPECT_EQ(read("mine.csv", table + "p3.2xlarge,r,spot,1000000000,undated\n").prices.size(), 2U);
+  EXPECT_EQ(read("mine.csv", table + "p3.2xlarge,r,spot,1,2026-11-20\n").prices.size(), 2U);  // of today
+  EXPECT_EQ(read("mine.csv", table + "p3.2xlarge,r,spot,,undated\n").prices.size(), 1U);
+  EXPECT_THAT(error("mine.csv", table + "p3.2xlarge,r,spot,1 USD,undated\n"), HasSubstr("found \"1 USD\""));
+  read("mine.csv", table + "m5.large,r,spot,1,undated\nm5.large,s,spot,1,undated\nm5.big,r,spot,1,undated\n");
+  EXPECT_EQ(unknown, (std::map<std::string, int>{{"m5.large", 2}, {"m5.big", 1}}));
+  EXPECT_THAT(error("mine.csv",
+                    "instance,region,market,usd_per_hour,as_of\nm5.large,r,spot,1,undated\nm5.big,r,spot,1,undated\n"),
+              HasSubstr("price table: without a price of any instance of the catalog; it has 2 others"));
+}
+
+TEST_F(PriceLists, SkyPilotsZonesAndAccelerators) {
+  const auto rows = [&](const std::string& text) { return read("vms.csv", kSkyHead + text); };
+  // A zone that is called as its region is none, and accelerators without an instance are only counted.
+  const PriceList list = rows(
+      "p3.2xlarge,V100,1,8,61,,3.06,0.40,r,r\n,TPU-v3,1,,,,8,2.4,r,r\np3.2xlarge,V100,1,8,61,,3.06,0.40,s,\n"
+      "p3.2xlarge,V100,1,8,61,,,0.50,t,t1\np3.2xlarge,V100,1,8,61,,,0.30,t,t2\np3.2xlarge,V100,1,8,61,,,0.35,t,t3\n");
+  EXPECT_EQ(unknown, (std::map<std::string, int>{{"TPU-v3", 1}}));
+  std::vector<std::string> found;
+  for (const ListedPrice& one : list.prices)
+    found.push_back(one.price.region + " " + one.price.zone + " " + std::string(to_string(one.price.market)) + " " +
+                    std::to_string(one.price.per_hour.value) + one.where.substr(one.where.rfind(':')));
+  EXPECT_THAT(found, testing::UnorderedElementsAre("r  on-demand 3060000: line 2", "r  spot 400000: line 2",
+                                                   "s  on-demand 3060000: line 4", "s  spot 400000: line 4",
+                                                   "t t1 spot 500000: line 5", "t t2 spot 300000: line 6",
+                                                   "t t3 spot 350000: line 7", "t  spot 300000: line 6"));
+}
+
+// One price is the same, one another, one new in a zone, one new for an instance that had none.
+TEST_F(PriceLists, MergingCountsAndReplacesWholePrices) {
+  const PriceList list = read("mine.csv",
+                              "instance,region,market,usd_per_hour,as_of,zone\n"
+                              "p3.2xlarge,us-east-1,on-demand,3,2026-11-01,\n"
+                              "p3.2xlarge,us-east-1,spot,0.5,2026-11-02,\n"
+                              "p3.2xlarge,us-east-1,spot,0.4,2026-11-03,z1\n"
+                              "Standard_NC6s_v3,eastus,on-demand,3.06,undated,\n");
+  const Merged merged = merge_prices(kListedLab, list);
+  EXPECT_EQ(merged.same, 1U);
+  EXPECT_EQ(merged.changed, 1U);
+  EXPECT_EQ(merged.added, 2U);
+  const Json file = Json::parse(merged.text);
+  EXPECT_EQ(file["sources"]["OLD"], "a list of 2025");
+  EXPECT_EQ(file["sources"]["UPDATE"], "price lists merged by ganymede catalog --update: a price table");
+  const std::string source = "UPDATE: mine.csv";
+  EXPECT_EQ(file["instances"]["p3.2xlarge"]["prices"], (Json{{{"region", "us-east-1"},
+                                                              {"market", "on-demand"},
+                                                              {"per_hour", "3.00USD/h"},
+                                                              {"as_of", "2026-11-01"},
+                                                              {"source", source}},
+                                                             {{"region", "us-east-1"},
+                                                              {"market", "spot"},
+                                                              {"per_hour", "0.50USD/h"},
+                                                              {"interrupted_per_month", 0.25},
+                                                              {"as_of", "2026-11-02"},
+                                                              {"source", source}},
+                                                             {{"region", "us-east-1"},
+                                                              {"zone", "z1"},
+                                                              {"market", "spot"},
+                                                              {"per_hour", "0.40USD/h"},
+                                                              {"as_of", "2026-11-03"},
+                                                              {"source", source}}}));
+  EXPECT_EQ(file["instances"]["Standard_NC6s_v3"]["prices"].size(), 1U);
+  EXPECT_EQ(merged.text, OrderedJson::parse(merged.text).dump(2) + "\n");  // as the catalogs are written
+  // The amount of an owned machine follows from what it costs: a listed one is another.
+  Json owned = Json::parse(kListedLab);
+  owned["instances"]["p3.2xlarge"]["prices"][0].erase("per_hour");
+  owned["instances"]["p3.2xlarge"]["prices"][0]["ownership"] = {{"capital", "1000USD"}, {"life_years", 4}};
+  EXPECT_EQ(merge_prices(owned.dump(), list).changed, 2U);
 }
 
 TEST_F(PriceLists, AnotherCurrencyNeedsItsRate) {
