@@ -79,6 +79,43 @@ TEST(MoreMoney, BuysHalfTheTimeAndCertainty) {
   EXPECT_THAT(more_money_of(plan), IsEmpty());
 }
 
+// The best takes 100 h for 100 USD, at 50 %. What is bought is within 5 % of both costs; "faster" saves a tenth,
+// "surer" is a hundredth more.
+TEST(MoreMoney, BuysWhatIsWorthSayingUpToTheLimits) {
+  const PlannedRun best = meeting(100, 100, 0.5);
+  const auto bought = [&](std::vector<PlannedRun> others) {
+    others.insert(others.begin(), best);
+    return more_money_of(plan_of(std::move(others), {0}, 0));
+  };
+  EXPECT_THAT(bought({}), IsEmpty());
+  EXPECT_THAT(bought({meeting(90, 105, 0.5)}), ElementsAre(1));
+  EXPECT_THAT(bought({meeting(90.1, 105, 0.5)}), IsEmpty());
+  EXPECT_THAT(bought({meeting(90, 105.1, 0.5)}), IsEmpty());
+  EXPECT_THAT(bought({meeting(100, 100, 0.51)}), ElementsAre(1));
+  EXPECT_THAT(bought({meeting(100, 100, 0.509)}), IsEmpty());
+  EXPECT_THAT(bought({meeting(100, 105.1, 0.9)}), IsEmpty());
+  EXPECT_THAT(bought({meeting(80, 104, 0.9), meeting(90, 104, 0.6)}), ElementsAre(1));  // both
+  // The fastest, of those the cheapest, of those the first; the surest, of those the fastest.
+  EXPECT_THAT(bought({meeting(80, 104, 0.5), meeting(70, 104, 0.5), meeting(75, 101, 0.5)}), ElementsAre(2));
+  EXPECT_THAT(bought({meeting(80, 104, 0.5), meeting(80, 103, 0.5), meeting(80, 103, 0.5)}), ElementsAre(2));
+  EXPECT_THAT(bought({meeting(99, 104, 0.7), meeting(99, 104, 0.8), meeting(99, 104, 0.6)}), ElementsAre(2));
+  EXPECT_THAT(bought({meeting(99, 104, 0.8), meeting(98, 104, 0.8), meeting(98, 104, 0.8)}), ElementsAre(2));
+  Plan nothing = plan_of({meeting(90, 100)}, {}, 0);
+  nothing.best.reset();
+  EXPECT_THAT(more_money_of(nothing), IsEmpty());
+}
+
+TEST(Cards, ProbabilitiesAboveNinetyNinePercentAreOne) {
+  EXPECT_EQ(per_mille(0), 0);
+  EXPECT_EQ(per_mille(0.1234), 123);
+  EXPECT_EQ(per_mille(0.1236), 124);
+  EXPECT_EQ(per_mille(0.99), 990);
+  EXPECT_EQ(per_mille(0.9901), 1000);
+  // Of two that are equally sure and whose costs have the same upper end, the first is the safest.
+  EXPECT_EQ(cards_of(plan_of({meeting(4, 10, 0.8, 30), meeting(2, 20, 0.8, 30)}, {1, 0}, 0)).safest, 0U);
+  EXPECT_EQ(cards_of(plan_of({meeting(4, 10, 0.8, 30), meeting(2, 20, 0.8, 29)}, {1, 0}, 0)).safest, 1U);
+}
+
 double erfc_below(double z) { return 0.5 * std::erfc(-z / std::sqrt(2.0)); }
 
 // One GPU takes 3,690 s with a measured error, which the plan states. A deadline is that far into its distribution, and

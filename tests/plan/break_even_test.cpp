@@ -49,6 +49,47 @@ TEST(BreakEven, AgainstAReservationCountsItsWholeYear) {
   EXPECT_DOUBLE_EQ(*break_even(a_machine(), {0, 8'000, 20}).months, 30'000 / ((16'000 - 876.6 - 2'000) / 12));
 }
 
+// A training of 8766 / 1024 h: a year holds 1,024 of them, and all numbers below are exact.
+OwnedCost of_1024_trainings(double capital, double yearly, double training) {
+  return {capital, 3, yearly, training, 8'766 / 1024.0};
+}
+
+TEST(BreakEven, IsReachedAtTheYearsLastTrainingOrNever) {
+  // 10 USD saved in each of 1,024 trainings are 10,240 USD.
+  EXPECT_EQ(break_even(of_1024_trainings(0, 10'240, 1), {11, 0, 8}).trainings_a_year, 1024);
+  EXPECT_FALSE(break_even(of_1024_trainings(0, 10'241, 1), {11, 0, 8}).trainings_a_year);
+  // With nothing due in a year: as cheap as renting is cheap enough, dearer never is.
+  EXPECT_EQ(break_even(of_1024_trainings(0, 0, 1), {1, 0, 8}).trainings_a_year, 0);
+  EXPECT_FALSE(break_even(of_1024_trainings(0, 0, 1.5), {1, 0, 8}).trainings_a_year);
+  EXPECT_FALSE(break_even(of_1024_trainings(3, 0, 1), {1, 0, 8}).trainings_a_year);
+}
+
+TEST(BreakEven, EarnsTheCapitalBackWithinTheMachinesLife) {
+  // 13 - 1 USD in each of 1,024 trainings are 1,024 USD a month: 36 months for 36,864 USD.
+  EXPECT_EQ(break_even(of_1024_trainings(36'864, 0, 1), {13, 0, 8}).months, 36);
+  EXPECT_FALSE(break_even(of_1024_trainings(36'865, 0, 1), {13, 0, 8}).months);
+  // With 6,144 USD a year for its room, half of that is left.
+  EXPECT_EQ(break_even(of_1024_trainings(18'432, 6'144, 1), {13, 0, 8}).months, 36);
+  // Half a dollar a month is little, and earns 9 USD back in 18 months.
+  EXPECT_EQ(break_even(of_1024_trainings(9, 0, 1), {1 + 6 / 1024.0, 0, 8}).months, 18);
+}
+
+TEST(BreakEven, AgainstAReservationAtTheEndsOfItsSets) {
+  // What the machine costs in a year is what the set does, and a training costs more on the machine.
+  EXPECT_EQ(break_even(a_machine(), {0, 12'000, 10}).trainings_a_year, 0);
+  // Each training saves a dollar: the 4,000 that are missing need more than the year's 876.6.
+  EXPECT_FALSE(break_even(a_machine(), {2, 8'000, 10}).trainings_a_year);
+  // With sets of 438.3 trainings: the second set of 8,000 USD more is enough by itself.
+  EXPECT_DOUBLE_EQ(*break_even(a_machine(), {2, 8'000, 20}).trainings_a_year, 438.3);
+  // With sets of 219.15 trainings at 4,000 USD: 12,000 need a third set. A training that saves 10 USD earns 2,191.5 in
+  // the first, and in the second what is missing to 4,000 after 400.
+  EXPECT_DOUBLE_EQ(*break_even(a_machine(), {1, 4'000, 40}).trainings_a_year, 2 * 219.15);
+  EXPECT_DOUBLE_EQ(*break_even(a_machine(), {11, 4'000, 40}).trainings_a_year, 400);
+  EXPECT_DOUBLE_EQ(usd_a_year(RentedCost{3, 4'000, 40}, 400), 2 * 4'000 + 3 * 400);
+  EXPECT_DOUBLE_EQ(usd_a_year(RentedCost{3, 4'000, 40}, 0), 4'000);
+  EXPECT_DOUBLE_EQ(usd_a_year(RentedCost{3, 0, 40}, 400), 3 * 400);
+}
+
 TEST(BreakEven, AMachineThatCostsNothingIsAlwaysCheaper) {
   const OwnedCost gift{0, 3, 0, 1, 10};
   EXPECT_DOUBLE_EQ(*break_even(gift, {2, 0, 8}).trainings_a_year, 0);

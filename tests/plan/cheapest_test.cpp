@@ -116,6 +116,54 @@ TEST(CheapestInstances, SaysThatNothingCanBeSpreadEvenly) {
                              HasSubstr("the same number of GPUs on each node")));
 }
 
+// Types that nothing joins are only used one by one; GPUs may be named by their family, and several kinds at once.
+TEST(CheapestInstances, ByNameAndFamilyWithoutANetwork) {
+  const platforms::Platform platform = platforms::read_platform(JsonNode::parse(R"({
+    "schema": "ganymede.platform/1", "name": "lab",
+    "gpus": { "A-1": { "family": "A", "memory": "1GiB", "fp32": "1Tflop/s", "memory_bandwidth": "1GB/s" },
+              "A-2": { "family": "A", "memory": "1GiB", "fp32": "1Tflop/s", "memory_bandwidth": "1GB/s" },
+              "B": { "memory": "1GiB", "fp32": "1Tflop/s", "memory_bandwidth": "1GB/s" } },
+    "instances": {
+      "a1": { "gpu": "A-1", "gpus": 1, "prices": [
+        { "region": "r", "market": "on-demand", "per_hour": "3USD/h", "as_of": "undated" } ] },
+      "a2": { "gpu": "A-2", "gpus": 1, "available": 2, "nic": { "bandwidth": "1GB/s", "latency": "1us" }, "prices": [
+        { "region": "r", "market": "on-demand", "per_hour": "4USD/h", "as_of": "undated" } ] },
+      "b": { "gpu": "B", "gpus": 1, "nic": { "bandwidth": "1GB/s", "latency": "1us" }, "prices": [
+        { "region": "r", "market": "on-demand", "per_hour": "5USD/h", "as_of": "undated" },
+        { "region": "s", "market": "on-demand", "per_hour": "1USD/h", "as_of": "undated" } ] } } })",
+                                                                                "lab.json"));
+  const auto cheapest = [&](const std::vector<std::string>& gpus, int count, std::string_view region = "r") {
+    try {
+      return cheapest_instances(platform, gpus, count, region, platforms::Market::on_demand).instance->name;
+    } catch (const Infeasible& error) {
+      return std::string(error.what());
+    }
+  };
+  EXPECT_EQ(cheapest({"A"}, 1), "a1");
+  EXPECT_EQ(cheapest({"A-2"}, 1), "a2");
+  EXPECT_EQ(cheapest({"B", "A-2"}, 1), "a2");
+  EXPECT_EQ(cheapest({"A"}, 2), "a2");      // nothing joins two a1
+  EXPECT_EQ(cheapest({"A", "B"}, 3), "b");  // there are two a2
+  EXPECT_EQ(cheapest({"B"}, 1, "s"), "b");
+  EXPECT_EQ(cheapest({"A"}, 3),
+            "the catalog lab holds no 3 x \"A\" in r on the on-demand market; there is a1 (1 x A-1), a2 (1 x A-2, at "
+            "most 2 nodes)");
+  EXPECT_EQ(cheapest({"A"}, 1, "s"),
+            "the catalog lab holds no 1 x \"A\" in s on the on-demand market; it has no price there for a1 (1 x A-1), "
+            "a2 (1 x A-2, at most 2 nodes)");
+  EXPECT_EQ(cheapest({"C"}, 1), "the catalog lab holds no 1 x \"C\" in r on the on-demand market; its GPUs are A, B");
+}
+
+// Two types at the same price: fewer nodes are better, and of the same number the first.
+TEST(CheapestInstances, OfTheSamePriceAreTheFewestNodes) {
+  const auto chosen = [](const platforms::Platform& platform, int count) {
+    return cheapest_instances(platform, kG, count, "r", platforms::Market::spot).instance->name;
+  };
+  EXPECT_EQ(chosen(nodes_of({{1, 1}, {2, 2}, {4, 4}}), 4), "of-4");
+  EXPECT_EQ(chosen(nodes_of({{1, 1}, {2, 2}, {4, 5}}), 4), "of-2");
+  EXPECT_EQ(chosen(nodes_of({{4, 4}, {5, 4}}), 4), "of-4");
+}
+
 std::string reason(std::string_view provider, const std::vector<std::string>& gpus, int count, std::string_view region,
                    platforms::Market market = platforms::Market::on_demand) {
   try {

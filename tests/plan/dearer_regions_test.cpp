@@ -7,6 +7,7 @@
 
 #include <set>
 
+#include "common/json.hpp"
 #include "plans.hpp"
 
 namespace ganymede::plan {
@@ -41,6 +42,8 @@ class DearerRegions : public Plans {
   std::set<std::string> left_out() {
     Json platform = Json::parse(made_up_platform());
     platform["instances"]["one"]["prices"] = prices_;
+    if (!storage_.is_null()) platform["storage"] = {{"disk", storage_}};
+    platform["regions"].update(regions_);
     folder_.add("lab.json", platform.dump());
     const Request of = request();
     const Candidates candidates = enumerate(of, false);
@@ -51,7 +54,7 @@ class DearerRegions : public Plans {
         out.insert(one.region + " " + std::string(to_string(one.market)) + " " + one.policy->name());
     return out;
   }
-  Json prices_ = Json::array();
+  Json prices_ = Json::array(), storage_, regions_ = Json::object();
 };
 
 // On demand room-3 is the cheapest. On spot room-1 and room-2 cost the same, of which the first is kept, and room-3
@@ -66,6 +69,71 @@ TEST_F(DearerRegions, AreNotComparedWhereRunsMayDiffer) {
   EXPECT_EQ(left_out().count("room-3 spot fixed"), 0U);
   content["objective"] = "carbon";
   EXPECT_THAT(left_out(), IsEmpty());
+}
+
+// Nodes in room-3 are the cheapest on demand. A rate of storage that is higher there, or stated there alone, may make
+// up for that, so that room-1 stays; lower rates do not.
+TEST_F(DearerRegions, HaveNoCheaperStorage) {
+  const Json of_all = {{"per_gb_month", "0.10USD"},
+                       {"per_iops_month", "0.10USD"},
+                       {"per_mbps_month", "0.10USD"},
+                       {"per_1000_put", "0.10USD"},
+                       {"per_1000_get", "0.10USD"}};
+  const auto left_out_with = [&](const Json& everywhere, const Json& in_room_3) {
+    storage_ = {{"read", "1GB/s"}, {"write", "1GB/s"}, {"regions", {{"room-3", in_room_3}}}};
+    storage_.update(everywhere);
+    return left_out();
+  };
+  const auto all = left_out_with(of_all, Json::object());
+  EXPECT_THAT(all, ElementsAre("room-1 on-demand fixed", "room-2 on-demand fixed", "room-2 spot fixed",
+                               "room-2 spot spot-first", "room-3 spot fixed"));
+  for (const auto& [rate, amount] : of_all.items()) {
+    EXPECT_EQ(left_out_with(of_all, {{rate, "0.05USD"}}).count("room-1 on-demand fixed"), 1U) << rate;
+    EXPECT_EQ(left_out_with(of_all, {{rate, "0.11USD"}}).count("room-1 on-demand fixed"), 0U) << rate;
+    Json without = of_all;
+    without.erase(rate);
+    EXPECT_EQ(left_out_with(without, {{rate, "0.01USD"}}).count("room-1 on-demand fixed"), 0U) << rate;
+    EXPECT_EQ(left_out_with(without, {{rate, "0.01USD"}}).count("room-2 on-demand fixed"), 1U) << rate;  // as room-1
+  }
+  // A cheaper rate is not compared with one for another unit.
+  EXPECT_EQ(left_out_with(of_all, {{"per_gib_month", "0.05USD"}}).count("room-1 on-demand fixed"), 0U);
+  EXPECT_EQ(left_out_with(of_all, {{"per_mibps_month", "0.05USD"}}).count("room-1 on-demand fixed"), 0U);
+}
+
+TEST_F(DearerRegions, AreNotComparedWhereElectricityIsChargedOrAPriceIsDoubted) {
+  for (const char* room : {"room-1", "room-3"}) {
+    regions_ = {{room, {{"per_kwh", "0.01USD"}}}};
+    EXPECT_EQ(left_out().count("room-1 on-demand fixed"), 0U) << room;
+    EXPECT_EQ(left_out().count("room-2 spot fixed"), room == std::string_view("room-1") ? 0U : 1U) << room;
+  }
+  regions_ = Json::object();
+  // The list price of room-3 is old: up to 98.32 / 55.04 = 1.79 times as much. Of 3 USD/h that is more than the 4 of
+  // room-1, of 2 less.
+  prices_[2]["as_of"] = "2020-01-01";
+  EXPECT_EQ(left_out().count("room-1 on-demand fixed"), 0U);
+  prices_[2]["per_hour"] = "2USD/h";
+  EXPECT_EQ(left_out().count("room-1 on-demand fixed"), 1U);
+  // That of room-1 is old: it may be as low as 4 / 1.79 = 2.24.
+  prices_[2]["as_of"] = "2026-11-01";
+  prices_[0]["as_of"] = "2020-01-01";
+  EXPECT_EQ(left_out().count("room-1 on-demand fixed"), 1U);
+  prices_[2]["per_hour"] = "3USD/h";
+  EXPECT_EQ(left_out().count("room-1 on-demand fixed"), 0U);
+}
+
+// A policy that may rent on demand too needs both markets at the same prices or lower; a region without one of them is
+// another thing. A question about one region compares none.
+TEST_F(DearerRegions, AreCheaperOnNoMarketOfThePolicy) {
+  prices_.erase(2);  // room-3 on demand
+  EXPECT_THAT(left_out(), ElementsAre("room-2 on-demand fixed", "room-2 spot fixed", "room-2 spot spot-first",
+                                      "room-3 spot fixed"));
+  prices_.erase(1);  // room-2 on demand: both regions are sold on spot alone
+  EXPECT_THAT(left_out(), ElementsAre("room-2 spot fixed", "room-3 spot fixed", "room-3 spot spot-first"));
+  const Request of = request();
+  Request about = of;
+  about.what_if.region = "room-1";
+  const Candidates candidates = enumerate(of, false);
+  EXPECT_EQ(in_dearer_region(about, candidates), std::vector<bool>(candidates.all.size(), false));
 }
 
 TEST_F(DearerRegions, AreChosenByNoSearch) {

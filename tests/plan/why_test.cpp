@@ -6,6 +6,9 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <string>
+#include <tuple>
+#include <vector>
 
 #include "common/errors.hpp"
 #include "common/json.hpp"
@@ -126,6 +129,65 @@ TEST_F(Whys, InterruptionsUpToWhereOnDemandIsCheaper) {
   };
   EXPECT_EQ(market_at(*answer.threshold * 0.995), "spot");
   EXPECT_EQ(market_at(*answer.threshold * 1.005), "on-demand");
+}
+
+// With neither a goal nor an alternative no value changes the choice: 50 times the price and the steps, ten days of
+// boot.
+TEST_F(Whys, NothingChangesTheChoiceOfTheOnlyNodes) {
+  content["search"]["instances"] = {"one"};
+  const Json file = planned();
+  const KnownPlan known = read_plan(JsonNode::load(folder_.add("plan.json", file.dump())));
+  std::vector<std::size_t> done;
+  const auto answers = why(known, 2, [&](std::size_t count) { done.push_back(count); });
+  EXPECT_THAT(done, testing::ElementsAre(1, 2, 3, 4, 5));
+  ASSERT_EQ(answers.size(), 5U);
+  for (const KnobAnswer& answer : answers) EXPECT_FALSE(answer.threshold) << to_string(answer.knob);
+  EXPECT_DOUBLE_EQ(answers[0].tried, 50 * 3.6);
+  EXPECT_DOUBLE_EQ(answers[1].tried, 3.6);  // sold in one region
+  EXPECT_DOUBLE_EQ(answers[2].tried, 50);
+  EXPECT_DOUBLE_EQ(answers[4].tried, 90 + 10 * 86'400);
+
+  const std::string text = why_json(known, answers, file);
+  const OrderedJson document = OrderedJson::parse(text);
+  EXPECT_EQ(text, document.dump(2) + "\n");
+  EXPECT_EQ(document["schema"], "ganymede.why/1");
+  EXPECT_EQ(Json(document["request"]), file["request"]);
+  EXPECT_EQ(document["chosen"]["instance"], "one");
+  ASSERT_EQ(document["steps"].size(), 1U);
+  EXPECT_EQ(document["steps"][0]["gpu"], "GPU-X");
+  EXPECT_EQ(document["provenance"]["tool"], "ganymede 0.1.0");
+  const std::tuple<const char*, const char*, double> expected[] = {{"price", "USD/h", 3.6},
+                                                                   {"prices", "USD/h", 3.6},
+                                                                   {"step_time", "factor", 1},
+                                                                   {"interruptions", "factor", 1},
+                                                                   {"boot", "s", 90}};
+  ASSERT_EQ(document["hangs_on"].size(), 5U);
+  for (std::size_t i = 0; i < 5; ++i) {
+    const OrderedJson& one = document["hangs_on"][i];
+    EXPECT_EQ(one["what"], std::get<0>(expected[i]));
+    EXPECT_EQ(one["unit"], std::get<1>(expected[i]));
+    EXPECT_DOUBLE_EQ(one["now"].get<double>(), std::get<2>(expected[i]));
+    EXPECT_EQ(one["tried"], answers[i].tried);
+    EXPECT_TRUE(one["threshold"].is_null());
+    EXPECT_EQ(one["without"].is_null(), i != 1 && i != 3);
+  }
+  // Steps of another GPU or batch are not those of the choice.
+  Json others = file;
+  others["steps"].push_back(others["steps"][0]);
+  others["steps"].push_back(others["steps"][0]);
+  others["steps"][1]["gpu"] = "GPU-Y";
+  others["steps"][2]["batch_per_gpu"] = 7;
+  EXPECT_EQ(OrderedJson::parse(why_json(known, answers, others))["steps"].size(), 1U);
+}
+
+TEST_F(Whys, FreeNodesHaveNoPriceToRaise) {
+  platform["instances"]["one"]["prices"][0]["per_hour"] = "0USD/h";
+  for (const Knob knob : {Knob::price, Knob::prices}) {
+    const KnobAnswer answer = turned_up(knob);
+    EXPECT_EQ(answer.knob, knob);
+    EXPECT_EQ(answer.without, "these nodes cost nothing");
+    EXPECT_EQ(answer.tried, 0);
+  }
 }
 
 TEST_F(Whys, APlanThatCannotBeAskedAgainIsRefused) {
