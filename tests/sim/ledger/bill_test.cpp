@@ -182,6 +182,16 @@ TEST(SustainedUse, JoinsRentalsThatFollowEachOtherAndBeginsAnewWithTheMonth) {
   EXPECT_EQ(items[3].usd, MicroUsd{73'000'000});
 }
 
+// A nanosecond is time too: of two halves of a month the second has one. At 3.6e15 micro-dollars/h it costs a thousand,
+// of which the second half takes 80 %.
+TEST(SustainedUse, CountsTheLastNanosecond) {
+  const BillingRule rule{.granularity = Seconds{1e-9}, .minimum = 0_s, .sustained_use = {1, 0.8}};
+  const std::vector<Rental> rentals{{0, 365 * kHourNs + 1}};
+  const auto items = ganymede::sim::instance_hours("n1", MicroUsdPerHour{3'600'000'000'000'000}, rentals, rule);
+  ASSERT_EQ(items.size(), 2u);
+  EXPECT_EQ(items[1].usd, MicroUsd{800});
+}
+
 // Hour by hour: how many rentals run? The k-th of them is the month's k-th instance.
 RC_GTEST_PROP(SustainedUseProperty, IsThatOfTheHoursCountedOneByOne, ()) {
   constexpr int kMonth_h = 730, kMonths = 3;
