@@ -64,8 +64,9 @@ def place_of(step):
     """The folder for which a step works: "sim/ledger", "tests/sim/ledger", or what else it does."""
     if step.output.startswith("bin/") or not step.compiles:
         return "links and the rest"
-    folder = step.output.split("CMakeFiles/")[0].rstrip("/")
-    return folder or "headers compiled before"
+    if "ganymede_precompiled" in step.output:
+        return "precompiled headers"
+    return step.output.split("CMakeFiles/")[0].rstrip("/") or "."
 
 
 def read_dependencies(text):

@@ -3,7 +3,7 @@
 
     tools/mutate.py sim/ledger                         40 mutants, drawn with seed 1
     tools/mutate.py platforms --set money              the files of a set, or --files 'pric*' 'money*'
-    tools/mutate.py plan --set choices --filter '-Forecast.*'
+    tools/mutate.py plan --set choices --filter='-*CloudPlans.*'
     tools/mutate.py sim/ledger --seed 2 --count 80     others, and more
     tools/mutate.py sim/ledger --list                  only lists the mutants that would be tried
 
@@ -18,6 +18,7 @@ mutants are drawn depends on the seed and on their lines alone. Exit code: 0, 1 
 import argparse
 import concurrent.futures
 import fnmatch
+import json
 import os
 import pathlib
 import re
@@ -36,8 +37,8 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 EQUIVALENT = ROOT / "tools" / "mutants_equivalent.txt"
 # What a run's answer hangs on first: what is paid, and what is chosen.
 SETS = {
-    ("platforms", "money"): ["money.cpp", "price_doubt.cpp", "price_list.cpp", "price_list_json.cpp", "read_prices.cpp", "spot.cpp"],
-    ("plan", "choices"): ["answer.cpp", "break_even.cpp", "cheapest.cpp", "choice.cpp", "dearer_regions.cpp", "outcome.cpp", "why.cpp"],
+    ("platforms", "money"): ["money.cpp", "price_doubt.cpp", "price_list.cpp", "price_list_json.cpp", "read_prices.cpp"],
+    ("plan", "choices"): ["answer.cpp", "break_even.cpp", "cheapest.cpp", "choice.cpp", "dearer_regions.cpp", "why.cpp"],
 }
 MEMORY = 8 << 30        # bytes of address space for a mutant that allocates without end
 WRITTEN = 1 << 28       # bytes for a file that it writes without end
@@ -112,7 +113,6 @@ class Build:
         self.link = self.link_command()
 
     def compile_command(self, target):
-        import json
         entries = [entry for entry in json.loads((self.build / "compile_commands.json").read_text())
                    if target in entry["command"] and "cmake_pch" not in entry["file"]]
         sources, command = [], None
@@ -125,8 +125,29 @@ class Build:
             command = without(words[:source] + words[source + 1:], "-o ", "-c", "-Werror", "-MD", "-MT ", "-MF ") + ["-w"]
         if not command:
             raise InputError(f"{self.folder}: {self.build}/compile_commands.json compiles nothing of it")
-        # Headers that are compiled before hold the standard library without its assertions, which see an index beyond the end.
-        return without(command, *[f"{word} " for word in ("-include",)], "-Winvalid-pch") + ["-D_GLIBCXX_ASSERTIONS"], sources
+        # Without optimisation a file takes half as long. The standard library's assertions see an index beyond the end.
+        precompiled = command[command.index("-include") + 1] if "-include" in command else None
+        command = without(command, "-include ", "-Winvalid-pch") + ["-O0", "-D_GLIBCXX_ASSERTIONS"]
+        stamp = self.scratch / "command"
+        if not stamp.exists() or stamp.read_text() != shlex.join(command):  # what was compiled by other options is of no use
+            shutil.rmtree(self.scratch)
+            self.scratch.mkdir()
+            stamp.write_text(shlex.join(command))
+        if precompiled:
+            command += ["-include", self.precompile(command, pathlib.Path(precompiled))]
+        return command, sources
+
+    def precompile(self, command, headers):
+        """Compiles the headers of other projects by these options, once for all mutants."""
+        out = self.scratch / "headers.hxx"
+        compiled = out.with_suffix(".hxx.gch")
+        if not compiled.exists() or compiled.stat().st_mtime < headers.stat().st_mtime:
+            out.write_text(headers.read_text())
+            whole = out.with_suffix(".whole")
+            if run_to_end(command + ["-x", "c++-header", str(out), "-o", str(whole)], out.with_suffix(".log"), self.build) != 0:
+                raise InputError(f"{self.folder}: its headers do not compile: see {out.with_suffix('.log')}")
+            whole.rename(compiled)
+        return str(out)
 
     def link_command(self):
         commands = subprocess.run(["ninja", "-C", str(self.build), "-t", "commands", self.test], capture_output=True, text=True,
@@ -162,9 +183,10 @@ class Trial:
         originals = build.scratch / "original"
         originals.mkdir(exist_ok=True)
         with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-            for source, done in zip(build.sources, pool.map(self.compile_original, build.sources)):
+            for source, done in zip(build.sources, pool.map(self.compile_original, range(len(build.sources)))):
                 if not done:
-                    raise InputError(f"{source} does not compile by itself: see {build.scratch / 'original'}")
+                    raise InputError(f"{source} does not compile by itself: see {originals}")
+        self.objects = {source: self.objects[source] for source in build.sources}
         missing = [file for file in chosen if ROOT / file not in self.objects]
         if missing:
             raise InputError(f"{missing[0]} is no source of {build.library}")
@@ -177,13 +199,18 @@ class Trial:
             raise InputError(f"{build.test} fails without any mutant: see {originals / 'tests.log'}")
         self.seconds = TIMES_AS_LONG * (time.monotonic() - start) + SECONDS_MORE
 
-    def compile_original(self, source):
-        out = self.build.scratch / "original" / f"{source.stem}.o"
+    def compile_original(self, index):
+        source = self.build.sources[index]
+        out = self.build.scratch / "original" / f"{index}_{source.stem}.o"
         self.objects[source] = out
         headers = max((path.stat().st_mtime for path in ROOT.rglob("*.hpp") if "build" not in path.parts), default=0)
         if out.exists() and out.stat().st_mtime > max(headers, source.stat().st_mtime):
             return True
-        return self.build.compiled(source, out, out.with_suffix(".log"))
+        whole = out.with_suffix(".whole")  # an interrupt leaves no half of one behind
+        if not self.build.compiled(source, whole, out.with_suffix(".log")):
+            return False
+        whole.rename(out)
+        return True
 
     def tested(self, program, folder):
         scratch = folder / "tmp"
@@ -277,15 +304,17 @@ def mutate(options):
     trial = Trial(Build(build.resolve(), options.folder), files, options)
     start, killed, survivors = time.monotonic(), 0, []
     for mutant, outcome in tried(trial, drawn, options):
+        print(f"{mutant.file}:{mutant.line} {outcome}", flush=True)
         if outcome == "killed":
             killed += 1
         elif outcome == "survived":
             survivors.append(mutant)
-            print(f"\n{mutant.file}:{mutant.line} survives\n{mutant.file}\n- {mutant.before}\n+ {mutant.after}", flush=True)
     counted = killed + len(survivors)
     if counted == 0:
         raise InputError("no mutant compiles")
     score = 100 * killed / counted
+    for mutant in survivors:
+        print(f"\n{mutant.file}:{mutant.line} survives\n{mutant.file}\n- {mutant.before}\n+ {mutant.after}")
     print(f"\n{options.folder}: {killed} of {counted} mutants killed, {score:.0f} % (bar {options.bar:g} %), "
           f"{(time.monotonic() - start) / counted:.1f} s a mutant")
     return 0 if score >= options.bar else 1
@@ -310,7 +339,13 @@ def arguments():
     return options
 
 
+def interrupt(*_):
+    raise KeyboardInterrupt
+
+
 if __name__ == "__main__":
+    for stop in (signal.SIGINT, signal.SIGTERM):  # which a shell's background jobs ignore
+        signal.signal(stop, interrupt)
     try:
         sys.exit(mutate(arguments()))
     except (InputError, making.ListError) as error:
