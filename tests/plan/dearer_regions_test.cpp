@@ -136,6 +136,19 @@ TEST_F(DearerRegions, AreCheaperOnNoMarketOfThePolicy) {
   EXPECT_EQ(in_dearer_region(about, candidates), std::vector<bool>(candidates.all.size(), false));
 }
 
+// Policies that look at prices or go to other regions do something else in each region.
+TEST_F(DearerRegions, AreLeftOutOnlyUnderPoliciesThatDecideTheSameAnywhere) {
+  content["search"]["policies"] = {"fixed", "cheapest-region", "uniform-progress"};
+  content["deadline"] = "100h";
+  const std::set<std::string> found = left_out();
+  EXPECT_EQ(found.count("room-2 spot fixed"), 1U);
+  for (const std::string& one : found) EXPECT_TRUE(one.ends_with(" fixed")) << one;
+  std::set<std::string> policies;
+  const Request of = request();
+  for (const PlanCandidate& one : enumerate(of, false).all) policies.insert(one.policy->name());
+  EXPECT_THAT(policies, ElementsAre("cheapest-region", "fixed", "uniform-progress"));
+}
+
 TEST_F(DearerRegions, AreChosenByNoSearch) {
   content["search"]["seeds"] = 4;
   left_out();
