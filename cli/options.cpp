@@ -28,9 +28,9 @@ template <class T>
 Option Parser::add_option(const std::string& names, T& variable, const std::string& description) const {
   return Option(app_->add_option(names, variable, description));
 }
-Option Parser::add_option_callback(const std::string& names, std::function<void(const std::string&)> given,
+Option Parser::add_option_callback(const std::string& names, const std::function<void(const std::string&)>& given,
                                    const std::string& description) const {
-  return Option(app_->add_option_function<std::string>(names, std::move(given), description));
+  return Option(app_->add_option_function<std::string>(names, given, description));
 }
 Option Parser::add_flag(const std::string& names, bool& variable, const std::string& description) const {
   return Option(app_->add_flag(names, variable, description));
@@ -52,6 +52,7 @@ std::vector<std::pair<std::string, std::vector<std::string>>> Parser::given() co
 }
 Parser Parser::parent() const { return Parser(*app_->get_parent()); }
 
+// NOLINTNEXTLINE(bugprone-macro-parentheses): T is a type
 #define GANYMEDE_OPTION(T) template Option Parser::add_option(const std::string&, T&, const std::string&) const;
 GANYMEDE_OPTION(std::string)
 GANYMEDE_OPTION(std::filesystem::path)

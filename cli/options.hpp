@@ -79,7 +79,7 @@ class Parser {
   template <class T>
   Option add_option(const std::string& names, T& variable, const std::string& description = "") const;
   /// The same, with a function that is called with the text.
-  Option add_option_callback(const std::string& names, std::function<void(const std::string&)> given,
+  Option add_option_callback(const std::string& names, const std::function<void(const std::string&)>& given,
                              const std::string& description) const;
   /// Declares a flag; "!--no-graph" makes the variable false.
   Option add_flag(const std::string& names, bool& variable, const std::string& description) const;

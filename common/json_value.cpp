@@ -44,7 +44,7 @@ BasicJson<kOrdered>::BasicJson(Kind kind) {
 
 template <bool kOrdered>
 BasicJson<kOrdered>::BasicJson(std::string text) : BasicJson(Kind::string) {
-  *is_.string = std::move(text);
+  is_.string->swap(text);
 }
 
 template <bool kOrdered>

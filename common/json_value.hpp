@@ -84,7 +84,9 @@ class BasicJson {
    public:
     Item(std::initializer_list<Item> list) : value(list) {}
     template <class T>
-    requires(!std::is_same_v<std::remove_cvref_t<T>, Item> && std::is_convertible_v<T, BasicJson>) Item(T&& from)
+    requires(!std::is_same_v<std::remove_cvref_t<T>, Item> && std::is_convertible_v<T, BasicJson>)
+        // NOLINTNEXTLINE(bugprone-forwarding-reference-overload): the check does not read what is required
+        Item(T&& from)
         : value(std::forward<T>(from)) {}
     mutable BasicJson value;
   };

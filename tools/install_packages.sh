@@ -9,7 +9,7 @@ set -euo pipefail
 
 declare -A groups=(
   # This includes the libraries of the tests, so that a later ./test rebuilds nothing.
-  [build]="g++ cmake ninja-build pkg-config libsimgrid-dev libboost-dev libeigen3-dev nlohmann-json3-dev libcli11-dev libfmt-dev
+  [build]="g++ cmake ninja-build mold pkg-config libsimgrid-dev libboost-dev libeigen3-dev nlohmann-json3-dev libcli11-dev libfmt-dev
            libpng-dev libturbojpeg0-dev zlib1g-dev libssl-dev libcpp-httplib-dev libyaml-cpp-dev libexpat1-dev libgtest-dev libgmock-dev librapidcheck-dev libvalijson-dev
            libopenmpi-dev openmpi-bin"
   [test]="python3"

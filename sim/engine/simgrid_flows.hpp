@@ -37,7 +37,8 @@ class SimGridFlows {
   void start(const SimGridFlow& flow, std::function<void()> done);
   /// A host of this endpoint, of one operation a second.
   simgrid::s4u::Host* host(int endpoint) const {
-    return hosts_[static_cast<std::size_t>(endpoint * paths_per_pair_ * limits_)];
+    const int first = endpoint * paths_per_pair_ * limits_;
+    return hosts_[static_cast<std::size_t>(first)];
   }
   simgrid::s4u::Disk* disk(std::size_t index) const { return disks_[index]; }
   /// Runs until no process, no timer and no flow is left. Throws Failure if some flows never end.

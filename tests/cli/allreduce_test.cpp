@@ -7,6 +7,7 @@
 
 #include "common/json_value.hpp"
 #include "run_program.hpp"
+#include "support/when.hpp"
 
 namespace ganymede::cli {
 namespace {
@@ -46,6 +47,7 @@ TEST(AllReduce, RingOnTheStarTakesItsClosedForm) {
 }
 
 TEST(AllReduce, FoldedEqualsMessageForEveryScheme) {
+  NOT_SANITIZED("starts dozens of programs, and one starts slowly there");
   const Scratch scratch;
   const std::string star = scratch.write("star.json", kStar);
   const Json schemes = Json::parse(run_program("list schemes --format json").out);

@@ -8,6 +8,7 @@
 
 #include "common/json_value.hpp"
 #include "run_program.hpp"
+#include "support/when.hpp"
 
 namespace ganymede::cli {
 namespace {
@@ -185,6 +186,7 @@ TEST(PlanCommand, OffersAPartOfAnInstance) {
 }
 
 TEST(PlanCommand, FlagsAndAFileSayTheSame) {
+  NOT_SANITIZED("repeats whole plans, which other tests make once");
   const Scratch scratch;
   const std::string file = scratch.write("request.json", R"({ "schema": "ganymede.request/1",
     "workload": { "model": "dcgan-64", "images": 20000000 }, "deadline": "20h", "budget": "500USD",

@@ -12,6 +12,7 @@
 #include "common/random.hpp"
 #include "learn_scenario.hpp"
 #include "run_program.hpp"
+#include "support/when.hpp"
 
 namespace ganymede::cli {
 namespace {
@@ -46,6 +47,7 @@ constexpr const char* kPlanToSplit =
     "--seeds 2 ";
 
 TEST_F(SearchShards, OfAPlanMergeToItsBytes) {
+  NOT_SANITIZED("repeats whole plans, which other tests make once");
   for (const char* goals : {"--deadline 20h --budget 60USD", "--objective risk-averse --deadline 9h"}) {
     const std::string command = std::string(kPlanToSplit) + goals;
     const Outcome one = alone(command + " --format json");
@@ -111,6 +113,7 @@ TEST_F(SearchShards, OfAnotherQuestionAreRefused) {
 }
 
 TEST_F(SearchShards, OfAFileThatHasChangedAreRefused) {
+  NOT_SANITIZED("repeats whole plans, which other tests make once");
   const std::string source = GANYMEDE_SOURCE_DIR;
   Json trace = Json::parse(content_of(source + "/traces/recorded/dcgan-64-cpu.json"));
   const std::string file = scratch_.write("trace.json", trace.dump());

@@ -12,6 +12,7 @@
 
 #include "common/json_value.hpp"
 #include "run_program.hpp"
+#include "support/when.hpp"
 
 namespace ganymede::cli {
 namespace {
@@ -76,6 +77,7 @@ Strings bash_offers(const Strings& words) {
 }
 
 TEST(Completion, OffersEveryCommandAndOption) {
+  NOT_SANITIZED("starts dozens of programs, and one starts slowly there");
   const Strings all = commands();
   EXPECT_THAT(all, IsSupersetOf({"train", "simulate", "import layers", "completion", "man"}));
   const Strings top = bash_offers({""});
@@ -150,6 +152,7 @@ TEST(Completion, OfFish) {
 }
 
 TEST(Completion, OfZshHasEveryOption) {
+  NOT_SANITIZED("starts dozens of programs, and one starts slowly there");
   const std::string completion = run_program("completion zsh").out;
   EXPECT_THAT(completion, testing::StartsWith("#compdef ganymede\n"));
   for (const std::string& command : commands()) {

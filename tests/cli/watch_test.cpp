@@ -13,6 +13,7 @@
 #include "common/json_value.hpp"
 #include "run_program.hpp"
 #include "support/temporary_folder.hpp"
+#include "support/when.hpp"
 
 namespace ganymede::cli {
 namespace {
@@ -47,6 +48,7 @@ class Watch : public testing::Test {
 };
 
 TEST_F(Watch, FollowsARealTraining) {
+  NOT_SANITIZED("follows real trainings, whose steps take several times as long there");
   ASSERT_EQ(train(" --quality 128 --quality-every 40").code, 0);
   const Json now = Json::parse(watch("--format json").out);
   EXPECT_EQ(now["state"], "finished");
@@ -66,6 +68,7 @@ TEST_F(Watch, FollowsARealTraining) {
 }
 
 TEST_F(Watch, AResumedTrainingGoesOnInItsLog) {
+  NOT_SANITIZED("follows real trainings, whose steps take several times as long there");
   const std::string checkpoint = " --checkpoint-every 20 --checkpoint " + (folder_.path() / "kept").string();
   ASSERT_EQ(train(checkpoint).code, 0);
   const Outcome more =
