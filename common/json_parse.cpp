@@ -22,7 +22,7 @@ std::string escaped_key(std::string_view key) {
 
 namespace {
 
-/// The most levels of nesting that a document may have. The library copies and writes values by recursion, so that some
+/// The most levels of nesting that a document may have. Values are copied, written and freed by recursion, so that some
 /// ten thousand levels would exhaust the stack; files of this project have less than ten.
 constexpr std::size_t kMaxLevels = 200;
 

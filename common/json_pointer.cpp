@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <optional>
 
 #include "common/json_value.hpp"
 
@@ -80,8 +81,10 @@ BasicJson<kOrdered>& BasicJson<kOrdered>::operator[](const JsonPointer& pointer)
     if (here->is_null() && (index || step == "-")) *here = array();
     if (here->is_array()) {
       if (step == "-") index = here->size();  // one more, by the pointers' standard
-      if (!index) throw JsonError(fmt::format("array index '{}' is not a number", step));
-      if (*index >= here->size()) here->is_.array->resize(*index + 1);
+      if (!index) throw JsonError(fmt::format("array index '{}' is not a number, or begins with 0", step));
+      if (*index > here->size())
+        throw JsonError(fmt::format("array index {} is beyond the end of {} elements", step, here->size()));
+      if (*index == here->size()) here->is_.array->emplace_back();
       here = &(*here->is_.array)[*index];
     } else {
       if (!here->is_null() && !here->is_object())

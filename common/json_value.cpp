@@ -172,13 +172,15 @@ double BasicJson<kOrdered>::as_double() const {
 
 template <bool kOrdered>
 std::int64_t BasicJson<kOrdered>::as_integer() const {
+  constexpr double kEnd = 9223372036854775808.0;  // 2^63
   switch (kind_) {
     case Kind::integer:
       return is_.integer;
     case Kind::unsigned_integer:
       return static_cast<std::int64_t>(is_.unsigned_integer);
     case Kind::floating:
-      if (!(std::abs(is_.floating) < 0x1p63)) throw JsonError(fmt::format("{} is no 64-bit integer", is_.floating));
+      if (!(is_.floating >= -kEnd && is_.floating < kEnd))
+        throw JsonError(fmt::format("{} is no 64-bit integer", is_.floating));
       return static_cast<std::int64_t>(is_.floating);
     default:
       wrong_type("number");
@@ -247,6 +249,7 @@ void BasicJson<kOrdered>::merge_patch(const BasicJson& patch) {
 
 template <bool kOrdered>
 std::size_t BasicJson<kOrdered>::erase(std::string_view key) {
+  if (is_null()) return 0;
   Object& members = items();
   const auto found = find_in(members, key);
   if (found == members.end()) return 0;
@@ -330,6 +333,16 @@ template <bool kOrdered>
 const typename BasicJson<kOrdered>::Array& BasicJson<kOrdered>::elements() const {
   if (!is_array()) wrong_type("array");
   return *is_.array;
+}
+
+template <bool kOrdered>
+std::partial_ordering BasicJson<kOrdered>::order(const BasicJson& other) const {
+  if (!is_number_integer() || !other.is_number_integer()) return as_double() <=> other.as_double();
+  if (kind_ == Kind::integer && other.kind_ == Kind::integer) return is_.integer <=> other.is_.integer;
+  const auto negative = [](const BasicJson& one) { return one.kind_ == Kind::integer && one.is_.integer < 0; };
+  if (negative(*this)) return std::partial_ordering::less;  // the other one is unsigned
+  if (negative(other)) return std::partial_ordering::greater;
+  return is_.unsigned_integer <=> other.is_.unsigned_integer;
 }
 
 template <bool kOrdered>

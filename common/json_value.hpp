@@ -1,8 +1,8 @@
 #pragma once
 // JSON values in memory: null, a boolean, a number, a string, an array or an object. Members have the names that
-// nlohmann/json gave them, and that library still reads and writes the text (json_text.cpp). Its own values are
-// templates throughout, and each file that used them took 10 s to compile where it takes 2 s with these, whose
-// functions are compiled once.
+// nlohmann/json gave them, and that library still reads and writes the text (json_parse.cpp, json_dump.cpp). Its own
+// values are templates throughout, and each file that used them took 10 s to compile where it takes 2 s with these,
+// whose functions are compiled once.
 //
 //   Json run = Json::parse(text);
 //   double seconds = run.at("time").at("total_s").get<double>();      // JsonError if it is not there or no number
@@ -10,6 +10,7 @@
 //   for (const auto& [key, value] : run.items()) …
 
 #include <compare>
+#include <concepts>
 #include <cstdint>
 #include <initializer_list>
 #include <iosfwd>
@@ -65,6 +66,7 @@ concept JsonRange = std::ranges::input_range<const T> && !std::is_convertible_v<
 template <class T>
 concept JsonMap = requires {
   typename T::mapped_type;
+  requires std::is_convertible_v<typename T::key_type, std::string_view>;
 };
 
 template <bool kOrdered>
@@ -97,7 +99,10 @@ class BasicJson {
   requires std::is_same_v<T, bool>  // not what converts to bool, such as a pointer
   BasicJson(T value)
   noexcept : kind_(Kind::boolean) { is_.boolean = value; }
-  BasicJson(double value) noexcept : kind_(Kind::floating) { is_.floating = value; }
+  template <std::floating_point T>  // not what converts to a number, such as a char
+  BasicJson(T value) noexcept : kind_(Kind::floating) {
+    is_.floating = static_cast<double>(value);
+  }
   template <JsonInteger T>
   BasicJson(T value) noexcept : kind_(std::is_signed_v<T> ? Kind::integer : Kind::unsigned_integer) {
     if constexpr (std::is_signed_v<T>)
@@ -206,7 +211,7 @@ class BasicJson {
   BasicJson& operator[](const char* key) { return (*this)[std::string_view(key)]; }
   BasicJson& operator[](const std::string& key) { return (*this)[std::string_view(key)]; }
   /// The value there. What is missing on the way is added: objects, or arrays where the step is a number and the value
-  /// null.
+  /// null. @throws JsonError for an index that would leave a gap, and if a value on the way is neither
   BasicJson& operator[](const JsonPointer& pointer);
   template <JsonInteger T>
   BasicJson& operator[](T index) {
@@ -245,13 +250,13 @@ class BasicJson {
   BasicJson& front() { return at(std::size_t{0}); }
   const BasicJson& back() const { return at(size() - 1); }
   BasicJson& back() { return at(size() - 1); }
-  /// Adds a member or replaces it, for each member of the other object.
+  /// Adds a member or replaces it, for each member of the other object, which is no part of this value.
   void update(const BasicJson& other);
   /// Changes the value as RFC 7396 says: members of objects are merged level by level, null removes, anything else
-  /// replaces.
+  /// replaces. The patch is no part of this value.
   void merge_patch(const BasicJson& patch);
   std::size_t erase(std::string_view key);  ///< the number of members removed: 0 or 1
-  void erase(const char* key) { erase(std::string_view(key)); }
+  std::size_t erase(const char* key) { return erase(std::string_view(key)); }
   void erase(std::size_t index);
   void erase(int index) { erase(static_cast<std::size_t>(index)); }
   void clear();  ///< leaves an empty value of the same type
@@ -325,7 +330,8 @@ class BasicJson {
   iterator find(std::string_view key);
   void erase(const_iterator at);  ///< an element or member of this value
 
-  /// The members of an object, as pairs of a key and a value; no members of null. @throws JsonError for another type
+  /// The members of an object, as pairs of a key and a value; no members of null, which becomes an object first where
+  /// it can be changed. @throws JsonError for another type
   Object& items();
   const Object& items() const;
   /// The elements of an array. A value that is null becomes an array first. @throws JsonError for another type
@@ -342,9 +348,7 @@ class BasicJson {
   /// Numbers are compared by value, 1 and 1.0 are equal; OrderedJson compares the order of members too.
   friend bool operator==(const BasicJson& a, const BasicJson& b) { return a.equals(b); }
   /// Compares two numbers. @throws JsonError if one is something else
-  friend std::partial_ordering operator<=>(const BasicJson& a, const BasicJson& b) {
-    return a.as_double() <=> b.as_double();
-  }
+  friend std::partial_ordering operator<=>(const BasicJson& a, const BasicJson& b) { return a.order(b); }
 
  private:
   explicit BasicJson(Kind kind);
@@ -357,6 +361,7 @@ class BasicJson {
   std::int64_t as_integer() const;
   std::uint64_t as_unsigned() const;
   bool equals(const BasicJson& other) const;
+  std::partial_ordering order(const BasicJson& other) const;
   [[noreturn]] void wrong_type(std::string_view wanted) const;
 
   Kind kind_ = Kind::null;

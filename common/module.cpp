@@ -7,8 +7,10 @@
 namespace ganymede {
 
 std::filesystem::path module_file(std::string_view name) {
-  std::error_code ignored;
-  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", ignored);
+  std::error_code error;
+  std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
+  // Where /proc is not mounted; a relative path would take whatever the working folder has.
+  if (error) program = "/usr/bin/ganymede";
   return program.parent_path().parent_path() / "lib" / "ganymede" / fmt::format("libganymede_{}.so", name);
 }
 

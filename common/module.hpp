@@ -7,7 +7,8 @@
 
 namespace ganymede {
 
-/// Where the module of that name is, seen from the running program: in ../lib/ganymede, built or installed.
+/// Where the module of that name is, seen from the running program: in ../lib/ganymede, built or installed; from where
+/// packages install the program if /proc is not mounted.
 std::filesystem::path module_file(std::string_view name);
 
 }  // namespace ganymede

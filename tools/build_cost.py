@@ -118,17 +118,19 @@ def report(steps, files, headers, top):
 
 def build_cost(options):
     build = pathlib.Path(options.build)
-    build = build if build.is_absolute() else ROOT / build
     log = build / ".ninja_log"
-    if not log.exists():
+    if not log.is_file():
         raise InputError(f"{options.build} has no .ninja_log: expected a folder that ninja has built, such as build/release")
     for header in options.header:
         if not (ROOT / header).is_file():
             raise InputError(f"found no header \"{header}\", expected a file of the project such as common/json.hpp")
-    steps = read_log(log.read_text(), f"{options.build}/.ninja_log")
+    steps = read_log(log.read_text(errors="replace"), f"{options.build}/.ninja_log")
     files = {}
     if options.header:
-        answer = subprocess.run(["ninja", "-C", str(build), "-t", "deps"], capture_output=True, text=True)
+        try:
+            answer = subprocess.run(["ninja", "-C", str(build), "-t", "deps"], capture_output=True, text=True)
+        except FileNotFoundError:
+            raise InputError("found no ninja, which knows what includes a header: tools/install_packages.sh build") from None
         if answer.returncode != 0:
             raise InputError(f"ninja -C {options.build} -t deps: {answer.stderr.strip()}")
         files = read_dependencies(answer.stdout)
@@ -137,7 +139,7 @@ def build_cost(options):
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--build", default="build/release", help="folder that ninja has built (default build/release)")
+    parser.add_argument("--build", default=ROOT / "build/release", help="folder that ninja has built (default build/release)")
     parser.add_argument("--header", nargs="*", default=HEADERS, help="headers, as they are included")
     parser.add_argument("--top", type=int, default=10, help="so many of the longest steps (default 10)")
     options = parser.parse_args()

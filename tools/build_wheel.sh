@@ -18,15 +18,12 @@ root=$(dirname "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")")
 folder=$root/build/wheels build=
 while [[ $# -gt 0 ]]; do
   case $1 in
-    -o) folder=${2:?"build_wheel.sh: -o needs a folder"}; shift 2 ;;
+    -o) [[ -n ${2:-} ]] || { echo "build_wheel.sh: -o needs a folder" >&2; exit 2; }; folder=$2; shift 2 ;;
     -h | --help) sed -n '2,/^set/s/^# \{0,1\}//p' "$0"; exit 0 ;;
     -*) echo "build_wheel.sh: unknown option '$1', expected -o FOLDER" >&2; exit 2 ;;
-    *) build=$1; shift ;;
+    *) [[ -z $build ]] || { echo "build_wheel.sh: found '$1' after '$build', expected one build" >&2; exit 2; }; build=$1; shift ;;
   esac
 done
-mkdir -p "$folder"
-folder=$(readlink -f "$folder")
-
 if [[ -z $build ]]; then # Messages go to standard error: standard output is the wheel's path alone.
   cd "$root"
   tools/install_packages.sh build wheel >&2
@@ -34,9 +31,13 @@ if [[ -z $build ]]; then # Messages go to standard error: standard output is the
   cmake --build --preset release --target ganymede >&2
   build=build/release
 fi
-[[ -x $build/bin/ganymede ]] ||
-  { echo "build_wheel.sh: there is no $build/bin/ganymede; build it first: cmake --build --preset release" >&2; exit 2; }
+for part in bin/ganymede lib/ganymede/libganymede_simgrid.so; do
+  [[ -e $build/$part ]] ||
+    { echo "build_wheel.sh: there is no $build/$part; build it first: cmake --build --preset release" >&2; exit 2; }
+done
 build=$(readlink -f "$build")
+mkdir -p "$folder"
+folder=$(readlink -f "$folder")
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

@@ -18,8 +18,10 @@ cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/.."
 seconds=60 hours=0 chosen=() changed=no
 while [[ $# -gt 0 ]]; do
   case $1 in
-    --seconds) seconds=$2; shift ;;
-    --hours) hours=$2; shift ;;
+    --seconds | --hours)
+      [[ ${2:-} =~ ^[0-9]+$ ]] || { echo "fuzz.sh: found '${2:-}' after $1, expected a whole number" >&2; exit 2; }
+      [[ $1 == --hours ]] && hours=$2 || seconds=$2
+      shift ;;
     --changed) changed=yes ;;
     -h | --help) sed -n '2,/^set/s/^# \{0,1\}//p' "$0"; exit 0 ;;
     -*) echo "fuzz.sh: unknown option '$1', expected --seconds, --hours or --changed" >&2; exit 2 ;;

@@ -197,6 +197,8 @@ class Trial:
         self.seconds = None
         if self.tested(program, originals) != 0:
             raise InputError(f"{build.test} fails without any mutant: see {originals / 'tests.log'}")
+        if "[  PASSED  ] 0 tests" in (originals / "tests.log").read_text(errors="replace"):
+            raise InputError(f"--filter '{options.filter}' matches no test of {build.test}")
         self.seconds = TIMES_AS_LONG * (time.monotonic() - start) + SECONDS_MORE
 
     def compile_original(self, index):

@@ -11,9 +11,11 @@ import pathlib
 import sys
 import xml.etree.ElementTree
 
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+
 
 def read(folder):
-    """The tests of each file: (folder of the tree, name, reason why it was skipped or "", whether it failed)."""
+    """The tests of each file: (CTest's name, name, reason why it was skipped or None, whether it failed)."""
     for file in sorted(folder.glob("*.xml")):
         try:
             root = xml.etree.ElementTree.parse(file).getroot()
@@ -23,14 +25,16 @@ def read(folder):
             if case.get("status") != "run":
                 continue  # of another process of this program
             skipped = case.find("skipped")
-            why = "" if skipped is None else (skipped.text or skipped.get("message") or "").strip().splitlines()[-1]
+            why = None
+            if skipped is not None:
+                why = ((skipped.text or skipped.get("message") or "").strip() or "no reason given").splitlines()[-1]
             name = f'{case.get("classname")}.{case.get("name")}'
             yield file.name.rsplit(".", 2)[0].replace(".", "/"), name, why, case.find("failure") is not None
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("build", nargs="?", default=pathlib.Path("build/release"), type=pathlib.Path)
+    parser.add_argument("build", nargs="?", default=ROOT / "build/release", type=pathlib.Path)
     parser.add_argument("--list", action="store_true", help="names each test")
     options = parser.parse_args()
     folder = options.build / "tests_ran"
@@ -39,9 +43,9 @@ def main():
     tests = list(read(folder))
     if options.list:
         for where, name, why, _ in tests:
-            print(f"{where}\t{name}\t{'skipped: ' + why if why else 'ran'}")
+            print(f"{where}\t{name}\t{'ran' if why is None else 'skipped: ' + why}")
         return
-    reasons = collections.Counter(why for _, _, why, _ in tests if why)
+    reasons = collections.Counter(why for _, _, why, _ in tests if why is not None)
     failed = sum(failed for *_, failed in tests)
     print(f"Inside these, {len(tests)} tests of GoogleTest: {len(tests) - reasons.total() - failed} passed, {failed} failed, "
           f"{reasons.total()} were skipped")

@@ -24,8 +24,11 @@ met by the packages' sources of these versions, from the distribution that they 
 
 
 def main():
-    wheel = pathlib.Path(sys.argv[1])
-    (info,) = wheel.glob("*.dist-info")
+    wheel = pathlib.Path(sys.argv[1] if len(sys.argv) == 2 else "")
+    info = next(wheel.glob("*.dist-info"), None)
+    if len(sys.argv) != 2 or info is None:
+        print("usage: tools/wheel_licences.py UNPACKED-WHEEL, a folder with one *.dist-info", file=sys.stderr)
+        sys.exit(2)
     libraries = list(wheel.glob("*.libs/*"))
     bill = info / "sboms" / "auditwheel.cdx.json"
     components = json.loads(bill.read_text())["components"][1:] if bill.exists() else []

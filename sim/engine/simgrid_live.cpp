@@ -129,4 +129,4 @@ std::unique_ptr<LiveSimulation> make_live(const Network& network, std::size_t st
 }  // namespace ganymede::sim
 
 extern "C" const ganymede::sim::SimGridModule ganymede_simgrid_module = {
-    ganymede::sim::make_engine, ganymede::sim::make_live, ganymede::sim::read_simgrid_platform};
+    GANYMEDE_VERSION, ganymede::sim::make_engine, ganymede::sim::make_live, ganymede::sim::read_simgrid_platform};

@@ -5,9 +5,12 @@
 
 #include "common/errors.hpp"
 #include "common/module.hpp"
+#include "common/printable.hpp"
 
 namespace ganymede::sim {
 namespace {
+
+constexpr const char* kRemedy = "install the program again, with its folder lib/ganymede (docs/install.md)";
 
 const SimGridModule& load() {
   const auto file = module_file("simgrid");
@@ -15,10 +18,12 @@ const SimGridModule& load() {
   const void* module = handle == nullptr ? nullptr : ::dlsym(handle, kSimGridModule);
   if (module == nullptr)
     throw Failure(
-        fmt::format("the module by which SimGrid simulates messages cannot be loaded: {}; it is installed with the "
-                    "program",
-                    ::dlerror()));
-  return *static_cast<const SimGridModule*>(module);
+        fmt::format("the module by which SimGrid simulates messages cannot be loaded: {}; {}", ::dlerror(), kRemedy));
+  const auto& found = *static_cast<const SimGridModule*>(module);
+  if (std::string_view(found.version) != GANYMEDE_VERSION)
+    throw Failure(fmt::format("{} is of version {}, the program of {}; {}", file.native(), printable(found.version),
+                              GANYMEDE_VERSION, kRemedy));
+  return found;
 }
 
 }  // namespace

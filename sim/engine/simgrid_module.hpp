@@ -15,6 +15,7 @@ namespace ganymede::sim {
 
 /// What the module offers, as its symbol of the name kSimGridModule.
 struct SimGridModule {
+  const char* version;  ///< the program's: classes of C++ pass between the two
   std::unique_ptr<CommunicationEngine> (*make_engine)(const Network& fabric);
   std::unique_ptr<LiveSimulation> (*make_live)(const Network& network, std::size_t stores);
   SimGridPlatform (*read_platform)(const PlatformXml& xml, const std::string& file, const std::string& zone);

@@ -119,6 +119,31 @@ TEST(JsonValues, AddWhatIsMissingOnTheWayOfAPointer) {
   EXPECT_EQ(value.dump(), R"({"list":[{"name":"first"},2]})");
 }
 
+TEST(JsonValues, LeaveNoGapInAnArray) {
+  Json value = {{"list", {1, 2}}};
+  for (const char* at : {"/list/3", "/list/18446744073709551615", "/list/00", "/list/99999999999999999999", "/new/1"})
+    EXPECT_THROW(value[JsonPointer(at)] = 0, JsonError) << at;
+  EXPECT_EQ(value["list"].dump(), "[1,2]");
+}
+
+TEST(JsonValues, AreOrderedByTheirExactNumbers) {
+  constexpr std::int64_t kBeyondDouble = (std::int64_t{1} << 53) + 1;
+  EXPECT_LT(Json(kBeyondDouble - 1), Json(kBeyondDouble));
+  EXPECT_GT(Json(UINT64_MAX), Json(-1));
+  EXPECT_LT(Json(-1), Json(UINT64_MAX));
+  EXPECT_LT(Json(1), Json(1.5));
+  EXPECT_EQ(Json(std::numeric_limits<double>::quiet_NaN()) < Json(1), false);
+  EXPECT_EQ(Json(-0x1p63).get<std::int64_t>(), INT64_MIN);
+  EXPECT_THROW(Json(0x1p63).get<std::int64_t>(), JsonError);
+  EXPECT_THROW((void)(Json("2") < Json(3)), JsonError);
+}
+
+TEST(JsonValues, ThatAreNullStayNullWhereNothingIsErased) {
+  Json value;
+  EXPECT_EQ(value.erase("x"), 0U);
+  EXPECT_TRUE(value.is_null());
+}
+
 TEST(JsonValues, SayWhatIsWrongWithThem) {
   const Json value = Json::parse(R"({"text": "x", "list": [1]})");
   EXPECT_THAT([&] { value.at("absent"); }, ThrowsMessage<JsonError>(HasSubstr("absent")));

@@ -27,7 +27,8 @@ Module load_module() {
   const std::filesystem::path file = module_file("cuda");
   if (!std::filesystem::exists(file, ignored))
     return {.why_not =
-                "this build has no CUDA module: it was configured where no CUDA toolkit with cuDNN and NCCL was"};
+                "this build has no CUDA module: it was configured where no GPU was, or no CUDA toolkit with cuDNN and "
+                "NCCL; -DGANYMEDE_CUDA=ON builds it without a GPU (docs/install.md)"};
   void* handle = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) return {.why_not = fmt::format("its module cannot be loaded: {}", ::dlerror())};
   Module module{reinterpret_cast<MakeCudaBackend>(::dlsym(handle, kMakeCudaBackend)),
