@@ -7,6 +7,7 @@
 #include "kept_in_memory.hpp"
 #include "kernel/train.hpp"
 #include "small_training.hpp"
+#include "support/when.hpp"
 
 namespace ganymede::kernel::stand_in {
 namespace {
@@ -93,6 +94,7 @@ TEST(BatchNorm, IsOneLaunchWhereBlocksCanWaitForEachOtherAndTwoElsewhere) {
 }
 
 TEST(Algorithms, OfAStepLeaveAtMost50Nodes) {
+  NOT_SANITIZED("tests of one operation each take the same paths");
   const Session session;
   TrainOptions options;
   options.model = "mlp-gan";

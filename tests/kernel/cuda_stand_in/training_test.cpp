@@ -6,6 +6,7 @@
 #include "kernel/ops/eigen/eigen_ops.hpp"
 #include "kernel/train.hpp"
 #include "opened.hpp"
+#include "support/when.hpp"
 
 namespace ganymede::kernel::stand_in {
 namespace {
@@ -19,6 +20,7 @@ Course course(Order order, const CudaOptions& options, const Steps& what, int st
 }
 
 TEST_P(StandInSteps, AreTheCpusWithTheSameRandomNumbers) {
+  NOT_SANITIZED("tests of one operation each take the same paths");
   const CudaOptions options{.precision = Precision::fp32, .graph = false, .host_random = true};
   expect_alike(course(Order::late, options, GetParam(), 2), run(*make_eigen_backend(1), GetParam(), 2), 1e-5,
                growth_of(GetParam()));
@@ -32,6 +34,7 @@ void expect_same(const Course& found, const Course& expected) {
 }
 
 TEST_P(StandInSteps, AreTheSameInEveryOrderAndReplayed) {
+  NOT_SANITIZED("tests of one operation each take the same paths");
   CudaOptions options{.precision = Precision::fp32, .loads_a_step = GetParam().discriminator_steps};
   const Course late = course(Order::late, options, GetParam(), 3);
   expect_same(course(Order::others_first, options, GetParam(), 3), late);
@@ -59,6 +62,7 @@ TEST(StandInTrainer, HasTheSameLossesInEveryOrder) {
 }
 
 TEST_P(StandInSteps, InBf16StayNearThoseOfFp32AndAreReplayedTheSame) {
+  NOT_SANITIZED("tests of one operation each take the same paths");
   CudaOptions options{.precision = Precision::fp32, .loads_a_step = GetParam().discriminator_steps};
   const Course exact = course(Order::late, options, GetParam(), 2);
   options.precision = Precision::bf16;
