@@ -131,6 +131,7 @@ TEST(PlanCommand, FromATargetToABill) {
 
 // The sentence and the cards end the plan; why reads the saved plan and fits both widths.
 TEST(WhyCommand, SaysWhatWouldChangeThePlan) {
+  NOT_SANITIZED("repeats whole plans, which other tests make once");
   const Scratch scratch;
   const std::string file = (scratch / "plan.json").string();
   const Outcome table = run_program(kPlan + "--market on-demand --deadline 20h --budget 50USD --save " + file);

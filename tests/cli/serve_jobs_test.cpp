@@ -9,6 +9,7 @@
 #include "common/json_value.hpp"
 #include "run_program.hpp"
 #include "serve_client.hpp"
+#include "support/when.hpp"
 
 namespace ganymede::cli {
 namespace {
@@ -33,6 +34,7 @@ TEST(ServeJobs, AFormIsCheckedWithoutAJob) {
 }
 
 TEST(ServeJobs, ShortOnesDoNotWaitBehindLongOnes) {
+  NOT_SANITIZED("a job of the server yields to everything else on the machine, and takes minutes there");
   const Scratch scratch;
   const Server server(scratch, {"--short", "1s"});
   const auto in_lane = [&](int id, const std::string& lane) {
@@ -55,6 +57,7 @@ TEST(ServeJobs, ShortOnesDoNotWaitBehindLongOnes) {
 }
 
 TEST(ServeJobs, HeldOnesCountAsWaiting) {
+  NOT_SANITIZED("a job of the server yields to everything else on the machine, and takes minutes there");
   const Scratch scratch;
   const Server server(scratch, {"--short", "1s", "--queue", "1"});
   const int first = server.submit(long_comparison());
@@ -67,6 +70,7 @@ TEST(ServeJobs, HeldOnesCountAsWaiting) {
 }
 
 TEST(ServeJobs, AreNamedComparedAndForgotten) {
+  NOT_SANITIZED("a job of the server yields to everything else on the machine, and takes minutes there");
   const Scratch scratch;
   {
     const Server server(scratch);
@@ -99,6 +103,7 @@ TEST(ServeJobs, AreNamedComparedAndForgotten) {
 }
 
 TEST(ServeJobs, TwoPlansAreComparedAsDiffDoes) {
+  NOT_SANITIZED("a job of the server yields to everything else on the machine, and takes minutes there");
   const Scratch scratch;
   const Server server(scratch);
   Json plan = Json::parse(R"({
@@ -115,6 +120,7 @@ TEST(ServeJobs, TwoPlansAreComparedAsDiffDoes) {
 }
 
 TEST(ServeJobs, ATrainingShowsLossesPicturesAndClouds) {
+  NOT_SANITIZED("a job of the server yields to everything else on the machine, and takes minutes there");
   const Scratch scratch;
   const Server server(scratch);
   const int id = server.submit(
@@ -154,6 +160,7 @@ TEST(ServeJobs, ATrainingShowsLossesPicturesAndClouds) {
 }
 
 TEST(ServeJobs, ACancelledTrainingGoesOnFromItsCheckpoint) {
+  NOT_SANITIZED("a job of the server yields to everything else on the machine, and takes minutes there");
   const Scratch scratch;
   const Server server(scratch);
   const int id =
@@ -175,6 +182,7 @@ TEST(ServeJobs, ACancelledTrainingGoesOnFromItsCheckpoint) {
 }
 
 TEST(ServeJobs, FilesOfTheUserAreChosenAndForgotten) {
+  NOT_SANITIZED("a job of the server yields to everything else on the machine, and takes minutes there");
   const Scratch scratch;
   const Outcome trained =
       run_program("train --model mlp-gan --steps 12 --batch 4 --trace " + (scratch / "trace.json").string());

@@ -11,6 +11,7 @@
 #include "common/json_value.hpp"
 #include "run_program.hpp"
 #include "serve_client.hpp"
+#include "support/when.hpp"
 
 namespace ganymede::cli {
 namespace {
@@ -135,6 +136,7 @@ TEST(Serve, BadValuesGetALocatedMessage) {
 }
 
 TEST(Serve, AComparisonRunsToItsEndAndIsThereAfterARestart) {
+  NOT_SANITIZED("a job of the server yields to everything else on the machine, and takes minutes there");
   const Scratch scratch;
   std::string result;
   {
@@ -161,6 +163,7 @@ TEST(Serve, AComparisonRunsToItsEndAndIsThereAfterARestart) {
 }
 
 TEST(Serve, APlanThatNothingMeetsStillHasItsResult) {
+  NOT_SANITIZED("a job of the server yields to everything else on the machine, and takes minutes there");
   const Scratch scratch;
   const Server server(scratch);
   const Json job = server.wait_end(server.submit(Json::parse(R"({
@@ -173,6 +176,7 @@ TEST(Serve, APlanThatNothingMeetsStillHasItsResult) {
 }
 
 TEST(Serve, ProgressAndCancel) {
+  NOT_SANITIZED("a job of the server yields to everything else on the machine, and takes minutes there");
   const Scratch scratch;
   const Server server(scratch);
   const int id = server.submit(long_comparison());
@@ -235,6 +239,7 @@ TEST(Serve, SeveralJobsAtOnce) {
 }
 
 TEST(Serve, EndingItInterruptsItsJobs) {
+  NOT_SANITIZED("a job of the server yields to everything else on the machine, and takes minutes there");
   const Scratch scratch;
   {
     Server server(scratch);
@@ -262,6 +267,7 @@ TEST(Serve, EndingItInterruptsItsJobs) {
 }
 
 TEST(Serve, GeneratesImagesFromACheckpoint) {
+  NOT_SANITIZED("a job of the server yields to everything else on the machine, and takes minutes there");
   const Scratch scratch;
   const Outcome trained =
       run_program("train --model mlp-gan --steps 2 --batch 4 --checkpoint " + (scratch / "run").string());
