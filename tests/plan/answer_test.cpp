@@ -111,7 +111,7 @@ TEST(Cards, ProbabilitiesAboveNinetyNinePercentAreOne) {
   EXPECT_EQ(per_mille(0.1236), 124);
   EXPECT_EQ(per_mille(0.99), 990);
   EXPECT_EQ(per_mille(0.9901), 1000);
-  // Of two that are equally sure and whose costs have the same upper end, the first is the safest.
+  // The first of two that are equally sure and whose costs have the same upper end is the safest.
   EXPECT_EQ(cards_of(plan_of({meeting(4, 10, 0.8, 30), meeting(2, 20, 0.8, 30)}, {1, 0}, 0)).safest, 0U);
   EXPECT_EQ(cards_of(plan_of({meeting(4, 10, 0.8, 30), meeting(2, 20, 0.8, 29)}, {1, 0}, 0)).safest, 1U);
 }

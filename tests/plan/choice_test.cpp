@@ -151,8 +151,8 @@ TEST_F(Choices, PassOverWhatHasNoFigure) {
   EXPECT_THAT(plan.pareto, ElementsAre(1));
 }
 
-// Of few values, so that there are ties: nothing that meets the goals is better than the best, and the Pareto set is
-// what no other one is at least as good as in both time and cost.
+// The pairs have few values, so that there are ties: nothing that meets the goals is better than the best, and the
+// Pareto set is what no other one is at least as good as in both time and cost.
 TEST_F(Choices, AreTheBestOfAllPairs) {
   RandomStream random(1, "test/choice");
   const auto few = [&] { return std::floor(1 + 5 * random.uniform()); };

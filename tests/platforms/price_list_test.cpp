@@ -149,7 +149,7 @@ TEST_F(PriceLists, AwsOfOtherSystemsAndTermsIsPassedOver) {
   Json list = Json::parse(kAws);
   list["products"]["A"]["attributes"].erase("capacitystatus");
   EXPECT_EQ(read("index.json", list.dump()).prices.size(), 2U);
-  // Of reservations only the standard ones without an upfront payment, by the hour.
+  // Only standard reservations without an upfront payment count, by the hour.
   Json& reserved = list["terms"]["Reserved"]["A"]["A.2"];
   const std::pair<const char*, const char*> terms[] = {{"PurchaseOption", "Partial Upfront"},
                                                        {"OfferingClass", "convertible"}};
