@@ -3,6 +3,7 @@
 
   tools/tests_ran.py [BUILD]          how many ran, and how many were skipped for which reason; BUILD is build/release by default
   tools/tests_ran.py [BUILD] --list   their names, a line each: folder, test, and whether it ran or was skipped
+  tools/tests_ran.py [BUILD] --passed those that passed, a line each: program, test; for GANYMEDE_TESTED (tests/support/main.cpp)
 """
 
 import argparse
@@ -36,6 +37,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("build", nargs="?", default=ROOT / "build/release", type=pathlib.Path)
     parser.add_argument("--list", action="store_true", help="names each test")
+    parser.add_argument("--passed", action="store_true", help="names each test that passed, and its program")
     options = parser.parse_args()
     folder = options.build / "tests_ran"
     if not folder.is_dir():
@@ -44,6 +46,11 @@ def main():
     if options.list:
         for where, name, why, _ in tests:
             print(f"{where}\t{name}\t{'ran' if why is None else 'skipped: ' + why}")
+        return
+    if options.passed:
+        for where, name, why, failed in tests:
+            if why is None and not failed:
+                print(f"{where.replace('/', '_')}_test\t{name}")
         return
     reasons = collections.Counter(why for _, _, why, _ in tests if why is not None)
     failed = sum(failed for *_, failed in tests)

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""What tools/build_cost.py and tools/mutate.py make of small inputs. Neither builds anything here."""
+"""What tools/build_cost.py, tools/mutate.py and tools/tests_ran.py make of small inputs. None builds anything here."""
+import os
 import pathlib
 import subprocess
 import sys
@@ -140,6 +141,52 @@ class BuildCost(unittest.TestCase):
             code, out, _ = called("build_cost.py", "--build", folder, "--header")
             self.assertEqual(code, 0)
             self.assertIn("tests/sim/ledger", out)
+
+
+RAN = """<testsuites><testsuite>
+<testcase name="First" status="run" classname="A"/><testcase name="Second" status="run" classname="A"/>
+<testcase name="Third" status="run" classname="A"><skipped message="why"/></testcase>
+<testcase name="Fourth" status="run" classname="A"><failure/></testcase><testcase name="Fifth" status="notrun" classname="A"/>
+</testsuite></testsuites>"""
+
+
+class TestsRan(unittest.TestCase):
+    def test_names_what_passed_with_its_program(self):
+        with tempfile.TemporaryDirectory() as folder:
+            (pathlib.Path(folder) / "tests_ran").mkdir()
+            (pathlib.Path(folder) / "tests_ran" / "sim.ledger.1_of_2.xml").write_text(RAN)
+            self.assertEqual(called("tests_ran.py", folder, "--passed")[1], "sim_ledger_test\tA.First\nsim_ledger_test\tA.Second\n")
+            code, _, err = called("tests_ran.py", str(pathlib.Path(folder) / "tests_ran"), "--passed")
+            self.assertEqual(code, 2)
+            self.assertIn("there is no folder", err)
+
+    @unittest.skipUnless("GANYMEDE_TEST_PROGRAM" in os.environ, "CTest says which program")
+    def test_what_passed_elsewhere_is_left_out_but_for_the_first_of_each_suite_and_bytes(self):
+        program = os.environ["GANYMEDE_TEST_PROGRAM"]
+
+        def listed(*arguments, **variables):
+            kept = {name: value for name, value in os.environ.items() if not name.startswith(("GTEST_", "GANYMEDE_TESTED"))}
+            done = subprocess.run([program, "--gtest_list_tests", *arguments], capture_output=True, text=True, env=kept | variables)
+            suite, names = "", []
+            for line in done.stdout.splitlines():
+                if not line.startswith(" "):
+                    suite = line.split()[0]
+                elif suite.endswith("."):
+                    names.append(suite + line.split()[0])
+            return done.returncode, names
+
+        _, every = listed()
+        firsts = {name.split(".")[0]: name for name in reversed(every)}.values()
+        with tempfile.TemporaryDirectory() as folder:
+            passed = pathlib.Path(folder) / "passed"
+            kept = [name for name in every if name not in firsts][5]
+            passed.write_text("".join(f"{pathlib.Path(program).name}\t{name}\n" for name in every if name != kept) + f"other_test\t{kept}\n")
+            code, names = listed(GANYMEDE_TESTED=str(passed))
+            self.assertEqual(code, 0)
+            self.assertEqual(names, [name for name in every if name in firsts or name == kept or "Bytes" in name.split(".")[1]])
+            self.assertLess(len(names), len(every) / 2)
+            self.assertEqual(listed("--gtest_filter=-" + kept, GANYMEDE_TESTED=str(passed))[1], [name for name in names if name != kept])
+            self.assertEqual(listed(GANYMEDE_TESTED=folder + "/absent")[0], 2)
 
 
 if __name__ == "__main__":
