@@ -7,6 +7,7 @@
 #include "fake_mlflow.hpp"
 #include "report/results.hpp"
 #include "run_program.hpp"
+#include "support/when.hpp"
 
 namespace ganymede::cli {
 namespace {
@@ -112,6 +113,7 @@ TEST_F(Mlflow, WhatNobodyTakesIsKeptAndSentLater) {
 
 // Whichever request breaks, and whether or not the server carried it out, after the next try everything exists once.
 TEST_F(Mlflow, AServerThatBreaksInTheMiddleLosesAndDoublesNothing) {
+  NOT_SANITIZED("starts dozens of programs, and one starts slowly there");
   for (const bool done : {false, true}) {
     for (int broken = 0; broken < 14; ++broken) {
       FakeMlflow other;

@@ -100,6 +100,7 @@ TEST_F(SearchShards, OfAPlanThatNothingMeetsEndAsThePlanDoes) {
 }
 
 TEST_F(SearchShards, OfAnotherQuestionAreRefused) {
+  NOT_SANITIZED("repeats whole plans, which other tests make once");
   ASSERT_EQ(shard(kPlanToSplit, "0/2").code, 0);
   const Outcome other = shard(std::string(kPlanToSplit) + "--deadline 9h", "1/2");
   EXPECT_EQ(other.code, 2);
@@ -129,6 +130,7 @@ TEST_F(SearchShards, OfAFileThatHasChangedAreRefused) {
 
 // Rows whose checksums fit, though no shard has written them.
 TEST_F(SearchShards, OfAPlanWithForeignRowsAreRefused) {
+  NOT_SANITIZED("repeats whole plans, which other tests make once");
   ASSERT_EQ(shard(kPlanToSplit, "0/1").code, 0);
   const std::filesystem::path file = scratch_ / "out" / "shard-0-of-1.rows";
   const std::string rows = content_of(file);

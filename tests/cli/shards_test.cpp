@@ -13,6 +13,7 @@
 #include "common/json_value.hpp"
 #include "run_program.hpp"
 #include "support/errors.hpp"
+#include "support/when.hpp"
 
 namespace ganymede::cli {
 namespace {
@@ -64,6 +65,7 @@ TEST_F(Shards, OfAnyNumberMergeToTheBytesOfOneProcess) {
 }
 
 TEST_F(Shards, WhatAnyShardHasDoneIsNotDoneAgain) {
+  NOT_SANITIZED("starts dozens of programs, and one starts slowly there");
   const std::string all = whole(study(10));
   EXPECT_THAT(shard("0/2").err, HasSubstr("0 were there already"));
   const std::string first = content_of(rows("shard-0-of-2"));
@@ -140,6 +142,7 @@ TEST_F(Shards, OfOtherWorkAreRefused) {
 }
 
 TEST_F(Shards, DamagedRowsAreSaidAndDoneAgain) {
+  NOT_SANITIZED("starts dozens of programs, and one starts slowly there");
   const std::string all = whole(study(10));
   ASSERT_EQ(shard("0/1").code, 0);
   const std::string good = content_of(rows("shard-0-of-1"));
@@ -172,6 +175,7 @@ std::string interrupted(const std::string& command, const std::filesystem::path&
 }
 
 TEST_F(Shards, EndEarlyOnSigtermWithWhatIsDone) {
+  NOT_SANITIZED("starts dozens of programs, and one starts slowly there");
   const std::string all = whole(study(400));
   const std::string command =
       fmt::format("{} sweep {} --shard 0/1 --jobs 1 -o {}", GANYMEDE_BINARY, study_, (scratch_ / "out").string());
@@ -186,6 +190,7 @@ TEST_F(Shards, EndEarlyOnSigtermWithWhatIsDone) {
 }
 
 TEST_F(Shards, KilledAtRandomMomentsLoseOnlyWhatWasNotWritten) {
+  NOT_SANITIZED("starts dozens of programs, and one starts slowly there");
   const std::string all = whole(study(100));
   std::mt19937 random(7);
   for (int index = 0; index < 4; ++index) {

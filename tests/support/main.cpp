@@ -1,5 +1,6 @@
-// Runs the tests of a folder. Where GANYMEDE_TESTED names a file of tests that have passed in another build, as CI does after the build
-// with the sanitizers, those are left out, but for the first of each suite and for those whose names say that they compare bytes.
+// Runs the tests of a folder. Where GANYMEDE_TESTED names a file of tests that have passed in another build, as CI does
+// after the build with the sanitizers, those are left out, but for the first of each suite and for those whose names
+// say that they compare bytes.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
