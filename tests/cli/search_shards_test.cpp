@@ -63,6 +63,7 @@ TEST_F(SearchShards, OfAPlanMergeToItsBytes) {
 }
 
 TEST_F(SearchShards, OfAPlanLeaveOutWhatOthersBeat) {
+  NOT_SANITIZED("repeats whole plans, which other tests make once");
   const auto rows = [&](const char* name) { return content_of(scratch_ / "out" / name); };
   const auto beaten = [&](const std::string& text) {
     std::size_t count = 0;

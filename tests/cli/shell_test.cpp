@@ -175,6 +175,7 @@ TEST(Completion, RefusesAnotherShell) {
 // ---- Manual pages.
 
 TEST(Man, ThereIsAPageForEveryCommandAndOption) {
+  NOT_SANITIZED("starts dozens of programs, and one starts slowly there");
   const Scratch scratch;
   std::filesystem::create_directory(scratch / "man1");
   ASSERT_EQ(run_program("man --folder " + (scratch / "man1").string()).code, 0);
