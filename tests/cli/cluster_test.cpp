@@ -9,6 +9,7 @@
 
 #include "common/json_value.hpp"
 #include "run_program.hpp"
+#include "support/when.hpp"
 
 namespace ganymede::cli {
 namespace {
@@ -116,6 +117,7 @@ TEST_F(ClusterExample, RefusesTwoJobsOfOneName) {
 }
 
 TEST_F(ClusterExample, MessageFidelityIsAFlag) {
+  NOT_SANITIZED("simulates every message, which tests of sim/cluster do of fewer jobs");
   const std::string few = "simulate " + file + " --set /workloads/dcgan/workload/steps=50 --set /jobs/3/steps=50";
   const Outcome messages = run_program(few + " --fidelity message");
   EXPECT_EQ(messages.code, 0) << messages.err;
