@@ -33,7 +33,7 @@ void run_compare_own(const CompareOwnOptions& options, const Shared& shared) {
   question.request = [&options](const std::vector<JsonOverride>& more) {
     return request_of(options.request, "compare-own", more);
   };
-  question.now = format_time(now());
+  question.now = format_time(stated_now());
   plan::PlanOptions search;
   search.jobs = jobs(shared);
   auto waiting = show_elapsed(shared, "comparing");

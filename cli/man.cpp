@@ -107,6 +107,9 @@ constexpr std::pair<const char*, const char*> kEnvironment[] = {
     {"XDG_CACHE_HOME",
      "the built-in data set, trained classifiers and timed algorithms are kept in its folder ganymede; default: "
      "~/.cache"},
+    {"GANYMEDE_NOW",
+     "the time from which results count, such as 2026-12-01T09:00:00Z: the age of prices, a deadline without a start, "
+     "the start of an exported bill; default: the system's clock"},
     {"GANYMEDE_MPI_PATIENCE",
      "seconds that a process of a training waits for others before it asks whether they live; default: 300"}};
 

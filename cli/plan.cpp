@@ -32,7 +32,7 @@ struct PlanFlags {
 
 plan::Request request_of_plan(const PlanFlags& flags) {
   return flags.request.members.locate(
-      [&] { return plan::read_request(request_of(flags.request, "plan"), format_time(now())); });
+      [&] { return plan::read_request(request_of(flags.request, "plan"), format_time(stated_now())); });
 }
 
 void run_plan_shard(const PlanFlags& flags, Shared& shared) {

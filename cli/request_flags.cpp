@@ -120,8 +120,7 @@ void declare_search(const MemberFlagOf& one) {
                   "least probability to meet the goals, with the seeds and all stated error; default: 0.9")
       .transform(probability());
   one.text("--max-price-age", "/search/max_price_age", "age from which a price is doubtful; default: 365d");
-  one.text("--today", "/search/today",
-           "day on which the age of prices is counted; default: the newest price of the catalogs");
+  one.text("--today", "/search/today", "day to which the age of prices is counted; default: today");
   one.command.add_flag("--sure", one.flags.sure,
                        "upper ends of the intervals, with all stated error, must meet the goals");
   one.command.add_option("--seed", one.flags.seed, "seed of the first run");

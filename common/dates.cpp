@@ -4,6 +4,9 @@
 
 #include <charconv>
 #include <chrono>
+#include <cstdlib>
+
+#include "common/errors.hpp"
 
 namespace ganymede {
 namespace {
@@ -80,5 +83,13 @@ std::string format_time(std::int64_t seconds_since_1970) {
 }
 
 std::int64_t now() { return chrono::floor<chrono::seconds>(chrono::system_clock::now().time_since_epoch()).count(); }
+
+std::int64_t stated_now() {
+  const char* stated = std::getenv("GANYMEDE_NOW");
+  if (stated == nullptr || *stated == '\0') return now();
+  if (const auto time = parse_time(stated)) return *time;
+  throw ConfigError(
+      fmt::format("GANYMEDE_NOW: found \"{}\", expected a time with its zone, such as 2026-12-01T09:00:00Z", stated));
+}
 
 }  // namespace ganymede

@@ -21,8 +21,13 @@ std::optional<std::int64_t> parse_time(std::string_view text);
 /// Writes seconds since 1970-01-01T00:00:00Z as a time in UTC: "2026-12-01T17:00:00Z".
 std::string format_time(std::int64_t seconds_since_1970);
 
-/// The system's clock in seconds since 1970-01-01T00:00:00Z. Call it only where a user asks for "now", because results
-/// must not depend on when they are computed.
+/// The system's clock in seconds since 1970-01-01T00:00:00Z, for logs and waiting.
 std::int64_t now();
+
+/// When results are asked for, in seconds since 1970-01-01T00:00:00Z: the time that the environment variable
+/// GANYMEDE_NOW states (see parse_time), else the system's clock. Call it only where a user asks for "now" or "today",
+/// and record what it says in the result, because results must not depend on when they are computed. Throws ConfigError
+/// if the variable states no time.
+std::int64_t stated_now();
 
 }  // namespace ganymede

@@ -289,7 +289,8 @@ OrderedJson own_or_rent(const OwnQuestion& question, const PlanOptions& options)
   OwnJson out = {{"schema", "ganymede.own-or-rent/1"},
                  {"model", request.trace.model},
                  {"images", request.quality ? OwnJson(nullptr) : OwnJson(request.images)},
-                 {"hours_of_a_year", kHoursPerYear}};
+                 {"hours_of_a_year", kHoursPerYear},
+                 {"prices_aged_to", request.price_age.today}};
   out["own"] = own.json;
   out["offers"] = OwnJson::array();
   for (const platforms::Market market : markets_of(question))

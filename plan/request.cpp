@@ -261,10 +261,9 @@ std::vector<RequestPolicy> default_policies() {
 }
 
 /// Reads the age up to which prices are not doubtful. Ages are counted to the day that the request names, otherwise to
-/// the newest price of the catalogs, so that the same request and catalogs give the same plan on every day.
-void read_price_age(JsonObject& in, Request& request) {
-  for (const Request::Catalog& entry : request.catalogs)
-    request.price_age.today = std::max(request.price_age.today, platforms::newest_price_date(entry.platform));
+/// that of `now`. A saved plan names it, so that what is asked of it later does not change with the day.
+void read_price_age(JsonObject& in, Request& request, const std::string& now) {
+  request.price_age.today = now.substr(0, now.find('T'));
   if (const auto today = in.optional("today")) {
     request.price_age.today = today->as_string();
     if (!is_date(request.price_age.today)) today->expected("a date as YYYY-MM-DD");
@@ -276,7 +275,7 @@ void read_price_age(JsonObject& in, Request& request) {
   }
 }
 
-void read_search(const JsonNode& node, Request& request) {
+void read_search(const JsonNode& node, Request& request, const std::string& now) {
   JsonObject in(node);
   read_catalogs(in, node, request);
   if (const auto markets = in.optional("markets"))
@@ -320,7 +319,7 @@ void read_search(const JsonNode& node, Request& request) {
   }
   if (const auto seeds = in.optional("seeds"))
     request.seeds = request.seeds_at_risk = static_cast<int>(seeds->as_integer(1, 10'000));
-  read_price_age(in, request);
+  read_price_age(in, request, now);
   if (const auto share = in.optional("certainty")) request.certainty = share->as_number(0.01, 1);
   if (const auto sure = in.optional("sure")) request.sure = sure->as_bool();
   in.finish();
@@ -350,7 +349,7 @@ Request read_request(const JsonNode& node, const std::string& now) {
     request.objective = static_cast<Objective>(std::find(std::begin(kObjectives), std::end(kObjectives), what) -
                                                std::begin(kObjectives));
   }
-  read_search(in.optional("search").value_or(JsonNode::wrap(Json::object(), node.file(), "")), request);
+  read_search(in.optional("search").value_or(JsonNode::wrap(Json::object(), node.file(), "")), request, now);
   for (const char* key :
        {"storage", "evaluation", "provisioning", "faults", "billing", "power_cap", "fidelity", "synchronization"})
     if (const auto member = in.optional(key)) request.common[key] = member->value();

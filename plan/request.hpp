@@ -102,7 +102,8 @@ Json request_document(const Request& request, const std::filesystem::path& folde
 std::string path_from(const std::filesystem::path& folder, const std::string& path);
 
 /// Reads a request. Throws ConfigError, with file and JSON pointer, if something is wrong or contradicts itself. `now`
-/// is the time in UTC from which a deadline that is a time counts, unless the request has a "start".
+/// is the time in UTC from which a deadline that is a time counts, unless the request has a "start", and to whose day
+/// the age of prices counts, unless the request names another; empty: no dated price is old.
 Request read_request(const JsonNode& node, const std::string& now);
 
 }  // namespace ganymede::plan

@@ -57,12 +57,4 @@ PriceDoubt price_doubt(const Instance& instance, const Price& price, const Price
   return doubt;
 }
 
-std::string newest_price_date(const Platform& platform) {
-  std::string newest;
-  for (const Instance& instance : platform.instances)
-    for (const Price& price : instance.prices)
-      if (price.as_of != "undated") newest = std::max(newest, price.as_of);
-  return newest;
-}
-
 }  // namespace ganymede::platforms

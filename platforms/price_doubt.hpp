@@ -33,7 +33,4 @@ inline constexpr double kMaxDiscount = 0.75;
 /// "89 % below 24.48 USD/h on demand" if the discount is beyond kMaxDiscount; else empty.
 std::string implausible_discount(const Instance& instance, const Price& price);
 
-/// The newest date of the platform's prices; empty if none has a date.
-std::string newest_price_date(const Platform& platform);
-
 }  // namespace ganymede::platforms

@@ -20,12 +20,13 @@ std::string badge(const char* kind, const std::string& words) {
   return fmt::format("<li class=\"badge {}\">{}</li>\n", kind, escaped(words));
 }
 
-/// How old a price is. `today` may be empty: then only its date is said.
+/// How old a price was on the day `today`, which may be empty: then only its date is said.
 std::string price_badge(const std::string& as_of, const std::string& today, const std::string& doubt) {
   if (!doubt.empty()) return badge("warn", "price doubtful: " + doubt);
   if (!is_date(as_of)) return badge("warn", "price: " + (as_of.empty() ? "undated" : as_of));
   if (!is_date(today)) return badge("", "price of " + as_of);
-  return badge("", fmt::format("price of {}, {} days old", as_of, std::max(0, days_between(as_of, today))));
+  return badge("",
+               fmt::format("price of {}, {} days old on {}", as_of, std::max(0, days_between(as_of, today)), today));
 }
 
 std::string steps_badge(const std::string& inputs, const std::string& detail) {
@@ -152,7 +153,7 @@ std::string answer_of_cluster(const Json& document) {
       "after {}, for {} USD.</p>\n",
       all.at("jobs").dump(), all.at("gpus").dump(), all.at("slowdown").at("mean").get<double>(),
       clock(all.at("wait_s").at("mean").get<double>()), clock(all.at("total_s").get<double>()),
-      escaped(document.at("cost").at("total_usd").get<std::string>()));
+      escaped(usd_cell(document.at("cost").at("total_usd"))));
 }
 
 std::string answer_of_rehearsal(const Json& document) {

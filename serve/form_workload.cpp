@@ -160,7 +160,7 @@ void read_form_goals(JsonObject& in, bool times, OrderedJson& to) {
   if (const auto deadline = in.optional("deadline")) {
     const std::string text = deadline->as_string();
     if (const auto end = parse_time(text); end && times) {
-      if (*end <= now()) deadline->fail(fmt::format("{} is past", text));
+      if (*end <= stated_now()) deadline->fail(fmt::format("{} is past", text));
     } else if (times && text.find('T') != std::string::npos) {
       deadline->expected("a duration such as \"60h\", or a time with its zone, such as \"2026-12-01T09:00:00Z\"");
     } else {

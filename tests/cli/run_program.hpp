@@ -52,9 +52,11 @@ struct Outcome {
 inline Outcome run_program(const std::string& arguments, const std::string& launcher = "",
                            const std::string& program = GANYMEDE_BINARY) {
   const Scratch scratch;
-  // Hides all GPUs, because these tests expect the numbers of the CPU.
-  const std::string command = "CUDA_VISIBLE_DEVICES= " + launcher + " " + program + " " + arguments + " > " +
-                              (scratch / "out").string() + " 2> " + (scratch / "err").string() + " < /dev/null";
+  // Hides all GPUs, because these tests expect the numbers of the CPU; and stops the calendar, because plans expect the
+  // age that prices had when they were written.
+  const std::string command = "CUDA_VISIBLE_DEVICES= GANYMEDE_NOW=2026-11-20T12:00:00Z " + launcher + " " + program +
+                              " " + arguments + " > " + (scratch / "out").string() + " 2> " +
+                              (scratch / "err").string() + " < /dev/null";
   const int status = std::system(command.c_str());
   return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), content_of(scratch / "out"),
           content_of(scratch / "err")};

@@ -122,7 +122,8 @@ TEST_P(Tutorial, CommandsPrintWhatItShows) {
   for (const TutorialCommand& command : commands) {
     const fs::path script = folder.path() / ".command";
     std::ofstream(script) << "cd '" << folder.path().string() << "' || exit 9\n"
-                          << "export PATH='" << program_folder << "':\"$PATH\" CUDA_VISIBLE_DEVICES=\n"
+                          << "export PATH='" << program_folder
+                          << "':\"$PATH\" CUDA_VISIBLE_DEVICES= GANYMEDE_NOW=2026-11-20T12:00:00Z\n"
                           << command.text << "\n";
     const int status =
         std::system(("sh '" + script.string() + "' > '" + printed_file.string() + "' 2>&1 < /dev/null").c_str());

@@ -125,14 +125,14 @@ TEST_F(SearchedPlans, AnUndatedPriceWinsOnlyIfItWouldAtItsWorst) {
   EXPECT_THAT(report::plan_text(plan), HasSubstr("this price is doubtful (undated)"));
 }
 
-// The age of a price is counted to the newest price of the catalogs, or to the day that the request names.
+// The age of a price is counted to the day of now (2026-11-20), or to the day that the request names.
 TEST_F(SearchedPlans, AnOldPriceIsDoubtfulFromAYearOn) {
   content["search"]["max_gpus"] = 1;
   prices("one") =
-      Json::array({{{"region", "old"}, {"market", "on-demand"}, {"per_hour", "3.00USD/h"}, {"as_of", "2025-11-02"}},
+      Json::array({{{"region", "old"}, {"market", "on-demand"}, {"per_hour", "3.00USD/h"}, {"as_of", "2025-11-20"}},
                    {{"region", "new"}, {"market", "on-demand"}, {"per_hour", "3.60USD/h"}, {"as_of", "2026-11-01"}}});
-  EXPECT_EQ(planned()["chosen"]["region"], "old");  // 364 days
-  content["search"]["today"] = "2026-11-03";        // 366 days
+  EXPECT_EQ(planned()["chosen"]["region"], "old");  // 365 days
+  content["search"]["today"] = "2026-11-21";        // 366 days
   EXPECT_EQ(planned()["chosen"]["region"], "new");
   content["search"]["max_price_age"] = "400d";
   EXPECT_EQ(planned()["chosen"]["region"], "old");

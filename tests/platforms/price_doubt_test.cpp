@@ -98,11 +98,6 @@ TEST(PriceDoubt, TheCheckListsDeepDiscounts) {
   }));
 }
 
-TEST(PriceDoubt, TheNewestDateOfACatalog) {
-  EXPECT_EQ(newest_price_date(catalog("aws")), "2026-07-20");
-  EXPECT_EQ(newest_price_date(catalog("genesis")), "");
-}
-
 struct SpotOfOhio {
   const char *instance, *zone;
   double usd;
