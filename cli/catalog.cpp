@@ -69,6 +69,38 @@ std::map<std::string, double> exchange_rates(const std::vector<std::string>& giv
   return rates;
 }
 
+/// Says what the lines are, how many there are, and the first ones.
+void remark_some(const std::string& what, const std::vector<std::string>& lines, const Shared& shared) {
+  constexpr std::size_t kShown = 5;
+  if (lines.empty()) return;
+  const std::size_t shown = std::min(lines.size(), kShown);
+  std::string text = fmt::format("{}: {}", what, lines.size());
+  for (std::size_t i = 0; i < shown; ++i) text += "\n  " + lines[i];
+  if (shown < lines.size()) text += fmt::format("\n  and {} more", lines.size() - shown);
+  remark(shared, text);
+}
+
+/// What should be known of a list that was merged.
+void remark_on(const platforms::PriceList& list, const platforms::Merged& merged, const Shared& shared) {
+  remark_some("prices that changed by more than half (look at them before a plan rests on them)", merged.jumps, shared);
+  remark_some("passed over, because they are prices of hosts without their GPUs", list.parts, shared);
+  if (!list.next_page.empty())
+    remark(shared, fmt::format("the list is not whole: it goes on at {}; give further pages behind --update, separated "
+                               "by commas",
+                               list.next_page));
+  if (std::any_of(list.prices.begin(), list.prices.end(),
+                  [](const platforms::ListedPrice& listed) { return listed.price.as_of == "undated"; }))
+    remark(shared, "prices without a date count as doubtful: say with --as-of on which day the list was read");
+  if (list.unknown.empty()) return;
+  std::string first;
+  for (const auto& [instance, rows] : list.unknown) {
+    if (first.size() > 60) break;
+    if (!instance.empty()) first += (first.empty() ? "" : ", ") + instance;
+  }
+  remark(shared, fmt::format("passed over: {} instances that the catalog does not have, such as {}",
+                             list.unknown.size(), first));
+}
+
 void update(const CatalogOptions& options, Shared& shared) {
   if (options.providers.size() != 1)
     throw ConfigError(
@@ -76,39 +108,29 @@ void update(const CatalogOptions& options, Shared& shared) {
   const std::string& name = options.providers.front();
   const std::string text = platforms::is_provider(name) ? std::string(platforms::catalog_text(name)) : read_file(name);
   const platforms::Platform platform = platforms::load_catalog(name, ".");
-  std::vector<std::string> known;
-  for (const platforms::Instance& instance : platform.instances) known.push_back(instance.name);
-  std::map<std::string, int> unknown;
-  auto waiting = show_elapsed(shared, "reading " + options.update);
+  auto waiting = show_elapsed(shared, "reading " + fmt::format("{}", fmt::join(options.update, ", ")));
   const platforms::PriceList list = platforms::read_price_list(
-      options.update, known,
-      {options.today, options.as_of.empty() ? "undated" : options.as_of, exchange_rates(options.exchange)}, &unknown);
+      {options.update.begin(), options.update.end()}, platform,
+      {options.today, options.as_of.empty() ? "undated" : options.as_of, exchange_rates(options.exchange)});
   const platforms::Merged merged = platforms::merge_prices(text, list);
   platforms::read_platform(JsonNode::parse(merged.text, "the merged catalog"));
   waiting.reset();
-  remark(shared, fmt::format("{}: {}: {} prices of {}: {} changed, {} new, {} as before", options.update, list.kind,
-                             list.prices.size(), platform.name, merged.changed, merged.added, merged.same));
-  if (!unknown.empty()) {
-    std::string first;
-    for (const auto& [instance, rows] : unknown) {
-      if (first.size() > 60) break;
-      if (!instance.empty()) first += (first.empty() ? "" : ", ") + instance;
-    }
-    remark(shared,
-           fmt::format("passed over: {} instances that the catalog does not have, such as {}", unknown.size(), first));
-  }
+  remark(shared,
+         fmt::format("{}: {}: {} prices of {}: {} changed, {} new, {} as before", fmt::join(options.update, ", "),
+                     list.kind, list.prices.size(), platform.name, merged.changed, merged.added, merged.same));
+  remark_on(list, merged, shared);
   emit(shared, merged.text);
 }
 
 void run_catalog(CatalogOptions options, Shared& shared) {
   check_output(shared);
-  if (options.today.empty()) options.today = format_time(now()).substr(0, 10);
+  if (options.today.empty()) options.today = format_time(stated_now()).substr(0, 10);
   for (const auto& [name, date] : {std::pair{"today", options.today}, std::pair{"as-of", options.as_of}})
     if (!date.empty() && !is_date(date)) throw ConfigError(fmt::format("--{} {}: expected YYYY-MM-DD", name, date));
   if (!options.as_of.empty() && options.as_of > options.today)
     throw ConfigError(fmt::format("--as-of {}: is in the future (today is {})", options.as_of, options.today));
   if (!options.update.empty()) {
-    keep_input(shared, options.update);
+    for (const std::string& page : options.update) keep_input(shared, page);
     return update(options, shared);
   }
   std::vector<platforms::Platform> platforms;
@@ -128,21 +150,27 @@ void declare_catalog(Parser command, Shared& shared) {
       .add_option("--provider", options->providers, "a provider's catalog, or the path of a platform file (repeatable)")
       .check(suggest("@providers @files"))
       .delimiter(',');
-  command.add_option("--gpu", options->gpu, "only this GPU or family: A100, V100, CPU").check(suggest("@rented-gpus"));
-  command.add_option("--region", options->region, "only offers with a price in this region").check(suggest("@regions"));
-  command.add_option("--instance", options->instance, "only this instance type").check(suggest("@instances"));
-  command.add_option("--market", options->market, "only this market: on-demand, spot, reserved-1y, reserved-3y")
-      .check(one_of(platforms::market_names()));
+  const auto list = [&](const char* flag, std::vector<std::string>& names, const char* what, const Check& check) {
+    command.add_option(flag, names, what).check(check).delimiter(',');
+  };
+  list("--gpu", options->gpus, "only these GPUs or families: A100, V100, CPU", suggest("@rented-gpus"));
+  list("--region", options->regions, "only offers with a price in these regions", suggest("@regions"));
+  list("--instance", options->instances, "only these instance types", suggest("@instances"));
+  list("--market", options->markets, "only these markets: on-demand, spot, reserved-1y, reserved-3y",
+       one_of(platforms::market_names()));
   command.add_option("--sort", options->sort, "cheapest first, by the hour of one GPU or of the whole instance")
       .check(one_of({kByGpuHour, kByHour}));
   command.add_flag("--zones", options->zones, "also list zones that have prices of their own");
   const Option check =
       command.add_flag("--check", options->check, "list facts that should be checked before they are relied on");
-  command.add_option("--update", options->update, "a price list to merge into --provider's catalog, written to -o")
-      .excludes(check);
-  command.add_option("--as-of", options->as_of, "date of a price list that has none");
+  command
+      .add_option("--update", options->update,
+                  "a price list to merge into --provider's catalog, written to -o; or its pages, separated by commas")
+      .excludes(check)
+      .delimiter(',');
+  command.add_option("--as-of", options->as_of, "the day on which a price list without a date was read");
   command.add_option("--exchange", options->exchange, "dollars for one unit of another currency, such as EUR=1.08");
-  command.add_option("--today", options->today, "day on which ages are counted; default: today");
+  command.add_option("--today", options->today, "day to which the age of prices is counted; default: today");
   add_format(command, shared, {"table", "json", "csv"});
   add_output(command, shared);
   command.callback([options, &shared] { run_catalog(*options, shared); });

@@ -12,6 +12,7 @@
 #include "common/json_value.hpp"
 #include "common/text.hpp"
 #include "common/usd.hpp"
+#include "report/numbers.hpp"
 #include "report/table.hpp"
 
 namespace ganymede::cli {
@@ -23,43 +24,49 @@ std::string lower(std::string text) {
   return text;
 }
 
-void refuse(const std::string& option, const std::string& found, const std::set<std::string>& known) {
+bool is_same(const std::string& one, const std::string& other) { return lower(one) == lower(other); }
+
+/// True if the name is asked for, or nothing is.
+bool is_asked(const std::vector<std::string>& asked, const std::string& name) {
+  return asked.empty() ||
+         std::any_of(asked.begin(), asked.end(), [&](const std::string& one) { return is_same(one, name); });
+}
+
+/// Throws ConfigError for a name that is not known.
+void check_names(const char* option, const std::vector<std::string>& asked, const std::set<std::string>& known) {
   const std::vector<std::string> names(known.begin(), known.end());
-  const auto close = nearest(found, names);
-  throw ConfigError(fmt::format("--{} {}: not in the catalog; it has {}{}", option, found, list_of(names),
-                                close ? fmt::format("; did you mean \"{}\"?", *close) : ""));
+  for (const std::string& found : asked) {
+    if (std::any_of(names.begin(), names.end(), [&](const std::string& name) { return is_same(name, found); }))
+      continue;
+    const auto close = nearest(found, names);
+    throw ConfigError(fmt::format("--{} {}: not in the catalog; it has {}{}", option, found, list_of(names),
+                                  close ? fmt::format("; did you mean \"{}\"?", *close) : ""));
+  }
 }
 
 /// The offers that the options select. Throws ConfigError, with the known names, for a name that is not in the
 /// catalogs.
 std::vector<Offer> offers_of(const std::vector<platforms::Platform>& platforms, const CatalogOptions& options) {
   std::set<std::string> gpus, regions, instances;
-  bool gpu_known = options.gpu.empty(), region_known = options.region.empty(), known = options.instance.empty();
   std::vector<Offer> offers;
   for (const platforms::Platform& platform : platforms)
     for (const platforms::Instance& instance : platform.instances) {
       const platforms::Gpu& gpu = platform.gpu_of(instance);
       gpus.insert({gpu.name, gpu.family});
       instances.insert(instance.name);
-      known = known || instance.name == options.instance;
-      const bool is_gpu =
-          options.gpu.empty() || lower(gpu.name) == lower(options.gpu) || lower(gpu.family) == lower(options.gpu);
-      gpu_known = gpu_known || is_gpu;
-      for (const platforms::Price& price : instance.prices) {
-        regions.insert(price.region);
-        region_known = region_known || price.region == options.region;
-      }
-      if (!is_gpu || (!options.instance.empty() && instance.name != options.instance)) continue;
+      for (const platforms::Price& price : instance.prices) regions.insert(price.region);
+      if (!is_asked(options.gpus, gpu.name) && !is_asked(options.gpus, gpu.family)) continue;
+      if (!is_asked(options.instances, instance.name)) continue;
       for (const platforms::Price& price : instance.prices)
-        if ((options.region.empty() || price.region == options.region) &&
-            (options.market.empty() || platforms::to_string(price.market) == options.market))
+        if (is_asked(options.regions, price.region) &&
+            is_asked(options.markets, std::string(platforms::to_string(price.market))))
           offers.push_back({&platform, &instance, &price});
-      if (instance.prices.empty() && options.region.empty() && options.market.empty())
+      if (instance.prices.empty() && options.regions.empty() && options.markets.empty())
         offers.push_back({&platform, &instance, nullptr});
     }
-  if (!gpu_known) refuse("gpu", options.gpu, gpus);
-  if (!region_known) refuse("region", options.region, regions);
-  if (!known) refuse("instance", options.instance, instances);
+  check_names("gpu", options.gpus, gpus);
+  check_names("region", options.regions, regions);
+  check_names("instance", options.instances, instances);
   return offers;
 }
 
@@ -71,7 +78,7 @@ std::pair<bool, double> sort_key(const platforms::Instance& instance, double usd
 /// Sorts by --sort. A processor is no GPU: unless --gpu asks for it, it is left out of a comparison by the GPU-hour.
 void sort_offers(std::vector<Offer>& offers, const CatalogOptions& options) {
   if (options.sort.empty()) return;
-  if (options.sort == kByGpuHour && options.gpu.empty())
+  if (options.sort == kByGpuHour && options.gpus.empty())
     std::erase_if(offers, [](const Offer& offer) {
       return offer.platform->gpu_of(*offer.instance).kind == platforms::Gpu::Kind::cpu;
     });
@@ -168,7 +175,7 @@ std::string offers_table(const std::vector<Offer>& offers, const CatalogOptions&
     above = &platform;
     const auto usd = [&](platforms::Market market) {
       const auto found = place.prices.find(market);
-      return found == place.prices.end() ? "" : decimal(found->second->per_hour);
+      return found == place.prices.end() ? "" : report::price_cell(decimal(found->second->per_hour));
     };
     const auto old = [&](platforms::Market market) {
       const auto found = place.prices.find(market);

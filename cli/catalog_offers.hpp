@@ -13,9 +13,11 @@ inline constexpr const char* kByGpuHour = "usd-per-gpu-hour";
 inline constexpr const char* kByHour = "usd-per-hour";
 
 struct CatalogOptions {
-  std::vector<std::string> providers;  ///< names or platform files
-  std::string gpu, region, market, instance, today, update, as_of;
-  std::string sort;  ///< kByGpuHour or kByHour; empty: in the order of the catalogs
+  std::vector<std::string> providers;                          ///< names or platform files
+  std::vector<std::string> gpus, regions, markets, instances;  ///< empty: all
+  std::string today, as_of;
+  std::vector<std::string> update;  ///< the pages of one list
+  std::string sort;                 ///< kByGpuHour or kByHour; empty: in the order of the catalogs
   std::vector<std::string> exchange;
   bool check = false, zones = false;
 };

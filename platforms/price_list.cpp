@@ -27,11 +27,9 @@ std::optional<double> decimal_number(std::string_view text) {
 }
 
 void PriceCollector::add(const std::string& instance, const std::string& where, std::string region, std::string zone,
-                         Market market, double per_hour, std::string as_of, const std::string& currency) {
-  if (!known_.contains(instance)) {
-    ++unknown_[instance];
-    return;
-  }
+                         Market market, double per_hour, std::string as_of, const std::string& currency,
+                         std::string notes) {
+  if (!knows(instance)) return skip(instance);
   double rate = 1;
   if (currency != "USD") {
     const auto found = options_.exchange.find(currency);
@@ -59,53 +57,29 @@ void PriceCollector::add(const std::string& instance, const std::string& where, 
   listed.price.per_hour = {std::llround(per_hour * rate * 1e6)};
   listed.price.as_of = std::move(as_of);
   listed.price.origin.source = source_;
-  if (rate != 1) listed.price.origin.notes = fmt::format("{:g} {} at {:g} USD", per_hour, currency, rate);
+  listed.price.origin.notes =
+      rate == 1 ? std::move(notes) : fmt::format("{:g} {} at {:g} USD", per_hour, currency, rate);
   const Key key{listed.instance, listed.price.region, listed.price.zone, market};
-  const auto [place, fresh] = index_.emplace(key, prices_.size());
-  if (fresh) return prices_.push_back(std::move(listed));
-  const ListedPrice& first = prices_[place->second];
+  const auto [place, fresh] = index_.emplace(key, list_.prices.size());
+  if (fresh) return list_.prices.push_back(std::move(listed));
+  const ListedPrice& first = list_.prices[place->second];
   if (first.price.per_hour != listed.price.per_hour)
     throw ConfigError(fmt::format("{}: a second {} price of {} in {}: {} here, {} at {}", where, to_string(market),
                                   instance, listed.price.zone.empty() ? listed.price.region : listed.price.zone,
                                   to_string(listed.price.per_hour), to_string(first.price.per_hour), first.where));
 }
 
+void PriceCollector::end_page(std::string next) {
+  if (next.empty()) has_last_page_ = true;
+  if (list_.next_page.empty()) list_.next_page = std::move(next);
+}
+
+PriceList PriceCollector::take() {
+  if (has_last_page_) list_.next_page.clear();
+  return std::move(list_);
+}
+
 namespace {
-
-/// Reads a price from a cell; nothing if the cell is empty.
-std::optional<double> price_cell(const CsvTable& table, const CsvTable::Row& row, const char* column) {
-  const std::string& cell = table.at(row, column);
-  if (cell.empty()) return std::nullopt;
-  const auto value = decimal_number(cell);
-  if (!value || !std::isfinite(*value) || *value < 0)
-    table.fail(row, column, fmt::format("found \"{}\", expected a price from 0", cell));
-  return value;
-}
-
-void read_skypilot(const CsvTable& table, const PriceListOptions& options, PriceCollector& out) {
-  // The spot price of a region is that of its cheapest zone.
-  std::map<std::pair<std::string, std::string>, std::pair<double, std::string>> lowest;
-  for (const CsvTable::Row& row : table.rows()) {
-    const std::string& instance = table.at(row, "InstanceType");
-    const std::string& region = table.at(row, "Region");
-    const std::string where = fmt::format("{}: line {}", table.file(), row.line);
-    if (instance.empty()) {
-      out.skip(table.has("AcceleratorName") ? table.at(row, "AcceleratorName") : "");
-      continue;
-    }
-    const std::string zone = table.has("AvailabilityZone") ? table.at(row, "AvailabilityZone") : "";
-    if (const auto price = price_cell(table, row, "Price"))
-      out.add(instance, where, region, "", Market::on_demand, *price, options.as_of, "USD");
-    const auto spot = price_cell(table, row, "SpotPrice");
-    if (!spot) continue;
-    if (!zone.empty() && zone != region)
-      out.add(instance, where, region, zone, Market::spot, *spot, options.as_of, "USD");
-    const auto [place, fresh] = lowest.try_emplace({instance, region}, *spot, where);
-    if (!fresh && *spot < place->second.first) place->second = {*spot, where};
-  }
-  for (const auto& [of, price] : lowest)
-    out.add(of.first, price.second, of.second, "", Market::spot, price.first, options.as_of, "USD");
-}
 
 void read_table(const CsvTable& table, PriceCollector& out) {
   for (const CsvTable::Row& row : table.rows()) {
@@ -116,26 +90,27 @@ void read_table(const CsvTable& table, PriceCollector& out) {
       table.fail(row, "market",
                  fmt::format("found \"{}\", expected {}", table.at(row, "market"), list_of(market_names())));
     out.add(table.at(row, "instance"), fmt::format("{}: line {}", table.file(), row.line), table.at(row, "region"),
-            table.has("zone") ? table.at(row, "zone") : "", *market, *price, table.at(row, "as_of"), "USD");
+            table.has("zone") ? table.at(row, "zone") : "", *market, *price, table.at(row, "as_of"));
   }
 }
 
-void read_csv(const CsvTable& table, const PriceListOptions& options, PriceCollector& out, std::string& kind) {
+/// Returns the kind of the list.
+std::string read_csv(const CsvTable& table, PriceCollector& out) {
   const auto all = [&](std::initializer_list<const char*> names) {
     return std::all_of(names.begin(), names.end(), [&](const char* name) { return table.has(name); });
   };
   if (all({"InstanceType", "Price", "SpotPrice", "Region"})) {
-    kind = "SkyPilot catalog";
-    read_skypilot(table, options, out);
-  } else if (all({"instance", "region", "market", "usd_per_hour", "as_of"})) {
-    kind = "price table";
-    read_table(table, out);
-  } else {
-    throw ConfigError(fmt::format(
-        "{}: line 1: expected the columns instance, region, market, usd_per_hour and as_of, or those of SkyPilot's "
-        "vms.csv: InstanceType, Price, SpotPrice and Region",
-        table.file()));
+    read_skypilot(table, out);
+    return "SkyPilot catalog";
   }
+  if (all({"instance", "region", "market", "usd_per_hour", "as_of"})) {
+    read_table(table, out);
+    return "price table";
+  }
+  throw ConfigError(
+      fmt::format("{}: line 1: expected the columns instance, region, market, usd_per_hour and as_of, or those of "
+                  "SkyPilot's vms.csv: InstanceType, Price, SpotPrice and Region",
+                  table.file()));
 }
 
 /// The first character that is not white space or part of a byte order mark; 0 if there is none.
@@ -146,21 +121,28 @@ char first_of(std::string_view text) {
 
 }  // namespace
 
-PriceList read_price_list(const std::filesystem::path& file, const std::vector<std::string>& known,
-                          const PriceListOptions& options, std::map<std::string, int>* unknown) {
-  const std::string text = read_file(file);
-  PriceList list;
-  PriceCollector out(known, options, "UPDATE: " + file.filename().string());
-  const char first = first_of(text);
-  if (first == '{' || (first == '/' && file.extension() == ".json"))
-    list.kind = read_json_prices(text, file.string(), options, out);
-  else
-    read_csv(CsvTable::parse(text, file.string()), options, out, list.kind);
-  list.prices = out.take();
+PriceList read_price_list(const std::vector<std::filesystem::path>& files, const Platform& platform,
+                          const PriceListOptions& options) {
+  PriceCollector out(platform, options);
+  std::string kind;
+  for (const std::filesystem::path& file : files) {
+    const std::string text = read_file(file);
+    out.begin_file(file.filename().string());
+    const char first = first_of(text);
+    const bool json = first == '{' || (first == '/' && file.extension() == ".json");
+    const std::string read =
+        json ? read_json_prices(text, file.string(), out) : read_csv(CsvTable::parse(text, file.string()), out);
+    if (!kind.empty() && read != kind)
+      throw ConfigError(fmt::format("{}: {}: expected another page of the list in {}: {}", file.string(), read,
+                                    files.front().string(), kind));
+    kind = read;
+  }
+  PriceList list = out.take();
+  list.kind = kind;
   if (list.prices.empty())
-    throw ConfigError(fmt::format("{}: {}: without a price of any instance of the catalog; it has {} others",
-                                  file.string(), list.kind, out.unknown().size()));
-  if (unknown) *unknown = out.unknown();
+    throw ConfigError(fmt::format("{}: {}: without a price of any instance of the catalog; it has {} others{}",
+                                  files.front().string(), kind, list.unknown.size(),
+                                  list.parts.empty() ? "" : ", and prices of parts: " + list.parts.front()));
   return list;
 }
 
@@ -171,6 +153,16 @@ std::optional<MicroUsdPerHour> amount_of(const OrderedJson& price) {
   const auto amount = price.find("per_hour");
   return amount == price.end() ? std::nullopt
                                : std::optional(parse_quantity<MicroUsdPerHour>(amount->get<std::string>()));
+}
+
+/// A listed price that differs by more than half from what the catalog had, as a line; else empty. Half of the spot
+/// prices of these catalogs moved by less than that in a year (price_doubt.cpp).
+std::string jump_of(const ListedPrice& listed, MicroUsdPerHour before) {
+  const Price& price = listed.price;
+  if (2 * std::abs(price.per_hour.value - before.value) <= before.value) return "";
+  return fmt::format("{}: {} in {} {}: from {} to {} USD/h", listed.where, listed.instance,
+                     price.zone.empty() ? price.region : price.zone, to_string(price.market), decimal(before),
+                     decimal(price.per_hour));
 }
 
 }  // namespace
@@ -201,7 +193,10 @@ Merged merge_prices(std::string_view platform, const PriceList& list) {
       ++merged.added;
       prices.push_back(std::move(entry));
     } else {
-      ++(amount_of(*old) == price.per_hour ? merged.same : merged.changed);
+      const auto before = amount_of(*old);
+      ++(before == price.per_hour ? merged.same : merged.changed);
+      if (std::string jump = before ? jump_of(listed, *before) : ""; !jump.empty())
+        merged.jumps.push_back(std::move(jump));
       *old = std::move(entry);
     }
   }

@@ -47,7 +47,9 @@ class AwsFilter {
     const std::string instance = text_of(attributes, "instanceType");
     const bool wanted = known_.knows(instance) && text_of(attributes, "operatingSystem") == "Linux" &&
                         text_of(attributes, "tenancy") == "Shared" && text_of(attributes, "preInstalledSw") == "NA" &&
-                        (text_of(attributes, "capacitystatus") == "Used" || !attributes.contains("capacitystatus"));
+                        (text_of(attributes, "capacitystatus") == "Used" || !attributes.contains("capacitystatus")) &&
+                        // Blocks of capacity are paid for when they are reserved: their hours cost nothing.
+                        (text_of(attributes, "marketoption") == "OnDemand" || !attributes.contains("marketoption"));
     if (wanted)
       skus_.insert(text_of(product, "sku"));
     else
@@ -101,7 +103,14 @@ double term_hours(const Listed& item) {
   return term == "1 Year" ? 8760 : term == "3 Years" ? 3 * 8760 : 0;
 }
 
-void read_azure(const Listed& list, const std::string& file, const PriceListOptions& options, PriceCollector& out) {
+/// False for a price that will hold, or has ended: the list may have those too.
+bool in_effect(const Listed& item, const std::string& today) {
+  const std::string begin = text_of(item, "effectiveStartDate").substr(0, 10);
+  const std::string end = text_of(item, "effectiveEndDate").substr(0, 10);
+  return begin <= today && (end.empty() || end > today);
+}
+
+void read_azure(const Listed& list, const std::string& file, PriceCollector& out) {
   const std::string key = list.contains("Items") ? "Items" : "items";
   std::size_t index = 0;
   for (const Listed& item : list[key]) {
@@ -111,33 +120,32 @@ void read_azure(const Listed& list, const std::string& file, const PriceListOpti
     const std::string meter = text_of(item, "skuName");
     // Low priority is an older product than spot; savings plans and development rates need a contract.
     if ((type != "Consumption" && type != "Reservation") || text_of(item, "productName").ends_with("Windows") ||
-        meter.ends_with("Low Priority") || text_of(item, "unitOfMeasure") != "1 Hour")
+        meter.ends_with("Low Priority") || text_of(item, "unitOfMeasure") != "1 Hour" ||
+        !in_effect(item, out.options().today))
       continue;
     const double hours = type == "Reservation" ? term_hours(item) : 1;
     if (hours == 0) continue;
     const Market market = type == "Consumption" ? (meter.ends_with("Spot") ? Market::spot : Market::on_demand)
                           : hours < 9000        ? Market::reserved_1y
                                                 : Market::reserved_3y;
-    const std::string since = text_of(item, "effectiveStartDate").substr(0, 10);
-    const std::string as_of = options.as_of != "undated" || since.empty() ? options.as_of : since;
     const Listed amount = item.contains("retailPrice") ? item["retailPrice"] : Listed();
     const std::string currency = text_of(item, "currencyCode");
     out.add(text_of(item, "armSkuName"), where, text_of(item, "armRegionName"), "", market, number_of(amount) / hours,
-            as_of, currency.empty() ? "USD" : currency);
+            out.options().as_of, currency.empty() ? "USD" : currency);
   }
+  out.end_page(text_of(list, "NextPageLink"));
 }
 
 void read_platform_prices(const JsonNode& root, PriceCollector& out) {
   for (const Instance& instance : read_platform(root).instances)
     for (const Price& price : instance.prices)
       out.add(instance.name, fmt::format("{}: /instances/{}/prices", root.file(), instance.name), price.region,
-              price.zone, price.market, static_cast<double>(price.per_hour.value) * 1e-6, price.as_of, "USD");
+              price.zone, price.market, static_cast<double>(price.per_hour.value) * 1e-6, price.as_of);
 }
 
 }  // namespace
 
-std::string read_json_prices(std::string_view text, const std::string& file, const PriceListOptions& options,
-                             PriceCollector& out) {
+std::string read_json_prices(std::string_view text, const std::string& file, PriceCollector& out) {
   Listed list;
   AwsFilter filter(out);
   try {
@@ -150,7 +158,7 @@ std::string read_json_prices(std::string_view text, const std::string& file, con
     return "AWS price list";
   }
   if (list.is_object() && (list.contains("Items") || list.contains("items"))) {
-    read_azure(list, file, options, out);
+    read_azure(list, file, out);
     return "Azure retail prices";
   }
   if (list.is_object() && list.contains("schema")) {

@@ -24,11 +24,21 @@ void read_overlay(std::string_view bytes) {
 }
 
 void read_prices(std::string_view bytes) {
-  static const std::vector<std::string> kKnown = {"p3.2xlarge", "p3.8xlarge", "Standard_NC6s_v3", "a2-highgpu-1g"};
+  static const platforms::Platform kKnown = [] {
+    platforms::Platform all;
+    for (const auto& [provider, instances] : {std::pair{"aws", std::vector{"p3.2xlarge", "p3.8xlarge"}},
+                                              std::pair{"azure", std::vector{"Standard_NC6s_v3"}},
+                                              std::pair{"gcp", std::vector{"a2-highgpu-1g", "n1-standard-8+1xT4"}}}) {
+      const platforms::Platform& platform = platforms::catalog(provider);
+      for (const platforms::Gpu& gpu : platform.gpus) all.gpus.push_back(gpu);
+      for (const char* instance : instances) all.instances.push_back(platform.instance(instance));
+    }
+    return all;
+  }();
   platforms::PriceListOptions options;
   options.today = "2026-11-25";
   options.exchange = {{"EUR", 1.08}};
-  const platforms::PriceList list = platforms::read_price_list(file_of(bytes), kKnown, options);
+  const platforms::PriceList list = platforms::read_price_list({file_of(bytes)}, kKnown, options);
   const bool of_aws = std::all_of(list.prices.begin(), list.prices.end(), [](const platforms::ListedPrice& price) {
     return price.instance.starts_with("p3.");
   });
@@ -48,7 +58,8 @@ std::vector<Target> platform_targets() {
        },
        "platform"},
       {"overlay", "platforms/overlay.cpp", read_overlay},
-      {"price-list", "platforms/price_list.cpp platforms/price_list_json.cpp", read_prices},
+      {"price-list", "platforms/price_list.cpp platforms/price_list_json.cpp platforms/price_list_skypilot.cpp",
+       read_prices},
       {"simgrid-xml", "sim/engine/platform_xml.cpp",
        [](std::string_view bytes) { (void)sim::read_platform_xml("platform.xml", std::string(bytes)); }},
   };
