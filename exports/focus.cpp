@@ -16,12 +16,14 @@
 
 namespace ganymede::exports {
 namespace {
+constexpr const char* kUnusedCommitment = "unused commitment";
+
 struct Service {
   const char *category, *name;
 };
 
 Service service_of(const std::string& item) {
-  if (item.starts_with("instance-hours") || item == "unused commitment" || item == "parameter servers")
+  if (item.starts_with("instance-hours") || item == kUnusedCommitment || item == "parameter servers")
     return {"Compute", "Virtual Machines"};
   if (item == "data transfer") return {"Networking", "Data Transfer"};
   if (item == "load balancer") return {"Networking", "Load Balancing"};
@@ -37,9 +39,11 @@ std::string unit_of(const std::string& unit) {
   return unit;
 }
 
-std::string pricing_of(const std::string& market) {
-  if (market == "spot") return "Dynamic";
-  return market.starts_with("reserved") ? "Committed" : "Standard";
+/// True for hours of nodes that are committed for one or three years, used or not.
+bool is_committed(const Json& item) {
+  const auto name = item.at("item").get<std::string>();
+  return item.at("market").get<std::string>().starts_with("reserved") &&
+         (name.starts_with("instance-hours") || name == kUnusedCommitment);
 }
 
 /// The first second of the month of a time, or of the month after it.
@@ -87,10 +91,12 @@ std::int64_t part_of(std::int64_t whole, const Period& period) {
 
 /// The columns of a row that differ between the rows of one item. Amounts are in micro-dollars.
 struct Charge {
-  const char* category;
+  const char *category = "Usage", *frequency = "Usage-Based";
+  const char *pricing = "Standard", *commitment_status = "";
   std::string description;
   double quantity = 0;
   std::int64_t billed = 0, effective = 0, list = 0;
+  std::string list_unit_price;
 };
 
 class RunRows {
@@ -100,6 +106,7 @@ class RunRows {
     // An excess of less than a microsecond over a whole second is rounding noise.
     const auto length = static_cast<std::int64_t>(std::ceil(3600 * hours_ - 1e-6));
     periods_ = periods_of(options.start, options.start + std::max<std::int64_t>(1, length));
+    commitment_ = run.at("provenance").at("scenario_hash").get<std::string>() + "/";
     tags_ = Json{{"scenario_hash", run.at("provenance").at("scenario_hash")},
                  {"policy", run.at("run").at("policy")},
                  {"scheme", run.at("run").at("scheme")}}
@@ -107,21 +114,32 @@ class RunRows {
   }
 
   void add_all() {
-    for (const Json& item : run_.at("cost").at("items")) {
-      const auto name = item.at("item").get<std::string>();
-      Charge charge{"Usage", name + ", " + item.at("pool").get<std::string>(), item.at("quantity").get<double>()};
-      charge.billed = charge.effective = charge.list = micro_dollars(item.at("usd"));
-      const auto list_price = item.at("list_price_usd").get<std::string>();
-      if (list_price != item.at("unit_price_usd").get<std::string>())
-        charge.list = std::llround(std::stod(list_price) * charge.quantity * 1e6);
-      if (name == "unused commitment")
-        add_commitment(item, charge);
-      else
+    for (const Json& item : items()) {
+      const Charge charge = charge_of(item);
+      if (!is_committed(item))
         add_by_month(item, charge);
+      else if (item.at("item") == kUnusedCommitment)
+        add_rest_of_term(item, charge);
+      else
+        add_committed(item, charge);
     }
   }
 
  private:
+  const Json& items() const { return run_.at("cost").at("items"); }
+
+  static Charge charge_of(const Json& item) {
+    Charge charge;
+    charge.pricing = item.at("market") == "spot" ? "Dynamic" : is_committed(item) ? "Committed" : "Standard";
+    charge.description = item.at("item").get<std::string>() + ", " + item.at("pool").get<std::string>();
+    charge.quantity = item.at("quantity").get<double>();
+    charge.billed = charge.effective = charge.list = micro_dollars(item.at("usd"));
+    charge.list_unit_price = item.at("list_price_usd").get<std::string>();
+    if (charge.list_unit_price != item.at("unit_price_usd").get<std::string>())
+      charge.list = std::llround(std::stod(charge.list_unit_price) * charge.quantity * 1e6);
+    return charge;
+  }
+
   void add_by_month(const Json& item, const Charge& whole) {
     for (const Period& period : periods_) {
       Charge part = whole;
@@ -133,33 +151,65 @@ class RunRows {
     }
   }
 
-  /// Hours of a commitment that passed unused during the run are usage, charged at their price. The rest covers hours
-  /// after the run and is a purchase; FOCUS sets its effective cost to 0, because later usage carries that cost.
-  void add_commitment(const Json& item, Charge whole) {
-    const double unused = passed_unused(item, whole.quantity);
-    const double share = whole.quantity > 0 ? unused / whole.quantity : 0;
-    const auto split = [&](std::int64_t amount) { return std::llround(static_cast<double>(amount) * share); };
-    if (unused > 0) {
-      Charge passed = whole;
-      passed.description += ": its hours passed during the run and nothing used them, so they cost what was billed";
-      passed.quantity = unused;
-      passed.billed = passed.effective = split(whole.billed);
-      passed.list = split(whole.list);
-      add_by_month(item, passed);
+  /// What is paid for committed hours. It has no effective cost, because the rows of the hours have it; and it is no
+  /// hour that the commitment makes cheaper, so it is sold at its own price.
+  static Charge purchase_of(const Json& item, Charge hours) {
+    hours.category = "Purchase";
+    hours.pricing = "Standard";
+    hours.description = "commitment, " + item.at("pool").get<std::string>();
+    hours.list = hours.billed;
+    hours.list_unit_price = item.at("unit_price_usd").get<std::string>();
+    hours.effective = 0;
+    return hours;
+  }
+
+  /// Committed hours that the run uses. If the bill has no more of the commitment, they are paid for month by month.
+  void add_committed(const Json& item, Charge hours) {
+    const bool whole_term = std::any_of(items().begin(), items().end(), [&](const Json& other) {
+      return other.at("item") == kUnusedCommitment && other.at("pool") == item.at("pool");
+    });
+    if (!whole_term) {
+      Charge bought = purchase_of(item, hours);
+      bought.frequency = "Recurring";
+      bought.description += ": its hours that the run uses";
+      add_by_month(item, bought);
     }
-    whole.category = "Purchase";
-    whole.description += ": it covers hours after the run, so its effective cost is 0 until they are used";
-    whole.quantity -= unused;
-    whole.billed -= split(whole.billed);
-    whole.list -= split(whole.list);
-    whole.effective = 0;
-    add(item, periods_.front(), whole);
+    hours.billed = 0;
+    hours.commitment_status = "Used";
+    add_by_month(item, hours);
+  }
+
+  /// The purchase of a whole term, and its hours that passed during the run while nothing used them. Hours after the
+  /// run are in the purchase alone: whatever uses them will have their cost.
+  void add_rest_of_term(const Json& item, const Charge& rest) {
+    Charge bought = purchase_of(item, rest);
+    bought.frequency = "One-Time";
+    bought.description += ": its whole term, which covers hours after the run too";
+    for (const Json& other : items())
+      if (is_committed(other) && other.at("pool") == item.at("pool") && other != item) {
+        const Charge used = charge_of(other);
+        bought.quantity += used.quantity;
+        bought.billed += used.billed;
+        bought.list += used.billed;
+      }
+    add(item, periods_.front(), bought);
+    const double unused = passed_unused(item, rest.quantity);
+    if (unused == 0) return;
+    Charge passed = rest;
+    passed.description += ": hours that passed during the run and that nothing used";
+    passed.quantity = unused;
+    passed.effective = std::llround(static_cast<double>(rest.billed) * unused / rest.quantity);
+    passed.billed = 0;
+    passed.list = passed.effective;  // nothing was rented more cheaply than on demand
+    passed.list_unit_price = item.at("unit_price_usd").get<std::string>();
+    passed.commitment_status = "Unused";
+    add_by_month(item, passed);
   }
 
   /// Hours of a commitment (for one or three years) that passed during the run while none of its nodes used them.
   double passed_unused(const Json& item, double unused) const {
     double used = 0;
-    for (const Json& other : run_.at("cost").at("items"))
+    for (const Json& other : items())
       if (other.at("pool") == item.at("pool") && other.at("item").get<std::string>().starts_with("instance-hours"))
         used += other.at("quantity").get<double>();
     const double term = item.at("market") == "reserved-3y" ? 3 * 8760 : 8760;
@@ -172,6 +222,9 @@ class RunRows {
     const auto name = item.at("item").get<std::string>();
     const std::string provider = platforms::vendor_of(item.at("provider").get<std::string>());
     const Service service = service_of(name);
+    const bool committed = is_committed(item);
+    const auto of_commitment = [&](const std::string& value) { return committed ? value : std::string(); };
+    const auto market = item.at("market").get<std::string>(), pool = item.at("pool").get<std::string>();
     table_.add({decimal(MicroUsd{charge.billed}),
                 options_.account,
                 options_.account,
@@ -181,22 +234,29 @@ class RunRows {
                 charge.category,
                 "",
                 charge.description,
+                charge.frequency,
                 format_time(period.from),
                 format_time(period.to),
-                decimal(MicroUsd{charge.billed}),
+                of_commitment("Usage"),
+                of_commitment(commitment_ + market + "/" + pool),
+                of_commitment(plain(charge.quantity)),
+                charge.commitment_status,
+                of_commitment(market),
+                of_commitment(unit_of(item.at("unit").get<std::string>())),
+                decimal(MicroUsd{charge.list}),  // nothing here is negotiated
                 decimal(MicroUsd{charge.effective}),
                 provider,
                 decimal(MicroUsd{charge.list}),
-                item.at("list_price_usd").get<std::string>(),
+                charge.list_unit_price,
                 plain(charge.quantity),
                 unit_of(item.at("unit").get<std::string>()),
-                pricing_of(item.at("market").get<std::string>()),
+                charge.pricing,
                 provider,
                 provider,
                 item.at("region").get<std::string>(),
                 service.category,
                 service.name,
-                name + "/" + item.at("pool").get<std::string>(),
+                name + "/" + pool,
                 tags_,
                 "true"});
   }
@@ -207,6 +267,7 @@ class RunRows {
   double hours_;
   std::vector<Period> periods_;
   std::string tags_;
+  std::string commitment_;  ///< how the ids of the run's commitments begin
 };
 
 void add_run(report::Table& table, const Json& run, const FocusOptions& options) {
@@ -225,8 +286,15 @@ std::string focus_csv(const Json& result, const FocusOptions& options) {
                        "ChargeCategory",
                        "ChargeClass",
                        "ChargeDescription",
+                       "ChargeFrequency",
                        "ChargePeriodStart",
                        "ChargePeriodEnd",
+                       "CommitmentDiscountCategory",
+                       "CommitmentDiscountId",
+                       "CommitmentDiscountQuantity",
+                       "CommitmentDiscountStatus",
+                       "CommitmentDiscountType",
+                       "CommitmentDiscountUnit",
                        "ContractedCost",
                        "EffectiveCost",
                        "InvoiceIssuerName",
@@ -256,7 +324,7 @@ namespace {
 std::int64_t start_of_run(const ExportValues& values) {
   const std::string& text = values.text("start");
   constexpr std::int64_t kDay = 86400;
-  if (text.empty()) return now() / kDay * kDay;
+  if (text.empty()) return stated_now() / kDay * kDay;
   const auto start = parse_time(text);
   if (!start)
     throw ConfigError(fmt::format("--start {}: expected a time with its zone, such as 2026-12-01T09:00:00Z", text));

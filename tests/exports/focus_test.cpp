@@ -71,7 +71,7 @@ TEST(Focus, RowsByHand) {
   EXPECT_EQ(cell(1, "ListCost"), "6.12");  // 2 h at the list price, of which 4.896 are billed
   EXPECT_EQ(cell(1, "EffectiveCost"), "4.896");
   EXPECT_EQ(cell(2, "PricingCategory"), "Dynamic");
-  EXPECT_EQ(cell(3, "PricingCategory"), "Committed");
+  EXPECT_EQ(cell(3, "PricingCategory"), "Standard");  // committed are the hours, not their purchase
   EXPECT_EQ(cell(3, "ChargeCategory"), "Purchase");
   EXPECT_EQ(cell(3, "BilledCost"), "10.00");
   EXPECT_EQ(cell(3, "EffectiveCost"), "0.00");
@@ -81,6 +81,10 @@ TEST(Focus, RowsByHand) {
   EXPECT_EQ(cell(7, "ServiceCategory"), "Other");
   for (std::size_t row = 0; row < 8; ++row) {
     EXPECT_EQ(cell(row, "x_IsEstimate"), "true");
+    EXPECT_EQ(cell(row, "ContractedCost"), cell(row, "ListCost")) << "nothing is negotiated";
+    EXPECT_EQ(cell(row, "CommitmentDiscountStatus"), "");
+    EXPECT_EQ(cell(row, "CommitmentDiscountId"), row == 3 ? "0123456789abcdef/reserved-1y/r" : "");
+    EXPECT_EQ(cell(row, "ChargeFrequency"), row == 3 ? "One-Time" : "Usage-Based");
     EXPECT_EQ(cell(row, "BillingCurrency"), "USD");
     EXPECT_EQ(Json::parse(cell(row, "Tags"))["scheme"], "ring");
   }
@@ -122,29 +126,67 @@ TEST(Focus, AChargeThatSpansMonthsHasARowInEach) {
   EXPECT_EQ(sum, 6'120'000 + 4'896'000 + 1'000'001 + 10'000'000 + 40'000 + 1'200 + 450'000 + 300'000);
 }
 
-// An hour of a reserved node costs 1 USD instead of 3 on demand, so the savings are 2 USD.
-TEST(Focus, ListsReservedHoursAtTheOnDemandPrice) {
+/// The value of a column in the rows of an item, as text.
+std::vector<std::string> texts(const CsvTable& table, const char* sku, const char* column) {
+  std::vector<std::string> values;
+  for (const auto& row : table.rows())
+    if (table.at(row, "SkuId") == sku) values.push_back(table.at(row, column));
+  return values;
+}
+
+using Amounts = std::vector<std::int64_t>;
+using Texts = std::vector<std::string>;
+
+/// BilledCost of all rows, in micro-dollars.
+std::int64_t billed(const CsvTable& table) {
+  std::int64_t sum = 0;
+  for (const auto& row : table.rows()) sum += std::llround(std::stod(table.at(row, "BilledCost")) * 1e6);
+  return sum;
+}
+
+// An hour of a reserved node costs 1 USD instead of 3 on demand. It is paid for by its purchase, without an effective
+// cost, and used without being billed again: the savings of the use are 2 USD.
+TEST(Focus, ReservedHoursAreBoughtAndUsed) {
   Json run = result();
   run["cost"]["items"] = {item("instance-hours", "r", 1, "h", "1.00", "3.00", "1.00", "aws", "reserved-1y")};
   const CsvTable table = CsvTable::parse(focus_csv(run, kOptions), "focus.csv");
-  EXPECT_EQ(millionths(table, "instance-hours/r", "ListCost"), std::vector<std::int64_t>{3'000'000});
-  EXPECT_EQ(millionths(table, "instance-hours/r", "ContractedCost"), std::vector<std::int64_t>{1'000'000});
-  EXPECT_EQ(table.at(table.rows()[0], "ListUnitPrice"), "3.00");
+  const char* sku = "instance-hours/r";
+  EXPECT_EQ(texts(table, sku, "ChargeCategory"), (Texts{"Purchase", "Usage"}));
+  EXPECT_EQ(texts(table, sku, "ChargeFrequency"), (Texts{"Recurring", "Usage-Based"}));
+  EXPECT_EQ(texts(table, sku, "PricingCategory"), (Texts{"Standard", "Committed"}));
+  EXPECT_EQ(texts(table, sku, "CommitmentDiscountStatus"), (Texts{"", "Used"}));
+  EXPECT_EQ(texts(table, sku, "CommitmentDiscountCategory"), (Texts{"Usage", "Usage"}));
+  EXPECT_EQ(texts(table, sku, "CommitmentDiscountUnit"), (Texts{"Hours", "Hours"}));
+  const std::string id = "0123456789abcdef/reserved-1y/r";
+  EXPECT_EQ(texts(table, sku, "CommitmentDiscountId"), (Texts{id, id}));
+  EXPECT_EQ(millionths(table, sku, "CommitmentDiscountQuantity"), (Amounts{1'000'000, 1'000'000}));
+  EXPECT_EQ(millionths(table, sku, "BilledCost"), (Amounts{1'000'000, 0}));
+  EXPECT_EQ(millionths(table, sku, "EffectiveCost"), (Amounts{0, 1'000'000}));
+  EXPECT_EQ(millionths(table, sku, "ListCost"), (Amounts{1'000'000, 3'000'000}));
+  EXPECT_EQ(millionths(table, sku, "ListUnitPrice"), (Amounts{1'000'000, 3'000'000}));
 }
 
 // One node for a year, of which a run of ten hours used ten: the rest covers later hours and has no effective cost yet.
-// If the run had used only four of the ten hours, six would have passed unused and would be charged at their price.
+// If the run had used only four of the ten hours, six would have passed unused: that is what they cost, and they would
+// be no savings.
 TEST(Focus, ACommitmentCostsWhereItsHoursPass) {
   Json run = result();
   run["time"]["total_s"] = 36'000.0;
   run["cost"]["items"] = {item("instance-hours", "r", 10, "h", "1.00", "3.00", "10.00", "aws", "reserved-1y"),
                           item("unused commitment", "r", 8750, "h", "1.00", "3.00", "8750.00", "aws", "reserved-1y")};
+  const char *used_sku = "instance-hours/r", *rest_sku = "unused commitment/r";
   const CsvTable used = CsvTable::parse(focus_csv(run, kOptions), "focus.csv");
   ASSERT_EQ(used.rows().size(), 2U);
-  EXPECT_EQ(used.at(used.rows()[1], "ChargeCategory"), "Purchase");
-  EXPECT_EQ(millionths(used, "unused commitment/r", "BilledCost"), std::vector<std::int64_t>{8'750'000'000});
-  EXPECT_EQ(millionths(used, "unused commitment/r", "EffectiveCost"), std::vector<std::int64_t>{0});
-  EXPECT_THAT(used.at(used.rows()[1], "ChargeDescription"), testing::HasSubstr("covers hours after the run"));
+  EXPECT_EQ(texts(used, used_sku, "ChargeCategory"), Texts{"Usage"});
+  EXPECT_EQ(millionths(used, used_sku, "BilledCost"), Amounts{0});
+  EXPECT_EQ(millionths(used, used_sku, "EffectiveCost"), Amounts{10'000'000});
+  EXPECT_EQ(texts(used, rest_sku, "ChargeCategory"), Texts{"Purchase"});
+  EXPECT_EQ(texts(used, rest_sku, "ChargeFrequency"), Texts{"One-Time"});
+  EXPECT_EQ(millionths(used, rest_sku, "BilledCost"), Amounts{8'760'000'000});
+  EXPECT_EQ(millionths(used, rest_sku, "CommitmentDiscountQuantity"), Amounts{8'760'000'000});
+  EXPECT_EQ(millionths(used, rest_sku, "EffectiveCost"), Amounts{0});
+  EXPECT_THAT(texts(used, rest_sku, "ChargeDescription")[0], testing::HasSubstr("covers hours after the run"));
+  EXPECT_EQ(billed(used), 8'760'000'000);
 
   run["cost"]["items"][0]["quantity"] = 4;
   run["cost"]["items"][0]["usd"] = "4.00";
@@ -152,12 +194,13 @@ TEST(Focus, ACommitmentCostsWhereItsHoursPass) {
   run["cost"]["items"][1]["usd"] = "8756.00";
   const CsvTable wasted = CsvTable::parse(focus_csv(run, kOptions), "focus.csv");
   ASSERT_EQ(wasted.rows().size(), 3U);
-  EXPECT_EQ(wasted.at(wasted.rows()[1], "ChargeCategory"), "Usage");
-  EXPECT_THAT(wasted.at(wasted.rows()[1], "ChargeDescription"), testing::HasSubstr("passed during the run"));
-  using Parts = std::vector<std::int64_t>;
-  EXPECT_EQ(millionths(wasted, "unused commitment/r", "BilledCost"), (Parts{6'000'000, 8'750'000'000}));
-  EXPECT_EQ(millionths(wasted, "unused commitment/r", "EffectiveCost"), (Parts{6'000'000, 0}));
-  EXPECT_EQ(millionths(wasted, "unused commitment/r", "PricingQuantity"), (Parts{6'000'000, 8'750'000'000}));
+  EXPECT_EQ(texts(wasted, rest_sku, "ChargeCategory"), (Texts{"Purchase", "Usage"}));
+  EXPECT_EQ(texts(wasted, rest_sku, "CommitmentDiscountStatus"), (Texts{"", "Unused"}));
+  EXPECT_EQ(millionths(wasted, rest_sku, "BilledCost"), (Amounts{8'760'000'000, 0}));
+  EXPECT_EQ(millionths(wasted, rest_sku, "EffectiveCost"), (Amounts{0, 6'000'000}));
+  EXPECT_EQ(millionths(wasted, rest_sku, "ListCost"), (Amounts{8'760'000'000, 6'000'000}));
+  EXPECT_EQ(millionths(wasted, rest_sku, "PricingQuantity"), (Amounts{8'760'000'000, 6'000'000}));
+  EXPECT_EQ(billed(wasted), 8'760'000'000);
 }
 
 TEST(Focus, OfASweepHasAllItsRuns) {
