@@ -12,6 +12,7 @@
 #include "cli/command.hpp"
 #include "cli/names.hpp"
 #include "cli/terminal.hpp"
+#include "common/embedded.hpp"
 #include "common/errors.hpp"
 #include "common/json.hpp"
 #include "common/json_value.hpp"
@@ -45,7 +46,20 @@ Rows schemes() {
   for (const auto& scheme : sim::allreduce_schemes()) rows.push_back({std::string(scheme.name), scheme.description()});
   return rows;
 }
-Rows models() { return rows_of(kernel::models()); }
+
+/// The models that can be trained here, then the lists of layers that can only be planned and simulated with.
+Rows models() {
+  Rows rows = rows_of(kernel::models());
+  for (const EmbeddedText& list : embedded_layers()) {
+    const Json content = Json::parse(list.text, /*comments=*/true);
+    std::vector<int> sides;
+    for (const Json& side : content.at("image").at("sizes")) sides.push_back(side.get<int>());
+    rows.push_back({std::string(list.name), fmt::format("its layers, for plans and simulations, not to train here; "
+                                                        "images of {} pixels a side",
+                                                        fmt::join(sides, ", "))});
+  }
+  return rows;
+}
 Rows policy_rows() { return rows_of(policies::policies()); }
 Rows scheduler_rows() { return rows_of(policies::schedulers()); }
 Rows placement_rows() { return rows_of(policies::placements()); }

@@ -8,6 +8,7 @@
 #include "calibration/kernels/gpu_sheets.hpp"
 #include "common/embedded.hpp"
 #include "kernel/gan_step.hpp"
+#include "kernel/models/models.hpp"
 #include "platforms/catalog.hpp"
 #include "studies/validation.hpp"
 #include "traces/recorded.hpp"
@@ -30,6 +31,11 @@ std::vector<std::string> names_of(const std::string& topic) {
     return names;
   }
   if (topic == "planned") return planned_models();
+  if (topic == "models") {  // to train: `list models` has those that can only be planned with too
+    std::vector<std::string> names;
+    for (const auto& model : kernel::models()) names.emplace_back(model.name);
+    return names;
+  }
   if (topic == "studies") return studies::validation_names();
   if (topic == "losses") return {std::begin(kernel::kLossNames), std::end(kernel::kLossNames)};
   if (topic == "layers") return ganymede::names_of(embedded_layers());

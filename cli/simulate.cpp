@@ -21,9 +21,6 @@
 namespace ganymede::cli {
 namespace {
 
-/// Default number of seeds of a run that random events affect.
-constexpr int kSeeds = 20;
-
 struct SimulateOptions {
   std::string scenario;
   std::string fidelity;
@@ -88,8 +85,7 @@ void run_simulate(const SimulateOptions& options, Shared& shared) {
   if (shared.format == "json") scenario.shown_steps = options.shown_steps;
   auto waiting = show_elapsed(shared, "simulating");
   // At message fidelity every seed takes as long to simulate as the first one.
-  const bool many = sim::has_chances(scenario) && scenario.fidelity == sim::Fidelity::sampled;
-  const int seeds = options.seeds > 0 ? options.seeds : many ? kSeeds : 1;
+  const int seeds = options.seeds > 0 ? options.seeds : sim::default_seeds(scenario);
   const std::string json = run_child([&] { return sim::result_json(sim::simulate_seeds(scenario, seeds)); });
   waiting.reset();
   const auto run = Json::parse(json);

@@ -42,7 +42,7 @@ std::string summary_lines(const Json& result, std::size_t width) {
                      percent(summary.at("held").get<double>()), percent(summary.at("gpu_busy").get<double>()),
                      summary.at("jain_fairness").get<double>(), summary.at("preemptions").dump(),
                      summary.at("missed_deadlines").dump()) +
-         fmt::format("bill {} USD{}\n", result.at("cost").at("total_usd").get<std::string>(),
+         fmt::format("bill {} USD{}\n", usd_cell(result.at("cost").at("total_usd")),
                      energy.is_null() ? ""
                                       : fmt::format("; {:.1f} kWh, {:.1f} kg CO2e", energy.at("kwh").get<double>(),
                                                     energy.at("kg_co2e").get<double>())) +
@@ -58,7 +58,7 @@ Table cluster_owners(const Json& result) {
     table.add({idle ? "(nobody)" : owner.at("owner").get<std::string>(), idle ? "" : owner.at("jobs").dump(),
                idle ? "" : fmt::format("{:.1f}", owner.at("gpu_hours").get<double>()),
                idle ? "" : fmt::format("{:.2f} x", owner.at("slowdown_mean").get<double>()),
-               owner.at("usd").get<std::string>()});
+               usd_cell(owner.at("usd"))});
   }
   return table;
 }

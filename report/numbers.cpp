@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstdlib>
 #include <limits>
 #include <string>
 
@@ -51,6 +53,19 @@ std::string signed_percent(double share) {
   return text.substr(1) == "0.0 %" ? "0.0 %" : text;
 }
 std::string usd(double amount) { return amount < 1 ? fmt::format("{:.4f}", amount) : fmt::format("{:.2f}", amount); }
+
+std::string usd_cell(const std::string& exact) {
+  const double amount = std::strtod(exact.c_str(), nullptr);
+  return amount > 0 && amount < 0.00005 ? "< 0.0001" : usd(amount);
+}
+
+std::string price_cell(const std::string& exact) {
+  const double price = std::strtod(exact.c_str(), nullptr);
+  std::string text = fmt::format("{:.{}f}", price, price < 0.01 ? 6 : 4);
+  const std::size_t cents = text.find('.') + 3;
+  text.erase(std::max(cents, text.find_last_not_of('0') + 1));
+  return text;
+}
 
 std::string spoken_time(double seconds) {
   // Hours from two on, minutes from two on.

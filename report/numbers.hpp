@@ -19,6 +19,11 @@ std::string percent(double share);
 std::string signed_percent(double share);
 /// Dollars without a sign, with two decimals, or with four below one dollar.
 std::string usd(double amount);
+/// An amount that a document states exactly ("12.345678"), for a table: as usd(), and "< 0.0001" for less than that.
+std::string usd_cell(const std::string& exact);
+/// The price of a unit that a document states exactly, for a table or sentence: two to four decimals, below a cent up
+/// to six.
+std::string price_cell(const std::string& exact);
 
 /// A duration for a sentence, with as many digits as a prediction can have: "9.3 s", "16 min", "5.9 h", "83 h".
 std::string spoken_time(double seconds);

@@ -72,7 +72,7 @@ std::string own_or_rent_text(const OrderedJson& answer, std::size_t width) {
     table.add({market, offer.at("offer").get<std::string>(), clock(3600 * offer.at("hours").at("median").get<double>()),
                committed ? rounded_usd(offer.at("committed_usd_a_year").get<double>()) + " a year"
                          : rounded_usd(offer.at("usd").at("median").get<double>()),
-               price.at("usd_per_hour").get<std::string>(),
+               price_cell(price.at("usd_per_hour")),
                price.at("as_of").get<std::string>() + (price.at("doubt").is_null() ? "" : " (?)"),
                hours_shown(at.at("hours_a_year")), hours_shown(ends.at(0)) + " .. " + hours_shown(ends.at(1)),
                at.at("utilization").is_null() ? "" : percent(at.at("utilization").get<double>()),

@@ -118,8 +118,7 @@ std::vector<BillRow> bill_tree(const Json& run) {
     hours += item.value("item", "") == "instance-hours" ? 1 : 0;
   }
   const Json& all = cost.at("total_usd");
-  std::vector<BillRow> rows = {
-      {0, "total", "", "", "", std::isfinite(amount(all)) ? all.get<std::string>() : "no price", 1}};
+  std::vector<BillRow> rows = {{0, "total", "", "", "", std::isfinite(amount(all)) ? usd_cell(all) : "no price", 1}};
   const auto sum_of = [](const std::vector<const Json*>& items) {
     double sum = 0;
     for (const Json* item : items)
@@ -137,8 +136,8 @@ std::vector<BillRow> bill_tree(const Json& run) {
         const std::string market = item->value("market", "");
         rows.push_back({3, item->value("item", "") + (market.empty() ? "" : ", " + market),
                         fmt::format("{:.4f}", item->at("quantity").get<double>()), item->value("unit", ""),
-                        item->value("unit_price_usd", "no price"),
-                        std::isfinite(value) ? item->at("usd").get<std::string>() : "no price",
+                        item->contains("unit_price_usd") ? price_cell(item->at("unit_price_usd")) : "no price",
+                        std::isfinite(value) ? usd_cell(item->at("usd")) : "no price",
                         total > 0 && std::isfinite(value) ? value / total : 0});
         if (hours == 1 && item->value("item", "") == "instance-hours") add_uses(cost, total, rows);
       }

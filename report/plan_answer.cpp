@@ -93,7 +93,7 @@ std::string goals_sentence(const Json& row, const std::string& goals) {
 std::string hourly_price(const Json& row) {
   if (!row.contains("usd_per_hour") || std::stod(row.at("usd_per_hour").get<std::string>()) == 0) return "";
   const std::string date = row.value("prices_as_of", "");
-  return row.at("usd_per_hour").get<std::string>() + " USD/h" +
+  return price_cell(row.at("usd_per_hour")) + " USD/h" +
          (date.empty() ? "" : (date == "undated" ? ", " : " of ") + date);
 }
 

@@ -108,7 +108,7 @@ std::string table_of(const Json& rows, const Json& request, std::size_t width, C
     if (columns == Columns::all)
       cells.insert(
           cells.end(),
-          {interval(row, "usd", spoken_usd), interval(row, "time_s", time), row.at("usd_per_hour"),
+          {interval(row, "usd", spoken_usd), interval(row, "time_s", time), price_cell(row.at("usd_per_hour")),
            row.at("prices_as_of"), plan_interruptions(row), row.at("scheme"), row.at("policy"), checkpoint(row),
            row.at("kg_co2e").is_null() ? "-" : fmt::format("{:.3g}", median(row, "kg_co2e")), owned_note(row)});
     table.add(cells);
@@ -143,7 +143,7 @@ std::string sentence(const Json& row, const Json& request) {
   if (!row.contains("price")) return out + fmt::format("; prices as of {}", row.at("prices_as_of").get<std::string>());
   const Json& price = row.at("price");
   const auto as_of = price.at("as_of").get<std::string>();
-  out += fmt::format("; price {} USD/h a node, {}, source {}", price.at("usd_per_hour").get<std::string>(),
+  out += fmt::format("; price {} USD/h a node, {}, source {}", price_cell(price.at("usd_per_hour")),
                      as_of == "undated" ? as_of : "of " + as_of, price.at("source").get<std::string>());
   if (!price.at("doubt").is_null())
     out += fmt::format("; this price is doubtful ({}): with x {:.2f}, as it may be, {} USD",

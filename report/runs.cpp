@@ -136,8 +136,8 @@ std::string life_text(const Json& run, std::size_t width) {
     out += fmt::format("deadline {}: the run takes {}\n", clock(goals.at("deadline_s").get<double>()),
                        clock(number(run, "/time/total_s")));
   if (!goals.at("budget_usd").is_null())
-    out += fmt::format("budget {} USD: the run costs {} USD\n", goals.at("budget_usd").get<std::string>(),
-                       text(run, "/cost/total_usd"));
+    out += fmt::format("budget {} USD: the run costs {} USD\n", usd_cell(goals.at("budget_usd")),
+                       usd_cell(run.at("cost").at("total_usd")));
   if (!out.empty()) out += fmt::format("-> {}{}\n\n", verdict, verdict_of_seeds(run));
   if (run.at("pools").size() > 1) {
     Table pools({"pool", "GPU", ">node-hours", ">GPU-hours", ">lost", ">USD"});
@@ -146,7 +146,7 @@ std::string life_text(const Json& run, std::size_t width) {
           {pool.at("pool"), pool.at("gpu"), fmt::format("{:.3f}", pool.at("node_hours").get<double>()),
            fmt::format("{:.3f}", pool.at("gpu_seconds").at("total").get<double>() / 3600),
            percent(pool.at("gpu_seconds").at("lost").get<double>() / pool.at("gpu_seconds").at("total").get<double>()),
-           pool.at("usd")});
+           usd_cell(pool.at("usd"))});
     out += pools.text(width) + "\n";
   }
   return out + events_text(run, width);
@@ -183,7 +183,7 @@ Table summary_of(const Json& run) {
   const std::string own = run.contains("seeds") ? ", seed " + run.at("provenance").at("seed").dump() : "";
   summary.add({"time" + own, clock(number(run, "/time/total_s")),
                range(interval.at(0).get<double>(), interval.at(1).get<double>(), clock)});
-  summary.add({"cost" + own, text(run, "/cost/total_usd") + " USD",
+  summary.add({"cost" + own, usd_cell(run.at("cost").at("total_usd")) + " USD",
                range(std::strtod(cost_interval.at(0).get<std::string>().c_str(), nullptr),
                      std::strtod(cost_interval.at(1).get<std::string>().c_str(), nullptr), usd)});
   summary.add({"step", to_string(Seconds{number(run, "/time/step_mean_s")}),
@@ -229,14 +229,14 @@ std::string bill_text(const Json& run, std::size_t width) {
   Table bill({"bill", "pool", ">quantity", "unit", ">USD a unit", ">USD"});
   for (const auto& item : run.at("cost").at("items"))
     bill.add({item.at("item"), item.at("pool"), fmt::format("{:.4f}", item.at("quantity").get<double>()),
-              item.at("unit"), item.at("unit_price_usd"), item.at("usd")});
+              item.at("unit"), price_cell(item.at("unit_price_usd")), usd_cell(item.at("usd"))});
   bill.rule();
-  bill.add({"total", "", "", "", "", text(run, "/cost/total_usd")});
+  bill.add({"total", "", "", "", "", usd_cell(run.at("cost").at("total_usd"))});
   std::string out = bill.text(width) + "\n";
   std::string spent;
   for (const auto& [name, key] : kUses) {
-    const auto amount = run.at("cost").at("instance_hours_by_use").at(key).get<std::string>();
-    if (amount != "0.00") spent += fmt::format("{}{} {}", spent.empty() ? "" : ", ", name, amount);
+    const Json& amount = run.at("cost").at("instance_hours_by_use").at(key);
+    if (amount != "0.00") spent += fmt::format("{}{} {}", spent.empty() ? "" : ", ", name, usd_cell(amount));
   }
   if (!spent.empty()) out += fmt::format("of the instance-hours, USD: {}\n\n", spent);
   return out;

@@ -11,6 +11,7 @@
 #include "plan/cheapest.hpp"
 #include "platforms/catalog.hpp"
 #include "platforms/overlay.hpp"
+#include "sim/run/seeds.hpp"
 #include "traces/recorded.hpp"
 
 namespace ganymede::studies {
@@ -124,16 +125,22 @@ auto with_label(const std::string& label, Work&& work) {
   }
 }
 
-std::vector<std::uint64_t> read_seeds(const JsonNode& node) {
+/// The seeds from `first` on.
+std::vector<std::uint64_t> seeds_from(std::uint64_t first, std::uint64_t count) {
   std::vector<std::uint64_t> seeds;
+  for (std::uint64_t i = 0; i < count; ++i) seeds.push_back(first + i);
+  return seeds;
+}
+
+std::vector<std::uint64_t> read_seeds(const JsonNode& node) {
   if (node.is_object()) {
     JsonObject in(node);
     const std::uint64_t first = in.required("first").as_seed();
     const auto count = static_cast<std::uint64_t>(in.required("count").as_integer(1, 1'000'000));
     in.finish();
-    for (std::uint64_t i = 0; i < count; ++i) seeds.push_back(first + i);
-    return seeds;
+    return seeds_from(first, count);
   }
+  std::vector<std::uint64_t> seeds;
   for (const auto& seed : node.as_array()) seeds.push_back(seed.as_seed());
   if (seeds.empty()) node.expected("at least one seed");
   return seeds;
@@ -216,13 +223,15 @@ Study load_study(const std::filesystem::path& file, const std::vector<JsonOverri
   const std::vector<std::string> schemes = read_schemes(in.required("schemes"));
   std::vector<Json> policies = {{{"name", "fixed"}}};
   if (auto list = in.optional("policies")) policies = read_policies(*list);
-  study.seeds = read_seeds(in.required("seeds"));
-  const std::vector<std::uint64_t>& seeds = study.seeds;
+  if (const auto seeds = in.optional("seeds")) study.seeds = read_seeds(*seeds);
+  const std::uint64_t first_seed = study.seeds.empty() ? 1 : study.seeds.front();
   in.finish();
   check_size(node, static_cast<double>(platforms.size() * counts.size() * schemes.size() * policies.size()),
-             static_cast<double>(seeds.size()));
+             static_cast<double>(std::max<std::size_t>(1, study.seeds.size())));
 
   sim::ScenarioInputCache cache;
+  int default_seeds = 1;
+  std::vector<StudyRun> of_first_seed;
   for (const auto& entry : platforms)
     for (const int count : counts)
       for (std::size_t s = 0; s < (count == 1 ? 1 : schemes.size()); ++s)
@@ -230,18 +239,22 @@ Study load_study(const std::filesystem::path& file, const std::vector<JsonOverri
           std::string label = fmt::format("{} {}, {} x {}{}", entry.platform.name, entry.region, count,
                                           entry.gpu.empty() ? "GPU" : entry.gpu, count == 1 ? "" : ", " + schemes[s]);
           if (policies.size() > 1) label += ", " + policy["name"].get<std::string>();
-          const auto base = with_label(fmt::format("{}, seed {}", label, seeds.front()), [&] {
+          const auto base = with_label(fmt::format("{}, seed {}", label, first_seed), [&] {
             Json scenario = common;
             scenario["platform"] = platform_member(entry, count);
             scenario["synchronization"]["scheme"] = schemes[s];
             scenario["policy"] = policy;
-            scenario["seed"] = seeds.front();
+            scenario["seed"] = first_seed;
             return std::make_shared<const sim::Scenario>(
                 sim::read_scenario(JsonNode::wrap(scenario, file.string(), ""), cache));
           });
-          const auto part = std::make_shared<const std::string>(std::move(label));
-          for (const std::uint64_t seed : seeds) study.runs.push_back({part, base, seed});
+          default_seeds = std::max(default_seeds, sim::default_seeds(*base));
+          of_first_seed.push_back({std::make_shared<const std::string>(std::move(label)), base, first_seed});
         }
+  // All combinations have the same seeds, so that they can be compared seed by seed.
+  if (study.seeds.empty()) study.seeds = seeds_from(first_seed, static_cast<std::uint64_t>(default_seeds));
+  for (const StudyRun& run : of_first_seed)
+    for (const std::uint64_t seed : study.seeds) study.runs.push_back({run.part, run.base, seed});
   return study;
 }
 

@@ -13,6 +13,10 @@ bool has_chances(const Scenario& scenario) {
                      [](const ScenarioPool& pool) { return is_modelled(pool.spot) || pool.lifetimes; });
 }
 
+int default_seeds(const Scenario& scenario) {
+  return has_chances(scenario) && scenario.fidelity == Fidelity::sampled ? 20 : 1;
+}
+
 Result simulate_seeds(const Scenario& scenario, int count) {
   StepDistributionCache cache;
   Result asked = simulate(scenario, cache);

@@ -133,7 +133,9 @@ TEST(Commands, DoctorAndListAnswer) {
     EXPECT_THAT(run_program("list schemes").out, HasSubstr(scheme));
   for (const char* provider : {"aws", "gcp", "azure", "private"})
     EXPECT_THAT(run_program("list providers").out, HasSubstr(provider));
-  EXPECT_THAT(run_program("list models").out, HasSubstr("mlp-gan"));
+  // What can be trained here, and what `plan --model` takes besides.
+  EXPECT_THAT(run_program("list models").out, testing::AllOf(HasSubstr("mlp-gan"), HasSubstr("stylegan2"),
+                                                             HasSubstr("images of 256, 512, 1024 pixels a side")));
   // A summary that contains a comma must stay one cell.
   EXPECT_THAT(run_program("list providers --format csv").out,
               testing::AllOf(testing::StartsWith("name,summary\r\n"), HasSubstr("\r\naws,\"")));

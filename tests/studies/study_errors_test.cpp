@@ -26,7 +26,7 @@ class StudyErrors : public testing::Test {
 };
 
 TEST_F(StudyErrors, MissingAndUnknownKeys) {
-  for (const char* key : {"schema", "name", "workload", "platforms", "gpus", "schemes", "seeds"}) {
+  for (const char* key : {"schema", "name", "workload", "platforms", "gpus", "schemes"}) {
     Json content = StudyFiles::basic();
     content.erase(key);
     EXPECT_EQ(of(content), fmt::format("/: the key \"{}\" is missing", key));

@@ -41,6 +41,23 @@ TEST(Study, GoesThroughPlatformsAndSeeds) {
                           "aws us-east-1, 2 x V100, ring, seed 7", "aws us-east-1, 2 x V100, ring, seed 8"));
 }
 
+// Without "seeds" a study has those of `simulate`: 20 if anything is drawn at random in one of its runs, for all of
+// them.
+TEST(Study, HasSeedsIfItStatesNone) {
+  Json content = StudyFiles::basic();
+  content.erase("seeds");
+  const Study calm = StudyFiles().load(content);
+  EXPECT_THAT(calm.seeds, ElementsAre(1));
+  EXPECT_EQ(calm.runs.size(), 5U);
+  content["faults"] = {{"crash", {{"every", "10h"}}}};
+  const Study drawn = StudyFiles().load(content);
+  EXPECT_EQ(drawn.seeds.size(), 20U);
+  EXPECT_EQ(drawn.seeds.front(), 1U);
+  EXPECT_EQ(drawn.seeds.back(), 20U);
+  EXPECT_EQ(drawn.runs.size(), 100U);
+  EXPECT_EQ(drawn.runs[21].label(), "lab room-1, 2 x X, ring, seed 2");
+}
+
 // Four nodes of one GPU cost 14.40 USD/h, one node of four GPUs 10.80, so 4 GPUs go on the latter.
 TEST(Study, PutsEachCountOnItsCheapestInstances) {
   const Study study = StudyFiles().load(StudyFiles::basic());
