@@ -76,10 +76,6 @@ ShardOutcome run_plan_shard(const plan::Request& request, bool exhaustive, const
                             const Shard& shard, const std::filesystem::path& folder, const ShardOptions& options) {
   if (!request.start.empty() && !request.content.contains("start"))
     throw ConfigError("--shard: the deadline is a time; say with --start from when it counts, the same for all shards");
-  if (!request.content.contains(JsonPointer("/search/today")))
-    throw ConfigError(fmt::format(
-        "--shard: the age of prices counts to a day; say with --today {} which one, the same for all shards",
-        request.price_age.today));
   plan::PlanUnits units(request, {.exhaustive = exhaustive});
   const ShardedWork work = sharded_plan(request, exhaustive, units, program, folder);
   FoundUnits found(work, folder, units);
