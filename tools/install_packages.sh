@@ -12,7 +12,8 @@ declare -A groups=(
   [build]="g++ cmake ninja-build mold pkg-config libsimgrid-dev libboost-dev libeigen3-dev nlohmann-json3-dev libcli11-dev libfmt-dev
            libpng-dev libturbojpeg0-dev zlib1g-dev libssl-dev libcpp-httplib-dev libyaml-cpp-dev libexpat1-dev libgtest-dev libgmock-dev librapidcheck-dev libvalijson-dev
            libopenmpi-dev openmpi-bin"
-  [test]="python3"
+  # hypothesis is for the oracle of tests/reference, which is skipped without it.
+  [test]="python3 python3-hypothesis"
   [format]="clang-format"
   [lint]="clang-format clang-tidy"
   [analysis]="cppcheck valgrind python3"
