@@ -95,10 +95,14 @@ def choiceless(case: Case) -> None:
     missed = first["time"]["total_s"] > q(run["deadline"]) or total_of(first) > money(run["budget"])
     case.true("exit code of a missed goal", code == (4 if missed else 0), code, 4 if missed else 0)
     case.true("goals met", first["goals"]["met"] == (not missed), first["goals"], not missed)
-    policy = one(case.draw, {"name": "fixed", "blind": True}, {"name": "external", "command": ["sh", "-c", ANSWERING]},
+    policy = one(case.draw, {"name": "fixed", "blind": True}, {"name": "external", "command": one(case.draw, ["sh", "-c", ANSWERING], ANSWERING)},
                  *({"name": name} for name in case.names("policies")))
     case.write(scenario={**run, "policy": policy})
-    second = case.answer("simulate", "scenario.json")
+    code, text = case.run("simulate", "scenario.json", "--format", "json", codes=(0, 1, 4))
+    case.true("policy as a line for the shell", code != 1, "refused", "asked")
+    if code == 1:
+        return
+    second = json.loads(text)
     case.same(f"time under {policy['name']} without a choice", second["time"]["total_s"], first["time"]["total_s"], 1e-9)
     case.same(f"bill under {policy['name']} without a choice", total_of(second), total_of(first), 0)
 

@@ -209,16 +209,15 @@ class Training:
     def instance_hours(self, node_s: float) -> dict[str, int]:
         levels = self.instance.get("sustained_use") if self.market == "on-demand" else None
         items: dict[str, int] = {}
-        part, left = MONTH / len(levels or [1]) * HOUR, node_s
         amounts: dict[float, float] = {}
         if not levels:
             amounts[1] = node_s
         else:  # the run starts at the beginning of a month
-            number = 0
-            while left > 0:
-                share = levels[number % len(levels)]
-                amounts[share] = amounts.get(share, 0) + min(part, left)
-                left, number = left - part, number + 1
+            part, begin = MONTH / len(levels) * HOUR, self.metered_from()
+            for month in range(math.ceil((begin + node_s) / (MONTH * HOUR))):
+                used = min(begin + node_s, (month + 1) * MONTH * HOUR) - max(begin, month * MONTH * HOUR)
+                for number, share in enumerate(levels):
+                    amounts[share] = amounts.get(share, 0) + min(part, max(0, used - number * part))
         for share, seconds in amounts.items():
             name = "instance-hours" if share == 1 else f"instance-hours at {100 * share:.0f} % (sustained use)"
             items[name] = round(self.nodes * seconds / HOUR * math.floor(self.price * share + 0.5))
