@@ -16,6 +16,11 @@ from ._plans import Plan
 from ._program import PathLike, run
 
 
+def _number(loss: Any) -> float:
+    """A loss as a number. PyTorch 2 warns if a tensor is converted that still has its gradient's history."""
+    return float(loss.detach() if hasattr(loss, "detach") else loss)
+
+
 class RunLog:
     """Writes a `ganymede.run-log/1` as a training goes on, for `ganymede.watch` and `ganymede watch`:
 
@@ -71,7 +76,7 @@ class RunLog:
         if now < self._next:
             return
         self._next = now + self._every
-        numbers = {name: float(loss) for name, loss in losses.items()}
+        numbers = {name: _number(loss) for name, loss in losses.items()}
         finite = {name: loss if math.isfinite(loss) else None for name, loss in numbers.items()}  # JSON has no NaN
         self._write(step=done, **({"losses": finite} if finite else {}))
 

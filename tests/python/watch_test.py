@@ -4,6 +4,7 @@ import os
 import tempfile
 import time
 import unittest
+import warnings
 
 import ganymede
 from support import request
@@ -40,6 +41,27 @@ class Watch(unittest.TestCase):
         self.assertEqual((over.state, over.steps_done), ("finished", 20))
         self.assertEqual(over.seconds, over.elapsed_seconds)
         self.assertEqual(self.lines()[1]["losses"], {"generator": 1.5, "discriminator": None})
+
+    def test_a_loss_is_read_without_its_gradient(self):
+        class Tensor:
+            """As of PyTorch 2, which warns when a tensor is converted that has the history of a gradient."""
+
+            def __init__(self, requires_grad):
+                self.requires_grad = requires_grad
+
+            def detach(self):
+                return Tensor(False)
+
+            def __float__(self):
+                if self.requires_grad:
+                    warnings.warn("Converting a tensor with requires_grad=True to a scalar")
+                return 1.5
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            with ganymede.RunLog(self.log, steps=1, batch=64) as log:
+                log.step(1, generator=Tensor(True), discriminator=2)
+        self.assertEqual(self.lines()[1]["losses"], {"generator": 1.5, "discriminator": 2.0})
 
     def test_an_exception_stops_it_and_it_goes_on(self):
         with self.assertRaises(ZeroDivisionError):
