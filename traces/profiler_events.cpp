@@ -118,6 +118,26 @@ bool is_library(const std::string& name) {
   return false;
 }
 
+/// The category under its name of today. PyTorch 1.8 to 1.11 had others; pytorch/kineto at 09b7a3110669,
+/// tb_plugin/torch_tb_profiler/profiler/trace.py, lists both.
+std::string_view category_of(std::string_view category) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 5> kOld{{{"Kernel", "kernel"},
+                                                                               {"Memcpy", "gpu_memcpy"},
+                                                                               {"Memset", "gpu_memset"},
+                                                                               {"Runtime", "cuda_runtime"},
+                                                                               {"Operator", "user_annotation"}}};
+  for (const auto& [old, now] : kOld)
+    if (category == old) return now;
+  return category;
+}
+
+/// True for names of PyTorch's operators and backward functions, "aten::add" and "AddBackward0": where annotations are
+/// in one category with them, only names tell them apart.
+bool is_operator(const std::string& name) {
+  return name.find("::") != std::string::npos ||
+         name.substr(0, name.find_last_not_of("0123456789") + 1).ends_with("Backward");
+}
+
 class Reader final : public nlohmann::json_sax<nlohmann::json> {
  public:
   explicit Reader(ProfilerEvents& out) : out_(out) {}
@@ -173,7 +193,7 @@ class Reader final : public nlohmann::json_sax<nlohmann::json> {
  private:
   bool number(double value, std::int64_t whole);
   void take();
-  void take_gpu();
+  void take_gpu(std::string_view category);
 
   ProfilerEvents& out_;
   int depth_ = 0;
@@ -224,8 +244,8 @@ bool Reader::string(string_t& value) {
 void Reader::take() {
   ++out_.events;
   if (event_.phase != "X" || event_.start < 0 || event_.length < 0) return;
-  const std::string& category = event_.category;
-  if (category == "kernel" || category == "gpu_memcpy" || category == "gpu_memset") return take_gpu();
+  const std::string_view category = category_of(event_.category);
+  if (category == "kernel" || category == "gpu_memcpy" || category == "gpu_memset") return take_gpu(category);
   if (category == "cuda_runtime" || category == "cuda_driver") {
     if (event_.correlation >= 0) launches[event_.correlation] = {event_.start * 1e-6, event_.thread};
     return;
@@ -241,7 +261,7 @@ void Reader::take() {
     step.number = std::atoll(event_.name.c_str() + kStep.size());
     step.thread = event_.thread;
     out_.steps.push_back(std::move(step));
-  } else if (!is_library(event_.name)) {
+  } else if (!is_library(event_.name) && (event_.category == category || !is_operator(event_.name))) {
     ProfilerAnnotation annotation;
     annotation.start = start;
     annotation.end = end;
@@ -251,13 +271,13 @@ void Reader::take() {
   }
 }
 
-void Reader::take_gpu() {
+void Reader::take_gpu(std::string_view category) {
   using EventKind = ProfilerGpuEvent::Kind;
   ProfilerGpuEvent event;
   event.start = event_.start * 1e-6;
   event.end = event.start + event_.length * 1e-6;
   event.stream = event_.stream;
-  if (event_.category == "kernel" && is_collective(event_.name)) {
+  if (category == "kernel" && is_collective(event_.name)) {
     event.kind = EventKind::collective;
     if (event_.elements > 0)
       event.bytes = std::max<std::int64_t>(0, whole_part(static_cast<double>(event_.elements) * bytes_of(event_.type)));
@@ -266,9 +286,9 @@ void Reader::take_gpu() {
     const auto [known, is_new] = collectives_.try_emplace(what, static_cast<std::int32_t>(out_.collectives.size()));
     event.what = known->second;
     if (is_new) out_.collectives.push_back(what);
-  } else if (event_.category == "kernel") {
+  } else if (category == "kernel") {
     event.matrix = is_matrix_kernel(event_.name);
-  } else if (event_.category == "gpu_memcpy") {
+  } else if (category == "gpu_memcpy") {
     event.kind = event_.name.find("HtoD") != std::string::npos   ? EventKind::copy_in
                  : event_.name.find("DtoH") != std::string::npos ? EventKind::copy_out
                                                                  : EventKind::compute;

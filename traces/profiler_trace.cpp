@@ -8,165 +8,13 @@
 
 #include "common/errors.hpp"
 #include "traces/profiler_kernels.hpp"
+#include "traces/profiler_steps.hpp"
 
 namespace ganymede::traces {
 namespace {
 
-using Spans = std::vector<ProfilerSpan>;
+using Step = ProfilerGpuStep;
 using EventKind = ProfilerGpuEvent::Kind;
-
-/// Sorts spans and merges those that overlap or touch.
-Spans merged(Spans spans) {
-  std::sort(spans.begin(), spans.end(), [](const auto& a, const auto& b) { return a.start < b.start; });
-  Spans out;
-  for (const ProfilerSpan& span : spans) {
-    if (!out.empty() && span.start <= out.back().end)
-      out.back().end = std::max(out.back().end, span.end);
-    else
-      out.push_back(span);
-  }
-  return out;
-}
-
-double length(const Spans& spans) {
-  double sum = 0;
-  for (const ProfilerSpan& span : spans) sum += span.end - span.start;
-  return sum;
-}
-
-/// The parts of `from` that no span of `other` covers. Both must be merged.
-Spans without(const Spans& from, const Spans& other) {
-  Spans out;
-  auto next = other.begin();
-  for (ProfilerSpan span : from) {
-    while (next != other.end() && next->end <= span.start) ++next;
-    for (auto cut = next; cut != other.end() && cut->start < span.end; ++cut) {
-      if (cut->start > span.start) out.push_back({span.start, cut->start});
-      span.start = std::max(span.start, cut->end);
-    }
-    if (span.start < span.end) out.push_back(span);
-  }
-  return out;
-}
-
-struct Segment : ProfilerSpan {
-  std::string name;
-  std::int64_t launches = 0;
-};
-
-struct Step {
-  double start = 0, wall = 0;  ///< seconds: when the GPU begins this step, and how long until it begins the next
-  std::vector<const ProfilerGpuEvent*> events;
-  std::vector<Segment> segments;
-  Spans exposed;
-  double unattributed = 0;
-  ProfilerBreakdown breakdown;
-
-  std::string order() const {
-    std::string names;
-    for (const Segment& segment : segments) names += segment.name + "\n";
-    return names;
-  }
-  /// Seconds of exposed communication before the given time.
-  double removed(double time) const {
-    double sum = 0;
-    for (const ProfilerSpan& span : exposed) sum += std::max(0.0, std::min(time, span.end) - span.start);
-    return sum;
-  }
-};
-
-/// The outermost annotations of the thread that calls step().
-std::vector<ProfilerAnnotation> outermost(const ProfilerEvents& events) {
-  std::vector<ProfilerAnnotation> outer;
-  for (const ProfilerAnnotation& annotation : events.annotations) {
-    if (annotation.thread != events.steps.front().thread) continue;
-    if (!outer.empty() && annotation.end <= outer.back().end) continue;
-    outer.push_back(annotation);
-  }
-  return outer;
-}
-
-const ProfilerAnnotation* at(const std::vector<ProfilerAnnotation>& outer, double time) {
-  const auto after = std::upper_bound(outer.begin(), outer.end(), time,
-                                      [](double t, const ProfilerAnnotation& a) { return t < a.start; });
-  if (after == outer.begin() || std::prev(after)->end < time) return nullptr;
-  return &*std::prev(after);
-}
-
-/// Sorts events into the steps in which they were launched.
-std::vector<Step> steps_of(const ProfilerEvents& events) {
-  std::vector<Step> steps(events.steps.size());
-  for (const ProfilerGpuEvent& event : events.gpu) {
-    const double time = event.launched >= 0 ? event.launched : event.start;
-    const auto after = std::upper_bound(events.steps.begin(), events.steps.end(), time,
-                                        [](double t, const ProfilerStep& step) { return t < step.start; });
-    if (after == events.steps.begin() || time > std::prev(after)->end) continue;
-    steps[static_cast<std::size_t>(std::prev(after) - events.steps.begin())].events.push_back(&event);
-  }
-  std::erase_if(steps, [](const Step& step) {
-    return std::none_of(step.events.begin(), step.events.end(),
-                        [](const auto* e) { return e->kind == EventKind::compute; });
-  });
-  for (Step& step : steps) {
-    step.start = step.events.front()->start;
-    for (const auto* event : step.events) step.start = std::min(step.start, event->start);
-  }
-  for (std::size_t i = 0; i < steps.size(); ++i) {
-    double end = 0;
-    for (const auto* event : steps[i].events) end = std::max(end, event->end);
-    steps[i].wall = std::max(end, i + 1 < steps.size() ? steps[i + 1].start : 0) - steps[i].start;
-  }
-  return steps;
-}
-
-void find_segments(Step& step, const std::vector<ProfilerAnnotation>& outer) {
-  std::map<std::string, int> seen;
-  const ProfilerAnnotation* current = nullptr;
-  for (const auto* event : step.events) {
-    if (event->kind != EventKind::compute) continue;
-    const ProfilerAnnotation* annotation = at(outer, event->launched >= 0 ? event->launched : event->start);
-    if (annotation == nullptr) step.unattributed += event->end - event->start;
-    // Kernels launched outside of any annotation, for example by optimizers, belong to the phase before.
-    if (step.segments.empty() || (annotation != nullptr && annotation != current)) {
-      const std::string name = annotation ? annotation->name : outer.empty() ? "step" : "before";
-      const int times = ++seen[name];
-      Segment segment;
-      segment.start = event->start;
-      segment.end = event->end;
-      segment.name = times == 1 ? name : fmt::format("{} ({})", name, times);
-      // Kernels of several streams may overlap, but phases must not: each begins no earlier than the one before ends.
-      if (!step.segments.empty()) segment.start = std::max(segment.start, step.segments.back().end);
-      step.segments.push_back(std::move(segment));
-      current = annotation;
-    }
-    Segment& last = step.segments.back();
-    last.end = std::max({last.end, last.start, event->end});
-    ++last.launches;
-  }
-}
-
-void break_down(Step& step) {
-  Spans compute, collective, copy;
-  for (const auto* event : step.events) {
-    Spans& into = event->kind == EventKind::compute      ? compute
-                  : event->kind == EventKind::collective ? collective
-                                                         : copy;
-    into.push_back({event->start, std::min(event->end, step.start + step.wall)});
-  }
-  std::erase_if(collective, [](const auto& span) { return span.end <= span.start; });
-  compute = merged(std::move(compute)), collective = merged(std::move(collective)), copy = merged(std::move(copy));
-  step.exposed = without(collective, compute);
-  Spans busy = compute;
-  busy.insert(busy.end(), collective.begin(), collective.end());
-  busy = merged(std::move(busy));
-  step.breakdown.step = step.wall;
-  step.breakdown.compute = length(compute);
-  step.breakdown.exposed = length(step.exposed);
-  step.breakdown.overlapped = length(collective) - step.breakdown.exposed;
-  step.breakdown.copies = length(without(copy, busy));
-  step.breakdown.idle = std::max(0.0, step.wall - length(busy) - step.breakdown.copies);
-  step.breakdown.unattributed = step.unattributed / std::max(1e-12, step.breakdown.compute);
-}
 
 /// Keeps the steps whose phases come in the most frequent order.
 std::vector<Step> alike(std::vector<Step> steps, std::size_t& left_out) {
@@ -205,17 +53,17 @@ TraceBatch batch_of(const std::vector<Step>& steps, const ProfilerOptions& optio
   copy.launches =
       (copy.launches + static_cast<std::int64_t>(steps.size()) - 1) / static_cast<std::int64_t>(steps.size());
   if (copy.launches > 0) batch.phases.push_back(copy);
-  for (std::size_t s = 0; s < steps.front().segments.size(); ++s) {
+  for (std::size_t s = 0; s < steps.front().phases.size(); ++s) {
     TracePhase phase;
-    phase.name = steps.front().segments[s].name;
+    phase.name = steps.front().phases[s].name;
     phase.network = "model";
     phase.stream = "compute";
-    phase.launches = steps.front().segments[s].launches;
+    phase.launches = steps.front().phases[s].launches;
     for (std::size_t i = 0; i < steps.size(); ++i) {
       const Step& step = steps[i];
-      const Segment& segment = step.segments[s];
-      const double start = segment.start - step.start - step.removed(segment.start);
-      const double end = std::min(segment.end - step.start - step.removed(segment.end), batch.wall_s[i]);
+      const ProfilerPhase& span = step.phases[s];
+      const double start = span.start - step.start - step.exposed_before(span.start);
+      const double end = std::min(span.end - step.start - step.exposed_before(span.end), batch.wall_s[i]);
       phase.start_s.push_back(std::max(0.0, std::min(start, batch.wall_s[i])));
       phase.seconds.push_back(std::max(0.0, end - phase.start_s.back()));
       phase.host_s.push_back(0);
@@ -225,17 +73,19 @@ TraceBatch batch_of(const std::vector<Step>& steps, const ProfilerOptions& optio
   return batch;
 }
 
-/// The all-reduces of a step as buckets, each after the phase in which it starts.
+/// The all-reduces of a step as buckets in the order of their starts, each after the phase in which it starts.
 void add_buckets(TraceBatch& batch, const Step& step, const ProfilerEvents& events) {
-  for (const auto* event : step.events) {
+  auto by_start = step.events;
+  std::stable_sort(by_start.begin(), by_start.end(), [](const auto* a, const auto* b) { return a->start < b->start; });
+  for (const auto* event : by_start) {
     if (event->kind != EventKind::collective || event->bytes <= 0) continue;
     std::string what = events.collectives[static_cast<std::size_t>(event->what)];
     std::transform(what.begin(), what.end(), what.begin(),
                    [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
     if (what.find("allreduce") == std::string::npos) continue;
-    const Segment* after = &step.segments.front();
-    for (const Segment& segment : step.segments)
-      if (segment.start <= event->start) after = &segment;
+    const ProfilerPhase* after = &step.phases.front();
+    for (const ProfilerPhase& phase : step.phases)
+      if (phase.start <= event->start) after = &phase;
     const double span = std::max(1e-12, after->end - after->start);
     batch.buckets.push_back(
         {"model", event->bytes, after->name, std::clamp((event->start - after->start) / span, 1e-6, 1.0)});
@@ -270,12 +120,9 @@ std::vector<std::vector<ProfiledKernel>> profiled_kernels(const std::vector<Step
   std::vector<std::vector<ProfiledKernel>> all;
   for (const Step& step : steps) {
     std::vector<ProfiledKernel>& kernels = all.emplace_back();
-    std::size_t segment = 0;
-    for (const auto* event : step.events) {
-      if (event->kind != EventKind::compute) continue;
-      while (segment + 1 < step.segments.size() && event->start >= step.segments[segment + 1].start) ++segment;
-      kernels.push_back({step.segments[segment].name, event->end - event->start, event->matrix});
-    }
+    for (const auto* event : step.events)
+      if (event->kind == EventKind::compute)
+        kernels.push_back({step.phases[step.phase_of[kernels.size()]].name, event->end - event->start, event->matrix});
   }
   return all;
 }
@@ -312,15 +159,8 @@ void add_notes(ProfilerImport& out, const ProfilerOptions& options, bool no_anno
 
 ProfilerImport import_profiler(const ProfilerEvents& events, const ProfilerOptions& options) {
   ProfilerImport out;
-  const auto outer = outermost(events);
-  std::vector<Step> steps = steps_of(events);
-  // The last step is left out, because its end is unknown: no step follows it.
-  if (steps.size() > 2) steps.pop_back();
-  for (Step& step : steps) {
-    find_segments(step, outer);
-    break_down(step);
-  }
-  steps = alike(std::move(steps), out.left_out);
+  const auto outer = outermost_annotations(events);
+  std::vector<Step> steps = alike(gpu_steps(events, outer), out.left_out);
   if (steps.size() < 2)
     throw ConfigError(
         fmt::format("{}: {} steps with kernels whose phases come in the same order, expected at least two", events.file,

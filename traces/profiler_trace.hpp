@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "traces/layer_list.hpp"
-#include "traces/profiler_events.hpp"
+#include "traces/profiler_steps.hpp"
 #include "traces/step_trace.hpp"
 
 namespace ganymede::traces {
@@ -22,15 +22,6 @@ struct ProfilerOptions {
   RooflineDevice device;            ///< the recorded GPU, under the name that platforms give it
   std::int64_t parameters = 0;      ///< number of trainable parameters; 0: as many as the all-reduces carry
   std::optional<LayerList> layers;  ///< for FLOPs and bytes; without it a trace can predict only its own device
-};
-
-/// What the mean of the steps that are kept consists of, in seconds.
-struct ProfilerBreakdown {
-  double step = 0, compute = 0;
-  double exposed = 0, overlapped = 0;  ///< collectives without and with computation at the same time
-  double copies = 0;                   ///< copies to and from the host while nothing else runs
-  double idle = 0;
-  double unattributed = 0;  ///< share of `compute` that was launched outside of any annotation
 };
 
 struct ProfilerImport {

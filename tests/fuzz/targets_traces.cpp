@@ -118,7 +118,7 @@ std::vector<Target> trace_targets() {
       {"layers", "traces/layer_list.cpp traces/layer_shape.cpp traces/layer_walk.cpp traces/layer_images.cpp",
        read_layers, "layers"},
       {"nccl-log", "traces/nccl_log.cpp", [](std::string_view bytes) { (void)traces::read_nccl_log(file_of(bytes)); }},
-      {"profiler", "traces/profiler_events.cpp traces/profiler_trace.cpp", read_profiler},
+      {"profiler", "traces/profiler_events.cpp traces/profiler_steps.cpp traces/profiler_trace.cpp", read_profiler},
       {"quality-curve", "traces/quality_curve.cpp", read_quality_curves},
       {"quality-log", "traces/quality_log.cpp traces/quality_csv.cpp traces/quality_text.cpp common/csv.cpp",
        [](std::string_view bytes) {

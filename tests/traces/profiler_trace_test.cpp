@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 #include <zlib.h>
 
+#include <map>
+
 #include "common/errors.hpp"
 #include "common/json.hpp"
 #include "common/json_value.hpp"
@@ -46,10 +48,11 @@ class Kineto {
                         {"dur", length},
                         {"args", args}});
   }
+  /// `launched` < 0: the launch is not in the trace.
   void kernel(const std::string& name, double start, double length, int stream, double launched,
               const Json& more = Json::object(), const std::string& category = "kernel") {
     const int correlation = ++correlations_;
-    host("cuda_runtime", "cudaLaunchKernel", launched, 5, {{"correlation", correlation}});
+    if (launched >= 0) host("cuda_runtime", "cudaLaunchKernel", launched, 5, {{"correlation", correlation}});
     Json args = {{"device", 0}, {"stream", stream}, {"correlation", correlation}};
     args.update(more);
     events().push_back({{"ph", "X"},
@@ -111,7 +114,8 @@ TEST_F(Profiler, ReadsWhatMatters) {
 
 TEST_F(Profiler, BreaksAStepDownByHand) {
   const ProfilerImport result = import(Kineto());
-  EXPECT_EQ(result.steps, 4U);  // nothing follows the last
+  // The host ends the last step 9 ms after the GPU began it. On average the GPU begins a step 1 ms after the host.
+  EXPECT_EQ(result.steps, 5U);
   EXPECT_NEAR(result.mean.step, 10e-3, 1e-9);
   EXPECT_NEAR(result.mean.compute, 6e-3, 1e-9);
   EXPECT_NEAR(result.mean.exposed, 1e-3, 1e-9);
@@ -146,6 +150,84 @@ TEST_F(Profiler, PhasesByHand) {
   // The trace can be written and read again.
   const StepTrace again = read_step_trace(JsonNode::parse(write_step_trace(result.trace), "trace.json"));
   EXPECT_EQ(again.networks.at("model").gradient_bytes, 4'000'000);
+}
+
+/// Six steps of a host that needs 3 ms for each, and of a GPU that needs 10 ms: 5 ms forward, 5 ms backward, on stream
+/// 7 without a gap. A copy on another stream runs as soon as it is launched. So does preprocessing, which is launched
+/// between the two and for which the GPU needs 0.5 ms.
+Kineto lagging() {
+  Kineto out(0);
+  for (int i = 0; i < 6; ++i) {
+    const double host = 3000.0 * i, gpu = 1000 + 10'000.0 * i;
+    out.host("user_annotation", fmt::format("ProfilerStep#{}", i), host, 3000);
+    out.host("user_annotation", "forward", host + 400, 200);
+    out.host("user_annotation", "preprocess", host + 700, 200);
+    out.host("user_annotation", "backward", host + 1000, 500);
+    out.kernel("Memcpy HtoD (Pinned -> Device)", host + 100, 200, 22, host + 50, {{"bytes", 786'432}}, "gpu_memcpy");
+    out.kernel("conv", gpu, 5000, 7, host + 500);
+    out.kernel("sort", host + 900, 500, 27, host + 800);
+    out.kernel("dgrad", gpu + 5000, 5000, 7, host + 1100);
+  }
+  return out;
+}
+
+// A step was taken to begin with its first copy, which runs while the GPU still computes the steps before: they were
+// counted twice, as steps of up to 45 ms.
+TEST_F(Profiler, StepsOfAGpuThatLagsItsHostDoNotOverlap) {
+  options.parameters = 1000;
+  const ProfilerImport result = import(lagging());
+  EXPECT_EQ(result.steps, 6U);
+  const TraceBatch& batch = result.trace.batches.front();
+  double sum = 0;
+  for (const double wall : batch.wall_s) sum += wall;
+  EXPECT_NEAR(sum, 60e-3, 1e-9);  // the span of the GPU's work
+  EXPECT_NEAR(result.mean.step, 10e-3, 1e-9);
+  EXPECT_NEAR(result.mean.compute, 10e-3, 1e-9);
+  EXPECT_NEAR(result.mean.copies + result.mean.idle, 0, 1e-9);
+  ASSERT_EQ(batch.phases.size(), 4U);  // in the order of their launches, whatever runs first on the GPU
+  const auto is = [&](std::size_t phase, const char* name, double start, double seconds) {
+    EXPECT_EQ(batch.phases[phase].name, name);
+    for (std::size_t step = 0; step < 6; ++step) {
+      EXPECT_NEAR(batch.phases[phase].start_s[step], start, 1e-9) << name;
+      EXPECT_NEAR(batch.phases[phase].seconds[step], seconds, 1e-9) << name;
+    }
+  };
+  is(1, "forward", 0, 5e-3);
+  is(2, "preprocess", 5e-3, 0);  // costs nothing beside the other stream
+  is(3, "backward", 5e-3, 5e-3);
+}
+
+// Launched before the profiler began, it counted to the step of the host in whose time it ran: that step was 0.9 ms
+// longer and of other phases.
+TEST_F(Profiler, WhatWasLaunchedBeforeTheTraceBelongsToNoStep) {
+  Kineto kineto;
+  kineto.kernel("earlier", 1e6 - 900, 800, 7, -1);
+  const ProfilerImport result = import(kineto);
+  EXPECT_EQ(result.steps, 5U);
+  EXPECT_EQ(result.left_out, 0U);
+  EXPECT_NEAR(result.mean.step, 10e-3, 1e-9);
+}
+
+TEST_F(Profiler, AKernelWithoutItsLaunchFollowsTheOneBeforeItOnItsStream) {
+  Kineto kineto;
+  for (int i = 0; i < 5; ++i)
+    kineto.kernel("without", 1e6 + 10'000.0 * i + 9200, 100, 7, -1);  // in the host's next step
+  const ProfilerImport result = import(kineto);
+  EXPECT_EQ(result.left_out, 0U);
+  EXPECT_EQ(result.trace.batches[0].phases.back().name, "update");
+  EXPECT_EQ(result.trace.batches[0].phases.back().launches, 2);
+}
+
+// PyTorch 1.8 to 1.11 had no category for annotations.
+TEST_F(Profiler, CategoriesOfOldVersionsAreTheSame) {
+  Kineto old;
+  const std::map<std::string, std::string> names = {
+      {"kernel", "Kernel"}, {"gpu_memcpy", "Memcpy"}, {"cuda_runtime", "Runtime"}, {"user_annotation", "Operator"}};
+  for (Json& event : old.events())
+    if (event.contains("cat")) event["cat"] = names.at(event["cat"].get<std::string>());
+  old.host("Operator", "aten::mul_", 1e6 + 7100, 50);
+  old.host("Operator", "MulBackward0", 1e6 + 17'100, 50);
+  EXPECT_EQ(write_step_trace(import(old).trace), write_step_trace(import(Kineto()).trace));
 }
 
 TEST_F(Profiler, GzippedIsTheSame) {
@@ -254,7 +336,7 @@ TEST_F(Profiler, StepsOfAnotherKindAreLeftOut) {
   kineto.kernel("eval", 1e6 + 10'000 + 8600, 100, 7, 1e6 + 10'000 + 7100);
   const ProfilerImport result = import(kineto);
   EXPECT_EQ(result.left_out, 1U);
-  EXPECT_EQ(result.steps, 4U);
+  EXPECT_EQ(result.steps, 5U);
   EXPECT_THAT(result.notes, testing::Contains(HasSubstr("1 steps have other phases")));
 }
 
