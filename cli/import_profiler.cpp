@@ -6,6 +6,7 @@
 #include <memory>
 #include <system_error>
 
+#include "calibration/kernels/gpu_sheets.hpp"
 #include "cli/command.hpp"
 #include "cli/layer_lists.hpp"
 #include "cli/names.hpp"
@@ -24,7 +25,22 @@ struct ProfilerFlags {
   std::string catalog = "aws", gpu, model = "model", layers, precision;
   int batch = 0;
   std::int64_t parameters = 0;
+  bool override_gpu = false;
 };
+
+/// Refuses a --gpu that is not the one that a trace names, unless it is to replace it. Returns a note where the trace
+/// does not confirm it, or nothing.
+std::string check_gpu(const ProfilerFlags& flags, const traces::ProfilerEvents& events) {
+  if (events.device.empty()) return "";
+  const calibration::GpuSheet* recorded = calibration::find_gpu_sheet(events.device);
+  if (recorded != nullptr && recorded == calibration::find_gpu_sheet(flags.gpu)) return "";
+  if (recorded != nullptr && !flags.override_gpu)
+    throw ConfigError(
+        fmt::format("--gpu {}: {} was recorded on a \"{}\", expected --gpu {}; --override-gpu takes its times as those "
+                    "of the {} nevertheless",
+                    flags.gpu, events.file, events.device, recorded->name, flags.gpu));
+  return fmt::format("recorded on \"{}\", by --gpu its times are taken as those of the {}", events.device, flags.gpu);
+}
 
 std::string report_of(const std::vector<traces::ProfilerEvents>& ranks,
                       const std::vector<traces::ProfilerImport>& imports) {
@@ -88,8 +104,10 @@ void run_import_profiler(const ProfilerFlags& flags, Shared& shared) {
       if (bar) bar(static_cast<std::size_t>((before + now) / kMebibyte));
     }));
     before += now;
+    const std::string other_gpu = check_gpu(flags, ranks.back());
     imports.push_back(traces::import_profiler(ranks.back(), options));
     imports.back().trace.precision = precision;
+    if (!other_gpu.empty()) imports.back().notes.push_back(other_gpu);
     ranks.back().gpu.clear();
     ranks.back().gpu.shrink_to_fit();
   }
@@ -110,6 +128,7 @@ void declare_import_profiler(Parser command, Shared& shared) {
   command.add_option("--gpu", flags->gpu, "the recorded GPU, as the catalog names it")
       .check(suggest("@rented-gpus"))
       .required();
+  command.add_flag("--override-gpu", flags->override_gpu, "take --gpu although the trace names another GPU");
   command.add_option("--catalog", flags->catalog, "catalog that has the GPU")
       .check(suggest("@providers @files"))
       .capture_default_str();

@@ -1,4 +1,5 @@
-// ganymede import nccl-tests as a user runs it: the fit, the times with its overlay, and refused logs.
+// ganymede import as a user runs it: of nccl-tests the fit, the times with its overlay, and refused logs; of profilers
+// the GPU.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,6 +8,8 @@
 #include <cmath>
 #include <map>
 #include <sstream>
+#include <utility>
+#include <vector>
 
 #include "common/json_value.hpp"
 #include "run_program.hpp"
@@ -249,6 +252,58 @@ INSTANTIATE_TEST_SUITE_P(
                     Accuracy{"eks_2_efa", 1, "MACHINES --instance efa --nodes 2 --scheme nccl:any"},
                     Accuracy{"v100_4_pcie", 1.5, "MACHINES --instance '4xV100 PCIe' --scheme nccl:2.26.2"}),
     [](const auto& made) { return std::string(made.param.log); });
+
+/// A profiler's trace of three steps of 10 ms on the named GPU.
+std::string profile_of(const std::string& gpu) {
+  Json trace = {{"deviceProperties", {{{"id", 0}, {"name", gpu}}}}, {"traceEvents", Json::array()}};
+  const auto event = [&](const char* category, const std::string& name, double start, double length, const Json& args) {
+    trace["traceEvents"].push_back({{"ph", "X"},
+                                    {"cat", category},
+                                    {"name", name},
+                                    {"pid", 1},
+                                    {"tid", 1},
+                                    {"ts", start},
+                                    {"dur", length},
+                                    {"args", args}});
+  };
+  for (int i = 0; i < 3; ++i) {
+    event("user_annotation", "ProfilerStep#" + std::to_string(i), 1e4 * i, 1e4, Json::object());
+    event("cuda_runtime", "cudaLaunchKernel", 1e4 * i + 100, 5, {{"correlation", i}});
+    event("kernel", "sgemm", 1e4 * i + 200, 8000, {{"correlation", i}, {"stream", 7}});
+  }
+  return trace.dump();
+}
+
+TEST(ImportProfiler, AGpuThatTheTraceDoesNotNameIsRefused) {
+  const Scratch scratch;
+  const auto import = [&](const std::string& recorded, const std::string& rest) {
+    return run_program("import profiler " + scratch.write("rank0.json", profile_of(recorded)) +
+                       " --batch 64 --parameters 1000000 " + rest);
+  };
+  const Outcome refused = import("Tesla V100-SXM2-32GB", "--gpu H100");
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_THAT(refused.err, testing::AllOf(HasSubstr("rank0.json was recorded on a \"Tesla V100-SXM2-32GB\""),
+                                          HasSubstr("expected --gpu V100")));
+  const Outcome taken = import("Tesla V100-SXM2-32GB", "--gpu H100 --override-gpu");
+  EXPECT_EQ(taken.code, 0) << taken.err;
+  EXPECT_THAT(taken.err, HasSubstr("its times are taken as those of the H100"));
+  const std::vector<std::pair<std::string, std::string>> named = {{"Tesla V100-SXM2-32GB", "V100"},
+                                                                  {"NVIDIA A100-SXM4-80GB", "A100-80GB"},
+                                                                  {"NVIDIA A100-SXM4-40GB", "A100-40GB"},
+                                                                  {"NVIDIA H100 80GB HBM3", "H100"},
+                                                                  {"NVIDIA A10G", "A10G"},
+                                                                  {"NVIDIA L4", "L4"},
+                                                                  {"", "T4"}};
+  for (const auto& [recorded, gpu] : named) {
+    const Outcome same = import(recorded, "--gpu " + gpu);
+    EXPECT_EQ(same.code, 0) << same.err;
+    EXPECT_THAT(same.err, Not(HasSubstr("taken as those")));
+  }
+  // No catalog has it: another GPU can only be meant.
+  const Outcome unknown = import("AMD Instinct MI300X", "--gpu H100");
+  EXPECT_EQ(unknown.code, 0) << unknown.err;
+  EXPECT_THAT(unknown.err, HasSubstr("recorded on \"AMD Instinct MI300X\""));
+}
 
 }  // namespace
 }  // namespace ganymede::cli
