@@ -28,6 +28,11 @@ double csv_number(const CsvTable& table, const CsvTable::Row& row, const char* c
   return positive_number(table.at(row, column), csv_place(table, row, column), "");
 }
 
+/// Images or steps, of which a training begins with none.
+double count_of(const CsvTable& table, const CsvTable::Row& row, const char* column) {
+  return number_from_zero(table.at(row, column), csv_place(table, row, column), "");
+}
+
 /// Enters a fact; a training cannot have two.
 void set_fact(QualityLog& log, const std::string& name, const std::string& value, const std::string& where) {
   if (value.empty()) return;
@@ -59,9 +64,9 @@ void read_facts(const CsvTable& table, const CsvTable::Row& row, QualityLog& log
 double read_images(const CsvTable& table, const CsvTable::Row& row, const QualityLogOptions& options, QualityLog& log) {
   for (const ImagesColumn& column : kImagesColumns) {
     if (!table.has(column.name)) continue;
-    const double images = csv_number(table, row, column.name) * column.images;
-    if (column.images == 1 && table.has("step") && !table.at(row, "step").empty() &&
-        csv_number(table, row, "step") == images) {
+    const double images = count_of(table, row, column.name) * column.images;
+    if (column.images == 1 && images > 0 && table.has("step") && !table.at(row, "step").empty() &&
+        count_of(table, row, "step") == images) {
       if (options.images_per_step > 1)
         table.fail(row, column.name,
                    fmt::format("found as many images as steps, {:g}, though a step has {:g}: the column counts steps",
@@ -70,7 +75,7 @@ double read_images(const CsvTable& table, const CsvTable::Row& row, const Qualit
     }
     return images;
   }
-  return csv_number(table, row, "step") * images_of_step(csv_place(table, row, "step"), options);
+  return count_of(table, row, "step") * images_of_step(csv_place(table, row, "step"), options);
 }
 
 QualityLog& log_of(std::vector<QualityLog>& logs, const std::string& run) {
@@ -108,7 +113,8 @@ std::vector<QualityLog> read_quality_csv(const std::filesystem::path& file, cons
     add_point(log, {read_images(table, row, options, log), fid});
   }
   std::erase_if(logs, [](const QualityLog& log) { return log.points.empty(); });
-  if (logs.empty()) throw ConfigError(fmt::format("{}: found no point, expected at least one FID", table.file()));
+  if (logs.empty())
+    throw ConfigError(fmt::format("{}: found no point, expected at least one FID after the first step", table.file()));
   add_facts_of_runs(options, logs);
   return logs;
 }

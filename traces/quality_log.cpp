@@ -11,7 +11,24 @@
 
 namespace ganymede::traces {
 
+namespace {
+
+double number_in(const std::string& text, const std::string& where, const std::string& what, bool zero_is_fine) {
+  constexpr double kLargest = 1e15;  // images, as for goals
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool enough = zero_is_fine ? value >= 0 : value > 0;
+  if (error != std::errc() || end != text.data() + text.size() || !enough || !(value <= kLargest))
+    throw ConfigError(fmt::format("{}: found {} {}, expected {}{}", where, what, text.empty() ? "nothing" : text,
+                                  zero_is_fine ? "a number, zero or above" : "a number above zero",
+                                  value > kLargest ? " and up to 1e15" : ""));
+  return value;
+}
+
+}  // namespace
+
 void add_point(QualityLog& log, const QualityLog::Point& point) {
+  if (point.images == 0) return;  // of networks that were not trained yet
   // Points are kept in the order of their images.
   const auto same =
       std::lower_bound(log.points.begin(), log.points.end(), point.images,
@@ -37,13 +54,11 @@ void add_point(QualityLog& log, const QualityLog::Point& point) {
 }
 
 double positive_number(const std::string& text, const std::string& where, const std::string& what) {
-  constexpr double kLargest = 1e15;  // images, as for goals
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || !(value > 0 && value <= kLargest))
-    throw ConfigError(fmt::format("{}: found {} {}, expected a number above zero{}", where, what,
-                                  text.empty() ? "nothing" : text, value > kLargest ? " and up to 1e15" : ""));
-  return value;
+  return number_in(text, where, what, false);
+}
+
+double number_from_zero(const std::string& text, const std::string& where, const std::string& what) {
+  return number_in(text, where, what, true);
 }
 
 double images_of_step(const std::string& where, const QualityLogOptions& options) {

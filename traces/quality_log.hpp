@@ -24,8 +24,8 @@ struct QualityLog {
   std::vector<std::string> notes;  ///< what was left out, and why
 };
 
-/// Adds a point. If a training was set back to a checkpoint and evaluates again, what it had logged after that counts
-/// no more; `log.notes` then says so.
+/// Adds a point, unless it is of no images: StyleGAN evaluates before the first step too. If a training was set back to
+/// a checkpoint and evaluates again, what it had logged after that counts no more; `log.notes` then says so.
 void add_point(QualityLog& log, const QualityLog::Point& point);
 
 struct QualityLogOptions {
@@ -51,6 +51,8 @@ bool is_event_file(const std::string& bytes);
 
 /// The number in `text`; throws ConfigError "WHERE: ..." unless it is finite and above zero.
 double positive_number(const std::string& text, const std::string& where, const std::string& what);
+/// The same for a number that may be zero.
+double number_from_zero(const std::string& text, const std::string& where, const std::string& what);
 /// Images of a step, for a file that counts steps; throws ConfigError if they are not known.
 double images_of_step(const std::string& where, const QualityLogOptions& options);
 

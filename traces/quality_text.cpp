@@ -58,7 +58,6 @@ QualityLog read_stylegan_metrics(const std::filesystem::path& file, const std::s
     const JsonNode snapshot = in.required("snapshot_pkl");
     if (snapshot.value().is_null()) continue;  // an evaluation of a network from elsewhere
     const double images = snapshot_images(snapshot);
-    if (images == 0) continue;  // before the first step
     add_point(log, {images, value.as_number(1e-9, 1e9)});
   }
   if (log.points.empty()) throw ConfigError(fmt::format("{}: found no snapshot after the first step", file.string()));
@@ -84,9 +83,9 @@ QualityLog read_studiogan_log(const std::filesystem::path& file, const std::stri
                       "cannot be compared",
                       where, reference, log.facts["reference"]));
     const double fid = positive_number(text_after(line, "):", " \r\t"), where, "an FID of");
-    add_point(log, {positive_number(step, where, "step") * images_of_step(where, options), fid});
+    add_point(log, {number_from_zero(step, where, "step") * images_of_step(where, options), fid});
   }
-  if (log.points.empty()) throw ConfigError(fmt::format("{}: found no FID", file.string()));
+  if (log.points.empty()) throw ConfigError(fmt::format("{}: found no FID after the first step", file.string()));
   return log;
 }
 

@@ -83,7 +83,7 @@ TEST_F(QualityLogs, BadPointsAreRefusedWithTheirLine) {
   EXPECT_THAT(error("images,fid\n1000,80\n2000,0\n"), AllOf(HasSubstr("line 3: fid"), HasSubstr("above zero")));
   EXPECT_THAT(error("images,fid\n1000,-2\n"), HasSubstr("line 2: fid"));
   EXPECT_THAT(error("images,fid\n1000,nan\n"), HasSubstr("line 2: fid"));
-  EXPECT_THAT(error("images,fid\n0,80\n"), HasSubstr("line 2: images"));
+  EXPECT_THAT(error("images,fid\n-1,80\n"), HasSubstr("line 2: images"));
   EXPECT_THAT(error("images,fid\n1000,\n"), HasSubstr("no point"));
   EXPECT_THAT(error("run,images,fid,fid_reference\na,1000,80,test\na,2000,70,train\n"),
               AllOf(HasSubstr("line 3"), HasSubstr("cannot be compared")));
@@ -102,6 +102,22 @@ TEST_F(QualityLogs, StepsAreNotTakenForImages) {
   options_.images_per_step = 0;
   EXPECT_THAT(read("step,images,fid\n1000,1000,80\n")[0].images_are_steps, HasSubstr("line 2: images"));
   EXPECT_EQ(read("step,images,fid\n1000,64000,80\n")[0].images_are_steps, "");
+}
+
+// StyleGAN evaluates its networks before it trains them, and so do others that evaluate at their first tick.
+TEST_F(QualityLogs, APointBeforeTheFirstStepIsLeftOut) {
+  const auto of = [&](const std::string& text) {
+    const QualityLog log = read(text)[0];
+    return log.points.size() == 1 ? log.points[0].images : 0;
+  };
+  EXPECT_EQ(of("images,fid\n0,400\n2000,80\n"), 2000);
+  EXPECT_EQ(of("kimg,fid\n0.0,400\n2,80\n"), 2000);
+  options_.images_per_step = 20;
+  EXPECT_EQ(of("step,fid\n0,400\n100,80\n"), 2000);
+  EXPECT_EQ(of("step,images,fid\n0,0,400\n100,2000,80\n"), 2000);  // 0 images in 0 steps are no sign of steps
+  EXPECT_EQ(of("FID score (Step: 0, Using test moments): 400\nFID score (Step: 100, Using test moments): 80\n"), 2000);
+  EXPECT_THAT(error("images,fid\n0,400\n"), HasSubstr("no point"));
+  EXPECT_THAT(error("FID score (Step: 0, Using test moments): 400\n"), HasSubstr("after the first step"));
 }
 
 TEST_F(QualityLogs, ASetBackLosesWhatCameAfterAndARepetitionReplaces) {
