@@ -63,29 +63,44 @@ std::vector<Stretch> stretches(const RunLog& log, const Work& work) {
   return out;
 }
 
-/// Seconds of the pauses that a run which goes on as before still makes.
-double pauses_to_come(const RunLog& log) {
+/// Pauses of one name that come again.
+struct Recurring {
+  double last_step = 0, every = 0;  ///< steps
+  double seconds = 0;               ///< of one pause
+  /// How many of them come until a step.
+  double until(double step) const { return std::floor((step - last_step) / every + 1e-6); }
+};
+
+/// `lone` gets the names of pauses whose period is not known.
+std::vector<Recurring> recurring_pauses(const RunLog& log, const PausePeriods& planned,
+                                        std::vector<std::string>& lone) {
   struct Kind {
     std::int64_t first_step = 0, last_step = 0;
     double seconds = 0;
-    int count = 0;
+    int count = 0;  // pauses after the same step, such as evaluations of several metrics, count once
   };
   std::map<std::string, Kind> kinds;
   for (const LoggedPause& pause : log.pauses) {
     if (pause.what == "interruption") continue;  // Nobody plans them; the interval allows for them.
     Kind& kind = kinds[pause.what];
-    if (kind.count++ == 0) kind.first_step = pause.step;
+    if (kind.count == 0) kind.first_step = pause.step;
+    if (kind.count == 0 || kind.last_step != pause.step) ++kind.count;
     kind.last_step = pause.step;
     kind.seconds += pause.seconds;
   }
-  double left = 0;
+  std::vector<Recurring> out;
   for (const auto& [what, kind] : kinds) {
+    // A single pause tells no period: many trainings evaluate after their first step, and then rarely.
+    const auto known = planned.find(what);
     const double every = kind.count > 1 ? static_cast<double>(kind.last_step - kind.first_step) / (kind.count - 1)
-                                        : static_cast<double>(kind.last_step - log.begin_step);
-    if (every <= 0) continue;
-    left += std::floor(static_cast<double>(log.planned - kind.last_step) / every + 1e-6) * kind.seconds / kind.count;
+                         : known == planned.end() ? 0
+                                                  : known->second;
+    if (every > 0)
+      out.push_back({static_cast<double>(kind.last_step), every, kind.seconds / kind.count});
+    else
+      lone.push_back(what);
   }
-  return left;
+  return out;
 }
 
 }  // namespace
@@ -106,7 +121,8 @@ double RunForecast::chance_within(double seconds) const {
   return off < 0 ? (1 - below) / 2 : (1 + below) / 2;
 }
 
-RunForecast forecast(const RunLog& log, const std::optional<StepPrior>& prior, const std::vector<StageWork>& stages) {
+RunForecast forecast(const RunLog& log, const std::optional<StepPrior>& prior, const std::vector<StageWork>& stages,
+                     const PausePeriods& planned) {
   RunForecast out;
   const double all = static_cast<double>(log.planned - log.begin_step);
   const double done = static_cast<double>(log.done() - log.begin_step);
@@ -114,6 +130,8 @@ RunForecast forecast(const RunLog& log, const std::optional<StepPrior>& prior, c
   out.done_share = all > 0 ? done / all : 1;
   out.elapsed_s = log.last_unix_s - log.begin_unix_s;
   for (const LoggedPause& pause : log.pauses) out.paused_s += pause.seconds;
+  const std::vector<Recurring> pauses = recurring_pauses(log, planned, out.lone_pauses);
+  for (const Recurring& pause : pauses) out.pause_s += pause.seconds / pause.every;
   const Work work(stages, static_cast<double>(log.planned));
   const double work_left = work.until(static_cast<double>(log.planned)) - work.until(static_cast<double>(log.done()));
   const std::vector<Stretch> parts = stretches(log, work);
@@ -143,7 +161,8 @@ RunForecast forecast(const RunLog& log, const std::optional<StepPrior>& prior, c
     variance = 1;  // One stretch alone says nothing about how steps vary: a factor of 5 either way.
   }
   out.step_s = std::exp(log_step);  // of a step of mean work, as the plan's
-  out.pauses_left_s = pauses_to_come(log);
+  for (const Recurring& pause : pauses)
+    out.pauses_left_s += pause.until(static_cast<double>(log.planned)) * pause.seconds;
   const double rest = work_left * out.step_s + out.pauses_left_s;
   const double median = out.elapsed_s + rest;
   const double half = std::hypot(width, kNormal90 * std::sqrt(variance) * rest / median);

@@ -67,6 +67,25 @@ std::vector<StageWork> stage_work(const sim::Scenario& scenario) {
   return out;
 }
 
+/// After how many steps of `batch` images, which take `step_s` seconds each, the scenario pauses again.
+PausePeriods planned_pauses(const sim::Scenario& scenario, double batch, double step_s) {
+  const double epoch = static_cast<double>(scenario.dataset.images) / batch;
+  const auto steps_in = [&](Seconds interval) { return step_s > 0 ? interval.si / step_s : 0; };
+  PausePeriods out;
+  if (const auto& evaluation = scenario.evaluation) {
+    using Every = sim::Evaluation::Every;
+    out["evaluation"] = evaluation->every == Every::steps    ? evaluation->count
+                        : evaluation->every == Every::images ? evaluation->count / batch
+                        : evaluation->every == Every::epochs ? evaluation->count * epoch
+                                                             : steps_in(evaluation->interval);
+  }
+  const sim::Checkpoints& checkpoints = scenario.checkpoints;
+  if (checkpoints.every == sim::Checkpoints::Every::interval) out["checkpoint"] = steps_in(checkpoints.interval);
+  if (checkpoints.every == sim::Checkpoints::Every::epochs)
+    out["checkpoint"] = static_cast<double>(checkpoints.epochs) * epoch;
+  return out;
+}
+
 /// Images of the training that the plan was made for.
 double planned_images(const WatchedPlan& plan) {
   return static_cast<double>(plan.scenario.images > 0 ? plan.scenario.images : plan.scenario.steps * plan.batch);
@@ -134,9 +153,7 @@ OrderedJson watched_quality_json(const calibration::QualityGoal& goal, const Run
   const calibration::QualityOutlook outlook = goal.given(points, log.reference, batch, 0);
   const calibration::TargetOutlook& target = outlook.targets[0];
   const double done = static_cast<double>(log.done()) * batch;
-  // Pauses take the share of the time that they have taken so far.
-  const double trained_s = now.elapsed_s - now.paused_s;
-  const double image_s = now.step_s / batch * (trained_s > 0 ? now.elapsed_s / trained_s : 1);
+  const double image_s = (now.step_s + now.pause_s) / batch;
   const auto run_s = [&](double images) { return now.elapsed_s + std::max(0.0, images - done) * image_s; };
   const auto of = [&](auto&& value) {
     if (target.reached || !(target.images.median > 0) || !(image_s > 0)) return OrderedJson(nullptr);
@@ -185,6 +202,12 @@ void add_warnings(const WatchedPlan& plan, const RunLog& log, const RunForecast&
   if (chance.is_number() && chance.get<double>() < plan.certainty)
     warnings.push_back(fmt::format("the deadline is met with a probability of {:.0f} %, the plan asked for {:.0f} %",
                                    100 * chance.get<double>(), 100 * plan.certainty));
+  if (log.end.empty())
+    for (const std::string& what : now.lone_pauses)
+      warnings.push_back(
+          fmt::format("the run has paused once for \"{}\": how often it will again is not known, so that the "
+                      "forecast has no more of these pauses",
+                      what));
   if (log.end == "finished" && log.done() < log.planned)
     warnings.push_back(fmt::format("the run ended after {} of its {} steps", log.done(), log.planned));
   if (log.end == "stopped") warnings.push_back("the run was stopped before its end");
@@ -237,7 +260,9 @@ OrderedJson watch_json(const WatchedPlan& plan, const RunLog& log, const std::st
     prior = StepPrior{
         {step_s, step_s * plan.time_s.low / plan.time_s.median, step_s * plan.time_s.high / plan.time_s.median}};
   }
-  const RunForecast now = forecast(log, prior, stage_work(plan.scenario));
+  const PausePeriods pauses =
+      planned_pauses(plan.scenario, static_cast<double>(log.batch), prior ? prior->seconds.median : 0);
+  const RunForecast now = forecast(log, prior, stage_work(plan.scenario), pauses);
   // Storage, network and other items that hours of nodes do not explain are billed as the plan had them.
   const double other_usd = std::max(0.0, plan.usd.median - plan.usd_per_hour * plan.time_s.median / kHour);
   const RunBill bill{plan.usd_per_hour, setup, other_usd};

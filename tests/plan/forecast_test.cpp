@@ -145,6 +145,44 @@ RunLog varied(int done, int every, StepSeconds step_s) {
   return log;
 }
 
+// StyleGAN evaluates at its first tick. One pause of 30 s at step 1 was taken to come again at each of 100,000 steps.
+TEST(Forecast, APauseAloneDoesNotRecur) {
+  RunLog log = varied(1000, 1, [](int) { return 0.5; });
+  log.planned = 100'000;
+  const auto evaluate_after = [&](std::size_t step) {  // line i is of step i
+    for (std::size_t i = step + 1; i < log.steps.size(); ++i) log.steps[i].unix_s += 30;
+    log.last_unix_s += 30;
+    log.pauses.push_back({"evaluation", static_cast<std::int64_t>(step), 30, log.steps[step].unix_s + 30});
+  };
+  evaluate_after(1);
+  EXPECT_NEAR(forecast(log, {}).total_s.median, 100'000 * 0.5 + 30, 1e-6);
+  EXPECT_EQ(forecast(log, {}).pause_s, 0);
+  EXPECT_THAT(forecast(log, {}).lone_pauses, testing::ElementsAre("evaluation"));
+  // The plan evaluates every 4,000 steps: 24 times after step 1.
+  EXPECT_NEAR(forecast(log, {}, {}, {{"evaluation", 4000}}).total_s.median, 100'000 * 0.5 + 25 * 30, 1e-6);
+  EXPECT_NEAR(forecast(log, {}, {}, {{"checkpoint", 4000}}).total_s.median, 100'000 * 0.5 + 30, 1e-6);
+  // A second one after step 501 says more than the plan: 200 in all, the last one after step 99,501.
+  evaluate_after(501);
+  EXPECT_NEAR(forecast(log, {}, {}, {{"evaluation", 4000}}).total_s.median, 100'000 * 0.5 + 200 * 30, 1e-6);
+  EXPECT_NEAR(forecast(log, {}).pause_s, 30.0 / 500, 1e-12);
+  EXPECT_TRUE(forecast(log, {}).lone_pauses.empty());
+}
+
+// Two metrics are evaluated one after the other.
+TEST(Forecast, PausesAfterTheSameStepCountOnce) {
+  RunLog log = steady(0.5, 100);
+  RunLog twice = log;
+  twice.pauses.clear();
+  for (LoggedPause pause : log.pauses) {
+    const double end = pause.unix_s;
+    pause.seconds = 10, pause.unix_s = end - 20;
+    twice.pauses.push_back(pause);
+    pause.seconds = 20, pause.unix_s = end;
+    twice.pauses.push_back(pause);
+  }
+  EXPECT_NEAR(forecast(twice, {}).total_s.median, 1000 * 0.5 + 20 * 30, 1e-6);
+}
+
 TEST(Forecast, AStopIsNoPace) {
   // The run stood still for as long as it has trained; that costs its own time and slows no step to come.
   const RunLog once = varied(100, 10, [](int step) { return step == 35 ? 100.0 : 1.0; });
@@ -277,6 +315,19 @@ TEST_F(Watched, ARunAsPlannedCostsWhatWasPlanned) {
               1e-9);
   EXPECT_FALSE(now["decision"]["changes"].get<bool>());
   EXPECT_EQ(now["decision"]["pools"].size(), 1U);
+}
+
+TEST_F(Watched, ASinglePauseRecursAsThePlanEvaluates) {
+  content["evaluation"] = {{"every", "100 steps"}, {"fixed", "30s"}};
+  RunLog log = steady(0.5, 10);
+  log.model.clear();
+  log.last_unix_s += 30;
+  log.pauses.push_back({"evaluation", 10, 30, log.last_unix_s});
+  log.steps.push_back({10, log.last_unix_s});
+  const auto planned_s = watched(log)["time_s"]["median"].get<double>();
+  log.pauses[0].what = "of another name";
+  EXPECT_NEAR(planned_s - watched(log)["time_s"]["median"].get<double>(), 9 * 30, 1e-6);  // after steps 110 to 910
+  EXPECT_THAT(watched(log)["warnings"].dump(), HasSubstr("how often it will again is not known"));
 }
 
 TEST_F(Watched, ARunOfFewerImagesIsForecastToTakeLess) {
