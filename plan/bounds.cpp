@@ -4,6 +4,7 @@
 
 #include "calibration/workload_model.hpp"
 #include "plan/what_if.hpp"
+#include "platforms/catalog.hpp"
 #include "sim/steps/gradient_passes.hpp"
 #include "sim/steps/worker_models.hpp"
 
@@ -15,11 +16,13 @@ namespace {
 constexpr double kRounding = 1 - 1e-6;
 
 /// Least share of the work that is paid for if the provider does not charge for spot nodes that it takes back within a
-/// time t. If nodes live for M on average (exponentially), those that live for less than t have the share
-/// 1 - (1 + t/M) exp(-t/M) of the time of all nodes, which is a half at M = 0.6 t. Measured spot nodes live longer than
-/// that even in the zones that lose most (0.7 h on average, where the first hour is free on AWS). Moreover, the work of
-/// such a node since its last checkpoint is lost. So at least half of the work is paid for.
+/// time t of at most kFreeMax, and takes them back as was measured. If nodes live for M on average (exponentially),
+/// those that live for less than t have the share 1 - (1 + t/M) exp(-t/M) of the time of all nodes, which is a half at
+/// M = 0.6 t. Measured spot nodes live longer than that even in the zones that lose most (0.7 h on average, where the
+/// first hour is free on AWS). Moreover, the work of such a node since its last checkpoint is lost. So at least half of
+/// the work is paid for.
 constexpr double kPaidShareMin = 0.5;
+constexpr double kFreeMax_s = 3600;
 
 /// Least length of a stage, relative to its stated length. Each stage of a growing model varies with the seed by up to
 /// v, and then all are scaled to sum to 1: a stage has at least (1 - v) / (1 + v) of its share.
@@ -60,10 +63,15 @@ LeastPrice least_price(const Request& request, const PlanCandidate& candidate) {
   return least;
 }
 
-/// The least share of the candidate's work that is paid for.
+/// The least share of the candidate's work that is paid for. A platform of the user's may say that nodes are taken back
+/// at any rate and are free for any time, and `why` asks what would be if they were taken back more often: then every
+/// node but the last may be free, and nothing is certain to be paid for.
 double least_paid_share(const Request& request, const PlanCandidate& candidate) {
-  const platforms::Platform& platform = request.catalogs[candidate.catalog].platform;
-  return candidate.at_risk() && platform.billing.free_if_interrupted.si > 0 ? kPaidShareMin : 1;
+  const Request::Catalog& catalog = request.catalogs[candidate.catalog];
+  const double free_s = catalog.platform.billing.free_if_interrupted.si;
+  if (!candidate.at_risk() || free_s <= 0) return 1;
+  const bool as_measured = platforms::is_provider(catalog.name) && request.what_if.loss_factor <= 1;
+  return as_measured && free_s <= kFreeMax_s ? kPaidShareMin : 0;
 }
 
 }  // namespace
@@ -105,7 +113,7 @@ LeastWork least_work(const Request& request, const Request::Batch& choice, const
 //
 // Cost: each node that trains is paid for while it does, at the lowest of its prices or more, and gives at most as many
 // GPU-seconds a second as it has GPUs. Nothing else that is charged is below 0. Only a provider that does not charge
-// for nodes that it takes back early lets work be done for free (kPaidShareMin).
+// for nodes that it takes back early lets work be done for free (least_paid_share()).
 //
 // Other modes: a pair of GPUs on which generator and discriminator take turns trains one batch, in no less than one
 // GPU's time. With backup workers, only a part of the images that are trained counts.

@@ -54,7 +54,8 @@ bool same_or_cheaper(const Request& request, const PlanCandidate& a, const PlanC
 
 }  // namespace
 
-std::vector<bool> in_dearer_region(const Request& request, const Candidates& candidates) {
+std::vector<bool> in_dearer_region(const Request& request, const Candidates& candidates,
+                                   const std::function<bool(const PlanCandidate&)>& searched) {
   std::vector<bool> out(candidates.all.size(), false);
   if (request.objective == Objective::carbon || !request.what_if.region.empty()) return out;
   for (const CandidateGroup& group : candidates.groups) {
@@ -63,6 +64,7 @@ std::vector<bool> in_dearer_region(const Request& request, const Candidates& can
     for (const std::size_t i : group.members) {
       const PlanCandidate& one = candidates.all[i];
       if (!one.policy->policy->price_blind || one.policy->policy->other_regions) continue;
+      if (searched && !searched(one)) continue;
       auto& others = kept[{one.market, one.on_demand_nodes, one.policy, one.checkpoint}];
       const auto beats_one = [&](std::size_t k) { return same_or_cheaper(request, candidates.all[k], one); };
       out[i] = std::any_of(others.begin(), others.end(), beats_one);

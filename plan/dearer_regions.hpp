@@ -1,6 +1,7 @@
 #pragma once
 // Candidates that are the same as another one, in a region where everything costs as much or more.
 
+#include <functional>
 #include <vector>
 
 #include "plan/candidates.hpp"
@@ -11,7 +12,9 @@ namespace ganymede::plan {
 /// dearer: neither the nodes, at stated and at doubtful prices, nor storage. With the same seed the two have the same
 /// runs, because scenario_of() names their pools alike, so that it cannot be cheaper or faster. Of equal ones the first
 /// is kept. All false where runs may differ: if the request minimizes carbon, or asks what would be if one region's
-/// nodes were taken back more often, and for policies that look at prices or change regions.
-std::vector<bool> in_dearer_region(const Request& request, const Candidates& candidates);
+/// nodes were taken back more often, and for policies that look at prices or change regions. Only candidates that are
+/// `searched` count, all if it is empty: one that is not searched cannot stand for another.
+std::vector<bool> in_dearer_region(const Request& request, const Candidates& candidates,
+                                   const std::function<bool(const PlanCandidate&)>& searched = {});
 
 }  // namespace ganymede::plan

@@ -46,11 +46,13 @@ class PlanSearch {
 
   PlanSearch(const Request& request, const PlanOptions& options) : request_(request), options_(options) {
     plan_.candidates = enumerate(request, options.exhaustive);
-    plan_.runs = options.known;
+    if (options.known) plan_.runs = options.known->runs;
     plan_.runs.resize(plan_.candidates.all.size());
-    dearer_ = options.exhaustive ? std::vector<bool>(plan_.runs.size()) : in_dearer_region(request, plan_.candidates);
-    least_ = options.below;
+    dearer_ = options.exhaustive ? std::vector<bool>(plan_.runs.size())
+                                 : in_dearer_region(request, plan_.candidates, options.only);
+    least_ = options.at_most;
     for (std::size_t i = 0; i < plan_.runs.size(); ++i) {
+      if (plan_.runs[i].simulated()) plan_.candidates.all[i].scheme = options.known->candidates.all[i].scheme;
       if (options.only && !options.only(candidate(i))) plan_.runs[i].verdict = Verdict::impossible;
       if (plan_.runs[i].verdict == Verdict::meets) take_in(i);
     }
@@ -61,7 +63,7 @@ class PlanSearch {
     for (std::size_t first = 0; first < order_.size(); first += kUnitsPerRound)
       simulate_round(first, std::min(order_.size(), first + kUnitsPerRound));
     // If no candidate has a valid scenario, the request is wrong.
-    if (plan_.simulated == 0 && !invalid_.empty() && !options_.below) throw ConfigError(invalid_);
+    if (plan_.simulated == 0 && !invalid_.empty() && !options_.at_most) throw ConfigError(invalid_);
     choose_answer(request_, plan_);
     return std::move(plan_);
   }
@@ -133,10 +135,12 @@ class PlanSearch {
   /// Rules out the candidates whose bounds alone miss a goal: the runs of all seeds miss it in the median, so that at
   /// least half of what the stated errors allow misses it too. Cost has two independent errors, time and price; each is
   /// as likely to raise the cost as to lower it, and with both raised it is missed, which leaves at most three
-  /// quarters.
+  /// quarters. The images to an FID are one more such error, which runs are drawn from: of those that need more than
+  /// the median, more than half, even the upper ends miss it.
   void apply_bounds() {
-    const bool by_time = request_.certainty > 0.5 || request_.sure,
-               by_cost = request_.certainty > 0.75 || request_.sure;
+    const double half = request_.quality ? 0.75 : 0.5;
+    const bool surely = request_.sure && (!request_.quality || request_.certainty > 0.5);
+    const bool by_time = request_.certainty > half || surely, by_cost = request_.certainty > (1 + half) / 2 || surely;
     for (std::size_t i = 0; i < plan_.runs.size(); ++i) {
       const Bounds& bounds = candidate(i).bounds;
       PlannedRun& run = plan_.runs[i];
@@ -153,10 +157,11 @@ class PlanSearch {
 
   /// The bound of what the request minimizes. Carbon has no bound, so the search is then ordered by cost. Each run
   /// costs at least the bound in the median. So its mean, in which half of the outcomes are above the median, is at
-  /// least half of the bound, and the mean of the worst tenth at least the whole.
+  /// least half of the bound, and the mean of the worst tenth at least the whole. To an FID, that holds for the half of
+  /// the runs that need more images than the median.
   double objective_of(const Bounds& bounds) const {
     return request_.objective == Objective::time           ? bounds.time_s
-           : request_.objective == Objective::risk_neutral ? 0.5 * bounds.usd_at_worst
+           : request_.objective == Objective::risk_neutral ? (request_.quality ? 0.25 : 0.5) * bounds.usd_at_worst
                                                            : bounds.usd_at_worst;
   }
   double objective_of(const PlannedRun& run) const { return plan::objective_of(request_, run); }
@@ -186,7 +191,7 @@ class PlanSearch {
   bool is_beaten(const PlanCandidate& candidate, const Bounds& bounds) const {
     if (options_.exhaustive || request_.objective == Objective::carbon) return false;
     const double objective = objective_of(bounds);
-    if (options_.below) return *least_ <= objective;
+    if (options_.at_most) return *least_ < objective;
     if (is_risk(request_.objective) && !(least_ && *least_ < objective)) return false;
     if (!candidate.at_risk() && !(least_of_known_risk_ && *least_of_known_risk_ < objective)) return false;
     return std::any_of(front_.begin(), front_.end(), [&](std::size_t other) {
@@ -275,6 +280,7 @@ class PlanSearch {
     run.usd_at_worst = answer["usd_at_worst"].get<double>();
     if (!answer["usd_expected"].is_null()) run.usd_expected = answer["usd_expected"].get<double>();
     if (!answer["usd_worst_tenth"].is_null()) run.usd_worst_tenth = answer["usd_worst_tenth"].get<double>();
+    run.usd_per_image = answer.value("usd_per_image", 0.0);
     run.probability = answer["probability"].get<double>();
     run.seeds = answer["seeds"].get<int>();
     run.never_finish = answer["never_finish"].get<int>();

@@ -44,10 +44,11 @@ struct PlannedRun {
   /// Mean cost in dollars over the seeds and the stated error of the time, with doubtful prices at their highest
   /// values: of all outcomes, and of the worst tenth of them. Absent if some seed's run never finishes.
   std::optional<double> usd_expected, usd_worst_tenth;
-  int seeds = 0;         ///< number of seeds that were simulated
-  int never_finish = 0;  ///< number of simulated seeds whose runs never finish
-  std::string risk;      ///< how well it is known how often nodes are taken back, as in a result's `provenance.risk`
-  std::string inputs;    ///< "measured" or "transferred"
+  double usd_per_image = 0;  ///< if an FID is the goal: dollars by which each image more raises the cost
+  int seeds = 0;             ///< number of seeds that were simulated
+  int never_finish = 0;      ///< number of simulated seeds whose runs never finish
+  std::string risk;    ///< how well it is known how often nodes are taken back, as in a result's `provenance.risk`
+  std::string inputs;  ///< "measured" or "transferred"
   std::vector<std::string> warnings;
 
   /// False if it is only assumed how often nodes are taken back.
@@ -81,10 +82,11 @@ struct PlanOptions {
   std::function<void(std::size_t done, std::size_t groups)> progress = {};
   // For searches that follow another one (why.hpp):
   std::function<bool(const PlanCandidate&)> only = {};  ///< candidates to consider; empty: all
-  /// What is known of the candidates already, in their order; `beaten` where nothing is. Empty: nothing is known.
-  std::vector<PlannedRun> known = {};
-  /// Only the best candidate is wanted, and only if its objective is below this: others are left out as beaten.
-  std::optional<double> below = {};
+  /// What is known of the candidates already: another plan of the same candidates, whose runs are `beaten` where
+  /// nothing is known. Null: nothing is known.
+  const Plan* known = nullptr;
+  /// Only the best candidate is wanted, and only if its objective is at most this: others are left out as beaten.
+  std::optional<double> at_most = {};
   /// The outcome that PlanUnits::evaluate() gave for a unit, or null; empty: none is known. The plan is the same,
   /// because what a unit lacks is simulated.
   std::function<Json(std::size_t unit)> known_outcome = {};

@@ -16,6 +16,8 @@ constexpr double kNearEnough = 1.0002;
 /// Seconds that are added to the time to boot.
 constexpr double kLonger_s[] = {60, 300, 900, 3600, 4 * 3600, 12 * 3600, 24 * 3600, 3 * 24 * 3600, 10 * 24 * 3600};
 constexpr double kNearEnough_s = 1;
+/// The objective if nothing meets the goals.
+constexpr double kNothing = std::numeric_limits<double>::infinity();
 
 bool rents_the_same(const Request& request, const PlanCandidate& a, const PlanCandidate& b) {
   return request.catalogs[a.catalog].name == request.catalogs[b.catalog].name && a.instance->name == b.instance->name &&
@@ -41,7 +43,7 @@ class Turning {
         jobs_(jobs) {
     std::set<std::string> affected;
     for (const PlanCandidate& candidate : known.plan.candidates.all)
-      if (is_affected(request_, chosen_, candidate, knob_)) affected.insert(candidate.instance->name);
+      if (affects(candidate)) affected.insert(candidate.instance->name);
     affected_.assign(affected.begin(), affected.end());
   }
 
@@ -66,19 +68,19 @@ class Turning {
     double low = out.now;
     for (const double value : values(out.now)) {
       out.tried = value;
-      if (stays_chosen(value)) {
-        low = value;
-        continue;
+      while (!stays_chosen(value)) {
+        const double high = lowest_change(low, value);
+        if (choose_among_all(high)) {
+          out.threshold = high;
+          out.next = next_;
+          return out;
+        }
+        // The same nodes are chosen after all: by the order of equals, or a candidate that was given up is better.
+        hopeless_.clear();
+        low = high;
+        if (high >= value) break;
       }
-      double high = value;
-      while (!near_enough(low, high)) {
-        const double middle = (low + high) / 2;
-        (stays_chosen(middle) ? low : high) = middle;
-      }
-      (void)stays_chosen(high);
-      out.threshold = high;
-      out.next = next_;
-      break;
+      low = std::max(low, value);
     }
     return out;
   }
@@ -104,31 +106,43 @@ class Turning {
     return knob_ == Knob::boot ? high - low <= kNearEnough_s : high <= kNearEnough * low;
   }
 
+  /// The lowest value found above `low` at which the choice is another one, as it is at `high`.
+  double lowest_change(double low, double high) {
+    while (!near_enough(low, high)) {
+      const double middle = (low + high) / 2;
+      (stays_chosen(middle) ? low : high) = middle;
+    }
+    return high;
+  }
+
+  bool affects(const PlanCandidate& candidate) const { return is_affected(request_, chosen_, candidate, knob_); }
+
   /// Finds the best candidate that the knob does not affect.
   void find_rival() {
     PlanOptions options;
     options.jobs = jobs_;
-    options.known = plan_.runs;
-    options.only = [&](const PlanCandidate& candidate) { return !is_affected(request_, chosen_, candidate, knob_); };
-    options.below = std::numeric_limits<double>::infinity();
-    const Plan others = make_plan(request_, options);
-    if (!others.best) return;
-    rival_ = objective_of(request_, others.runs[*others.best]);
-    rival_row_ = row_json(request_, others, *others.best);
+    options.known = &plan_;
+    options.only = [&](const PlanCandidate& candidate) { return !affects(candidate); };
+    options.at_most = kNothing;
+    others_ = make_plan(request_, options);
+    if (others_.best) rival_ = objective_of(request_, others_.runs[*others_.best]);
+    for (std::size_t i = 0; i < others_.runs.size(); ++i)
+      if (affects(others_.candidates.all[i])) others_.runs[i] = {};
   }
 
   /// Finds the affected candidates that the plan has simulated and that are no better than the rival. Whatever turns a
-  /// knob up makes them worse still, so they need not be simulated again.
+  /// knob up makes nearly all of them worse still, so they need not be simulated again at each value.
   void find_hopeless() {
     for (std::size_t i = 0; i < plan_.runs.size(); ++i) {
       const PlannedRun& run = plan_.runs[i];
-      if (run.simulated() && is_affected(request_, chosen_, plan_.candidates.all[i], knob_) &&
-          (run.verdict == Verdict::misses || objective_of(request_, run) >= rival_))
+      if (run.simulated() && affects(plan_.candidates.all[i]) &&
+          (run.verdict == Verdict::misses || objective_of(request_, run) > rival_))
         hopeless_.insert(identity_of(plan_.candidates.all[i]));
     }
   }
 
-  /// True if the same nodes are chosen with the knob at this value. Otherwise sets `next_` to what is chosen.
+  /// True if the same nodes are chosen among the affected candidates with the knob at this value, and no other
+  /// candidate is better.
   bool stays_chosen(double value) {
     Request changed = turned(request_, chosen_, knob_, value);
     changed.instances = affected_;
@@ -137,14 +151,23 @@ class Turning {
     options.only = [&](const PlanCandidate& candidate) {
       return is_affected(changed, chosen_, candidate, knob_) && !hopeless_.contains(identity_of(candidate));
     };
-    options.below = rival_;
+    options.at_most = rival_;
     const Plan plan = make_plan(changed, options);
-    if (!plan.best || objective_of(changed, plan.runs[*plan.best]) >= rival_) {
-      next_ = rival_row_;
-      return false;
-    }
-    next_ = row_json(changed, plan, *plan.best);
-    return rents_the_same(changed, plan.candidates.all[*plan.best], chosen_);
+    return plan.best && objective_of(changed, plan.runs[*plan.best]) < rival_ &&
+           rents_the_same(changed, plan.candidates.all[*plan.best], chosen_);
+  }
+
+  /// Plans with the knob at this value, among all candidates, as a plan would that knows nothing but those that the
+  /// knob does not affect. True if it chooses other nodes or none; then `next_` is that choice.
+  bool choose_among_all(double value) {
+    const Request changed = turned(request_, chosen_, knob_, value);
+    PlanOptions options;
+    options.jobs = jobs_;
+    options.known = &others_;
+    options.at_most = kNothing;
+    const Plan plan = make_plan(changed, options);
+    next_ = plan.best ? row_json(changed, plan, *plan.best) : OrderedJson(nullptr);
+    return !plan.best || !rents_the_same(changed, plan.candidates.all[*plan.best], chosen_);
   }
 
   const Request& request_;
@@ -154,8 +177,9 @@ class Turning {
   int jobs_;
   std::vector<std::string> affected_;  // names of the instances that the knob affects
   std::set<std::string> hopeless_;     // identity_of() of candidates that cannot be chosen
-  double rival_ = std::numeric_limits<double>::infinity();
-  OrderedJson rival_row_ = nullptr, next_ = nullptr;
+  Plan others_;                        // what is known of the candidates that the knob does not affect
+  double rival_ = kNothing;            // the best objective among those
+  OrderedJson next_ = nullptr;
 };
 
 const char* unit_of(Knob knob) {

@@ -28,7 +28,8 @@ struct KnobAnswer {
 /// less than 0.02 % (boot: one second). At each value the candidates that the knob affects are simulated again as a
 /// plan would, and compared with the best of all others; these include candidates that the plan left out because only
 /// affected ones beat them. Affected ones that the plan has simulated and found no better than that are left out,
-/// because a higher value makes them worse. `progress` is called with the number of knobs that are done.
+/// because a higher value makes nearly all of them worse. What is chosen at the threshold is then planned among all
+/// candidates, so that it is the choice of a plan there. `progress` is called with the number of knobs that are done.
 std::vector<KnobAnswer> why(const KnownPlan& known, int jobs, const std::function<void(std::size_t)>& progress = {});
 
 /// The answers as `ganymede.why/1`. `file` is the plan's content.

@@ -1,0 +1,120 @@
+// Random requests on random platforms: what a search leaves out changes nothing, and what `why` names is what a plan
+// takes there.
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "common/json.hpp"
+#include "common/random.hpp"
+#include "plan/why.hpp"
+#include "plans.hpp"
+#include "support/when.hpp"
+
+namespace ganymede::plan {
+namespace {
+
+/// Draws platforms of one-GPU nodes in three regions, and requests that search them. Prices are few round numbers, so
+/// that regions often cost the same, and spot nodes that are taken back early may be free for any time.
+class RandomPlans : public Plans {
+ protected:
+  void draw(std::uint64_t seed) {
+    random_ = RandomStream(seed, "random plans");
+    Json platform = Json::parse(made_up_platform());
+    for (const char* instance : {"one", "other"}) {
+      Json& prices = platform["instances"][instance]["prices"] = Json::array();
+      for (const char* region : {"room-1", "room-2", "room-3"})
+        for (const char* market : {"on-demand", "spot"}) {
+          if (!prices.empty() && below(3) == 0) continue;
+          const bool spot = std::string_view(market) == "spot";
+          prices.push_back({{"region", region},
+                            {"market", market},
+                            {"per_hour", fmt::format("{:.2f}USD/h", (spot ? 1 : 3) + 0.5 * below(3))},
+                            {"as_of", "2026-11-01"}});
+          if (spot && below(3) > 0) prices.back()["interrupted_per_month"] = pick({0.0, 0.5, 0.999});
+        }
+    }
+    if (const std::string free = pick({std::string(), std::string("10min"), std::string("1h"), std::string("24h")});
+        !free.empty())
+      platform["billing"]["free_if_interrupted_within"] = free;
+    folder_.add("lab.json", platform.dump());
+    content["workload"]["images"] = 23'040'000 * pick({std::int64_t{1}, std::int64_t{6}, std::int64_t{200}});
+    content["search"]["instances"] = {"one", "other"};
+    content["search"]["max_gpus"] = 1;
+    content["search"]["checkpoints"] = {"1h"};
+    content["objective"] = pick({std::string("cost"), std::string("time"), std::string("risk-neutral")});
+    content.erase("deadline");
+    if (below(2) == 0) content["deadline"] = pick({std::string("8h"), std::string("60h")});
+  }
+  int below(int count) { return static_cast<int>(random_.uniform() * count); }
+  template <class T>
+  T pick(const std::vector<T>& from) {
+    return from[static_cast<std::size_t>(below(static_cast<int>(from.size())))];
+  }
+  double pick(std::initializer_list<double> from) { return pick(std::vector<double>(from)); }
+  std::string pick(std::initializer_list<std::string> from) { return pick(std::vector<std::string>(from)); }
+  std::int64_t pick(std::initializer_list<std::int64_t> from) { return pick(std::vector<std::int64_t>(from)); }
+
+  RandomStream random_{0, ""};
+};
+
+/// What a row of a plan rents, and for what.
+std::string rented(const Json& row) {
+  if (row.is_null()) return "nothing";
+  return fmt::format("{} {} {} {} {} {:.6f}", row["instance"].dump(), row["region"].dump(), row["market"].dump(),
+                     row["policy"].dump(), row["nodes"].dump(), row["usd"]["median"].get<double>());
+}
+
+TEST_F(RandomPlans, AreThoseOfExhaustiveSearch) {
+  NOT_SANITIZED("simulates every candidate of some plans");
+  int some = 0;
+  for (std::uint64_t seed = 0; seed < 30; ++seed) {
+    draw(seed);
+    const Request of = request();
+    PlanOptions options;
+    const Plan quick = make_plan(of, options);
+    options.exhaustive = true;
+    const Plan all = make_plan(of, options);
+    ASSERT_EQ(quick.candidates.all.size(), all.candidates.all.size());
+    EXPECT_EQ(quick.best, all.best) << seed << " " << content.dump();
+    EXPECT_EQ(quick.best_of_known_risk, all.best_of_known_risk) << seed;
+    EXPECT_EQ(quick.pareto, all.pareto) << seed;
+    some += all.best ? 1 : 0;
+    for (std::size_t i = 0; i < all.runs.size(); ++i)
+      if (all.runs[i].simulated()) {
+        EXPECT_GE(all.runs[i].usd_at_worst, all.candidates.all[i].bounds.usd_at_worst)
+            << seed << " " << label_of(of, all.candidates.all[i]);
+      }
+  }
+  EXPECT_GT(some, 10);
+}
+
+TEST_F(RandomPlans, ChooseWhatWhyNames) {
+  NOT_SANITIZED("repeats whole plans, which other tests make once");
+  int named = 0;
+  for (std::uint64_t seed = 0; seed < 8; ++seed) {
+    draw(seed);
+    const Json file = json();
+    if (file["chosen"].is_null()) continue;
+    const KnownPlan known = read_plan(JsonNode::load(folder_.add("plan.json", file.dump())));
+    for (const KnobAnswer& answer : why(known, 2)) {
+      if (!answer.threshold) continue;
+      const Request changed =
+          turned(known.request, known.plan.candidates.all[*known.plan.best], answer.knob, *answer.threshold);
+      const Plan there = make_plan(changed, {.jobs = 2});
+      const Json chosen = there.best ? Json(row_json(changed, there, *there.best)) : Json();
+      EXPECT_EQ(rented(Json(answer.next)), rented(chosen))
+          << seed << " " << to_string(answer.knob) << " " << *answer.threshold;
+      if (!chosen.is_null()) {
+        EXPECT_EQ(Json(answer.next)["scheme"], chosen["scheme"]);
+      }
+      ++named;
+    }
+  }
+  EXPECT_GT(named, 10);
+}
+
+}  // namespace
+}  // namespace ganymede::plan
