@@ -21,16 +21,24 @@ constexpr int kPriceQuantiles = 64;
 /// An Uncertain as a distribution: its median, and the standard deviations of its logarithm below and above that.
 class TwoPiece {
  public:
-  explicit TwoPiece(const Uncertain& value) : median_(value.median) {
+  explicit TwoPiece(const Uncertain& value)
+      : least_(std::clamp(value.least, 0.0, std::max(0.0, value.median))), median_(value.median - least_) {
     if (median_ <= 0) return;
-    const double low = std::max(value.low, kLeastShare * median_);
+    const double low = std::max(value.low - least_, kLeastShare * median_), high = value.high - least_;
     if (low < median_) below_ = portable_log(median_ / low) / value.deviations;
-    if (value.high > median_) above_ = portable_log(value.high / median_) / value.deviations;
+    if (high > median_) above_ = portable_log(high / median_) / value.deviations;
   }
 
-  double at(double z) const { return median_ * portable_exp(z * (z < 0 ? below_ : above_)); }
+  double at(double z) const { return least_ + median_ * portable_exp(z * (z < 0 ? below_ : above_)); }
 
-  double deviations_of(double limit) const {
+  double deviations_of(double limit) const { return deviations_above(limit - least_); }
+
+  double mean_above(double limit) const {
+    return std::max(0.0, least_ - limit) + mean_of_rest_above(std::max(0.0, limit - least_));
+  }
+
+ private:
+  double deviations_above(double limit) const {
     if (limit <= 0) return median_ <= limit ? kInfinite : -kInfinite;
     const double side = limit < median_ ? below_ : above_;
     if (median_ <= 0 || side == 0) return limit >= median_ ? kInfinite : -kInfinite;
@@ -38,31 +46,25 @@ class TwoPiece {
   }
 
   // The mean of exp(s z) over the z above c is exp(s^2 / 2) times the share of the normal distribution above c - s.
-  double mean_above(double limit) const {
+  double mean_of_rest_above(double limit) const {
     if (median_ <= 0) return 0;
-    const double from = deviations_of(limit);
+    const double from = deviations_above(limit);
     const auto part = [](double s, double z) { return portable_exp(s * s / 2) * (1 - normal_below(z - s)); };
     const double upper = part(above_, std::max(0.0, from));
     const double lower = from < 0 ? part(below_, from) - part(below_, 0) : 0;
     return median_ * (upper + lower) - limit * (1 - normal_below(from));
   }
 
- private:
-  double median_, below_ = 0, above_ = 0;
+  double least_;                           // the part that is certain
+  double median_, below_ = 0, above_ = 0;  // of the rest
 };
 
 /// Standard deviations above the median of equally likely prices: the middles of kPriceQuantiles equal shares of the
 /// standard normal distribution.
 std::array<double, kPriceQuantiles> price_quantiles() {
   std::array<double, kPriceQuantiles> quantiles{};
-  for (int i = 0; i < kPriceQuantiles; ++i) {
-    double low = -9, high = 9;
-    for (int step = 0; step < 60; ++step) {
-      const double middle = (low + high) / 2;
-      (normal_below(middle) < (i + 0.5) / kPriceQuantiles ? low : high) = middle;
-    }
-    quantiles.at(static_cast<std::size_t>(i)) = high;
-  }
+  for (int i = 0; i < kPriceQuantiles; ++i)
+    quantiles.at(static_cast<std::size_t>(i)) = normal_quantile((i + 0.5) / kPriceQuantiles);
   return quantiles;
 }
 
@@ -82,16 +84,26 @@ double Uncertain::at(double z) const { return TwoPiece(*this).at(z); }
 double Uncertain::deviations_of(double limit) const { return TwoPiece(*this).deviations_of(limit); }
 double Uncertain::mean_above(double limit) const { return TwoPiece(*this).mean_above(limit); }
 
-Uncertain times(const Uncertain& value, const Uncertain& by) {
-  if (value.median <= 0 || by.low <= 0) return value;
-  const auto end = [&](double of_value, double of_by) {
-    const double a = portable_log(of_value / value.median) / value.deviations;
-    const double b = portable_log(of_by / by.median) / by.deviations;
-    return value.deviations * std::sqrt(a * a + b * b);
-  };
-  const double low = std::max(value.low, kLeastShare * value.median);
-  return {value.median, value.median * portable_exp(-end(low, by.low)),
-          value.median * portable_exp(end(value.high, by.high)), value.deviations};
+double normal_quantile(double share) {
+  double low = -9, high = 9;
+  for (int step = 0; step < 60; ++step) {
+    const double middle = (low + high) / 2;
+    (normal_below(middle) < share ? low : high) = middle;
+  }
+  return high;
+}
+
+double quantile_of(std::span<const Uncertain> runs, double share) {
+  const std::vector<TwoPiece> values(runs.begin(), runs.end());
+  double low = 0, high = 0;
+  for (const TwoPiece& value : values) high = std::max(high, value.at(9));
+  for (int step = 0; step < 60; ++step) {
+    const double middle = (low + high) / 2;
+    double below = 0;
+    for (const TwoPiece& value : values) below += normal_below(value.deviations_of(middle));
+    (below < share * static_cast<double>(values.size()) ? low : high) = middle;
+  }
+  return high;
 }
 
 double chance_of(const RunChances& run, std::optional<double> deadline_s, std::optional<double> budget_usd) {

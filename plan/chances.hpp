@@ -4,8 +4,9 @@
 //
 // A stated interval is read as the two-piece lognormal distribution whose median is the run's own value: above the
 // median, the logarithm has the standard deviation that puts the upper end at the stated confidence, and below it the
-// lower end. Time and cost of a run move together, because what makes it longer makes it dearer. A doubtful price is
-// independent of both. The runs of several seeds are equally likely.
+// lower end. Where a part of the value is certain, such as the boot of the nodes in a time, the rest is read so. Time
+// and cost of a run move together, because what makes it longer makes it dearer. A doubtful price is independent of
+// both. The runs of several seeds are equally likely.
 
 #include <optional>
 #include <span>
@@ -19,6 +20,7 @@ double normal_below(double z);
 struct Uncertain {
   double median = 0, low = 0, high = 0;
   double deviations = 1.96;  ///< standard deviations from the median to each end: 1.96 if the interval holds 95 %
+  double least = 0;          ///< the part that is certain: no value is lower
 
   /// The value at `z` standard deviations above the median.
   double at(double z) const;
@@ -42,9 +44,12 @@ inline constexpr double kOf95 = 1.959964, kOf90 = 1.644854;
 /// always met.
 double chance_of(const RunChances& run, std::optional<double> deadline_s, std::optional<double> budget_usd);
 
-/// The value if it is proportional to another one, which is uncertain too and independent, by its median: `by` is that
-/// other one over its median.
-Uncertain times(const Uncertain& value, const Uncertain& by);
+/// The standard deviations above its median below which the normal distribution has this share, from 0 to 1 without
+/// its ends.
+double normal_quantile(double share);
+
+/// The value below which this share of all outcomes of the runs is; there is at least one run.
+double quantile_of(std::span<const Uncertain> runs, double share);
 
 /// The mean over the runs, which must be at least one.
 double expected(std::span<const Uncertain> runs);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <optional>
 
 #include "calibration/statistics.hpp"
@@ -13,11 +14,17 @@
 #include "plan/what_if.hpp"
 #include "sim/run/seeds.hpp"
 #include "sim/run/simulate.hpp"
+#include "sim/scenario/images_to_fid.hpp"
 
 namespace ganymede::plan {
 namespace {
 
 using EvaluationJson = Json;
+
+/// Runs of each seed of a candidate whose goal is an FID: each stands for an equal share of what is known of the
+/// images. An odd number, as is that of the seeds then, so that more than half of the runs train for as many images as
+/// the median or more, as bounds take it.
+constexpr int kRunsOfASeed = 5;
 
 /// Factor on step times that were sampled on one market and bound a run on two markets. The steps of both are sampled
 /// separately, each to a relative half-width of 0.5 % at 95 %; the factor allows for four half-widths.
@@ -62,27 +69,65 @@ struct SeedValues {
   }
 };
 
-/// A run with its errors, for the probability that it keeps the goals. If an FID is the goal, the run is that of a
-/// median training that gets there, and time and cost are as uncertain as its images besides.
-RunChances chances_of(const sim::Scenario& scenario, const sim::Result& run, const RunCost& cost) {
+/// The part of a run's cost that does not grow with the time that it trains. GPUs of an instance that are not used are
+/// idle for as long.
+double fixed_usd_of(const sim::Result& run) {
+  double usd = usd_of(run.bill.total());
+  for (const GpuUse use : {GpuUse::compute, GpuUse::exposed_communication, GpuUse::straggler, GpuUse::input_stall,
+                           GpuUse::lost, GpuUse::idle})
+    usd -= usd_of(run.cost_by_use.by_gpu_use.at(static_cast<std::size_t>(use)));
+  return usd;
+}
+
+/// A run with its errors, for the probability that it keeps the goals. What is stated about a step stretches the time
+/// of training alone: hosts boot, and evaluations and checkpoints pause, for as long as they did.
+RunChances chances_of(const sim::Result& run, const RunCost& cost) {
   const double deviations = run.inputs == "measured" ? kOf95 : kOf90;
   RunChances chances;
   chances.time_s = {run.total.si, run.interval_s.low, run.interval_s.high, deviations};
   chances.usd = {cost.usd, run.cost_usd.low, run.cost_usd.high, deviations};
+  const double training_s = run.step_mean.si * static_cast<double>(run.steps) + run.lost_training.si;
+  chances.time_s.least = std::clamp(run.total.si - training_s, 0.0, run.interval_s.low);
+  chances.usd.least = std::clamp(fixed_usd_of(run), 0.0, run.cost_usd.low);
   if (cost.usd > 0) chances.price = {1, cost.low / cost.usd, cost.high / cost.usd, kOf95};
-  if (scenario.quality) {
-    const calibration::QualityInterval& images = scenario.quality->images;
-    const Uncertain by{1, images.low / images.median, images.high / images.median, kOf90};
-    chances.time_s = times(chances.time_s, by);
-    chances.usd = times(chances.usd, by);
-  }
   return chances;
+}
+
+/// The images of a training that gets to the FID: those of run `i` of `runs`, which are equal shares of what is known
+/// of them. The first run's are the median's. The others follow at a distance that has no common divisor with the
+/// number of runs, so that the first few runs already spread over all; and those of one seed, a fifth of the runs
+/// apart, too, so that luck with nodes does not go with images.
+std::int64_t drawn_images(const calibration::QualityInterval& images, int i, int runs) {
+  int stride = std::max(1, static_cast<int>(std::lround(0.618 * runs)));
+  while (std::gcd(stride, runs) != 1) ++stride;
+  const auto place = (runs / 2 + static_cast<std::int64_t>(i) * stride) % runs;
+  const Uncertain drawn{images.median, images.low, images.high, kOf90};
+  const double z = normal_quantile((static_cast<double>(place) + 0.5) / runs);
+  return std::max<std::int64_t>(1, std::llround(std::ceil(drawn.at(z))));
+}
+
+/// The slope of the straight line through the points (x, y) with the least squares; 0 if all x are equal.
+double slope_of(std::span<const double> x, std::span<const double> y) {
+  const auto n = static_cast<double>(x.size());
+  double mean_x = 0, mean_y = 0, xy = 0, xx = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    mean_x += x[i] / n;
+    mean_y += y[i] / n;
+  }
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    xy += (x[i] - mean_x) * (y[i] - mean_y);
+    xx += (x[i] - mean_x) * (x[i] - mean_x);
+  }
+  return xx > 0 ? xy / xx : 0;
 }
 
 /// Sums over the runs of a candidate.
 struct RunSums {
   SeedValues time, usd, usd_at_worst, kg;
   std::vector<Uncertain> costs;  ///< with doubtful prices at their highest values
+  // Only if an FID is the goal, because the runs then differ in their images, and outcomes of all runs are one spread:
+  std::vector<Uncertain> times_s, all_usd;  ///< the second with what doubtful prices may be
+  std::vector<double> images;
   double busy = 0, losses = 0;
   double met = 0, chance = 0;  ///< sums of what each run has of meeting the goals, from 0 to 1
   int runs = 0, finished = 0;
@@ -97,12 +142,18 @@ void RunSums::add(const Request& request, const sim::Scenario& scenario, const s
   ++finished;
   risk = sim::less_sure(risk, run.risk);
   const RunCost cost = cost_of(request, scenario, run);
-  const RunChances chances = chances_of(scenario, run, cost);
+  const RunChances chances = chances_of(run, cost);
   const double low = chances.usd.low, high = chances.usd.high * chances.price.high;
   time.add(run.total.si, chances.time_s.low, chances.time_s.high);
   usd.add(cost.usd, low * chances.price.low, high);
   usd_at_worst.add(cost.high, cost.high, cost.high);
-  costs.push_back({cost.high, low * chances.price.high, high, chances.usd.deviations});
+  const double deviations = chances.usd.deviations, least = chances.usd.least;
+  costs.push_back({cost.high, low * chances.price.high, high, deviations, least * chances.price.high});
+  if (scenario.quality) {
+    times_s.push_back(chances.time_s);
+    all_usd.push_back({cost.usd, low * chances.price.low, high, deviations, least * chances.price.low});
+    images.push_back(static_cast<double>(scenario.images));
+  }
   const double co2e = run.energy ? run.energy->kg_co2e : 0;
   kg.add(co2e, run.kg_co2e.low, run.kg_co2e.high);
   busy += run.gpu_busy;
@@ -121,6 +172,12 @@ EvaluationJson RunSums::json() const {
   EvaluationJson out;
   out["time"] = time.json();
   out["usd"] = usd.json();
+  if (!images.empty()) {
+    constexpr double kBelow = 0.05;  // at each end, as for images
+    out["time"] = {out["time"][0], quantile_of(times_s, kBelow), quantile_of(times_s, 1 - kBelow)};
+    out["usd"] = {out["usd"][0], quantile_of(all_usd, kBelow), quantile_of(all_usd, 1 - kBelow)};
+    out["usd_per_image"] = std::max(0.0, slope_of(images, usd.values));
+  }
   out["usd_at_worst"] = usd_at_worst.json()[0];
   // A run that never finishes has no cost, and then there is no mean.
   const bool all = finished == runs;
@@ -143,6 +200,7 @@ EvaluationJson RunSums::json() const {
 EvaluationJson evaluate_seeds(const Request& request, const PlanCandidate& candidate, EvaluationCaches& caches) {
   sim::Scenario scenario = scenario_as_asked(request, candidate, caches);
   const int seeds = seeds_needed(request, scenario);
+  const std::optional<calibration::TargetOutlook> quality = scenario.quality;
   // With more misses than this the candidate cannot meet the goals. To tell how far it misses them, the seeds of a
   // candidate without risk are enough.
   const double misses_max = seeds * (1 - request.certainty) + 1e-5;
@@ -152,7 +210,8 @@ EvaluationJson evaluate_seeds(const Request& request, const PlanCandidate& candi
   const auto misses = [&] { return sums.runs - (request.sure ? std::min(sums.met, sums.chance) : sums.chance); };
   for (int i = 0; i < seeds && (misses() <= misses_max || i < request.seeds); ++i) {
     ++sums.runs;
-    sim::set_seed(scenario, request.seed + static_cast<std::uint64_t>(i));
+    sim::set_seed(scenario, request.seed + static_cast<std::uint64_t>(quality ? i % (seeds / kRunsOfASeed) : i));
+    if (quality) sim::train_to_fid(scenario, drawn_images(quality->images, i, seeds));
     try {
       const sim::Result run = sim::simulate(scenario, caches.steps);
       sums.add(request, scenario, run);
@@ -240,10 +299,12 @@ EvaluationJson answers_of(const Request& request, const EvaluationUnit& unit, co
 
 }  // namespace
 
+int runs_for(const Request& request, int seeds) { return request.quality ? kRunsOfASeed * (seeds | 1) : seeds; }
+
 int seeds_needed(const Request& request, const sim::Scenario& scenario) {
   const bool recorded = std::any_of(scenario.pools.begin(), scenario.pools.end(),
                                     [](const sim::ScenarioPool& pool) { return pool.capacity.has_value(); });
-  return sim::has_chances(scenario) || recorded ? request.seeds_at_risk : request.seeds;
+  return runs_for(request, sim::has_chances(scenario) || recorded ? request.seeds_at_risk : request.seeds);
 }
 
 Json simulate_candidate(const Request& request, const PlanCandidate& candidate, EvaluationCaches& caches) {

@@ -18,8 +18,12 @@ struct EvaluationCaches {
   sim::StepDistributionCache steps;
 };
 
-/// How many seeds a candidate is simulated with: Request::seeds_at_risk if its nodes may be lost at random, otherwise
-/// Request::seeds.
+/// The number of runs for a stated number of seeds: the same, or if an FID is the goal, five for each of an odd number
+/// of seeds, each of which trains for other images.
+int runs_for(const Request& request, int seeds);
+
+/// How many seeds a candidate is simulated with: runs_for() Request::seeds_at_risk if its nodes may be lost at random,
+/// otherwise Request::seeds.
 int seeds_needed(const Request& request, const sim::Scenario& scenario);
 
 /// Simulates the candidate over its seeds and returns medians and intervals over them, in the form that planner.cpp

@@ -31,6 +31,7 @@ bool check_answer(const JsonNode& node) {
   for (const char* number : {"usd_at_worst", "losses"}) (void)in.required(number).as_number(0, kMostAmount);
   for (const char* mean : {"usd_expected", "usd_worst_tenth"})
     if (const JsonNode given = in.required(mean); !given.value().is_null()) (void)given.as_number(0, kMostAmount);
+  if (const auto slope = in.optional("usd_per_image")) (void)slope->as_number(0, kMostAmount);
   for (const char* share : {"busy", "met", "probability"}) (void)in.required(share).as_number(0, 1);
   for (const char* count : {"seeds", "never_finish"}) (void)in.required(count).as_integer(0, 1'000'000);
   for (const char* text : {"risk", "inputs"}) (void)in.required(text).as_string();

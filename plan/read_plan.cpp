@@ -81,6 +81,9 @@ PlannedRun read_run(const JsonNode& node) {
   run.probability = in.required("probability").as_number(0, 1);
   run.seeds = static_cast<int>(in.required("seeds").as_integer(0, 10'000));
   run.never_finish = static_cast<int>(in.required("never_finish").as_integer(0, 10'000));
+  if (const auto quality = in.optional("quality"))
+    if (const auto slope = JsonObject(*quality).optional("usd_per_image"))
+      run.usd_per_image = slope->as_number(0, kLargest);
   run.risk = in.required("risk").as_string();
   run.inputs = in.required("inputs").as_string();
   return run;

@@ -10,31 +10,31 @@
 #include "common/units.hpp"
 #include "common/written.hpp"
 #include "platforms/money.hpp"
+#include "sim/scenario/images_to_fid.hpp"
 #include "sim/scenario/sections.hpp"
 
 namespace ganymede::sim {
 namespace {
 
-/// A training knows only by an evaluation that it has got to its FID: until the next one it trains half an interval
-/// more on average.
-void train_on_to_evaluation(Scenario& scenario) {
-  const std::int64_t batch = scenario.images_a_step(scenario.workers());
+/// Images from one evaluation to the next; 0 if there are none, or if they are a time apart. At most one follows each
+/// step.
+std::int64_t images_between_evaluations(const Scenario& scenario) {
+  if (!scenario.evaluation) return 0;
   const Evaluation& evaluation = *scenario.evaluation;
-  double images = 0;  // from one evaluation to the next
+  const auto batch = static_cast<double>(scenario.images_a_step(scenario.workers()));
+  double images = 0;
   switch (evaluation.every) {
     case Evaluation::Every::steps:
-      images = evaluation.count * static_cast<double>(batch);
+      images = evaluation.count * batch;
       break;
     case Evaluation::Every::images:
       images = evaluation.count;
       break;
     case Evaluation::Every::epochs:
-      images = evaluation.count * static_cast<double>(scenario.dataset.images);
+      images = evaluation.count * std::ceil(static_cast<double>(scenario.dataset.images) / batch) * batch;
       break;
     case Evaluation::Every::interval:
-      scenario.warnings.push_back(
-          "the training ends when it gets to its FID, not at the next evaluation, because these are a time apart");
-      return;
+      return 0;
   }
   constexpr double kMostImages = 1e12;  // as for a target
   if (images > kMostImages)
@@ -42,12 +42,19 @@ void train_on_to_evaluation(Scenario& scenario) {
         fmt::format("{}: /evaluation/every: {:.3g} images from one evaluation to the next, expected {:g} "
                     "at most",
                     scenario.file, images, kMostImages));
-  scenario.images += std::llround(images / 2);
-  scenario.steps = (scenario.images + batch - 1) / batch;
-  scenario.warnings.push_back(fmt::format(
-      "with {:.3g} images from one evaluation to the next, {:.3g} more are trained on average until one says "
-      "that the FID is reached",
-      images, images / 2));
+  return std::llround(std::max(images, batch));
+}
+
+/// Lets the training go on to the evaluation that says that the FID is reached.
+void train_on_to_evaluation(Scenario& scenario) {
+  const std::int64_t before = scenario.images;
+  train_to_fid(scenario, before);
+  scenario.warnings.push_back(
+      scenario.evaluation->every == Evaluation::Every::interval
+          ? "the training ends when it gets to its FID, not at the next evaluation, because these are a time apart"
+          : fmt::format("an evaluation must say that the FID is reached after {:.3g} images: the training goes on to "
+                        "the next one, for {:.3g} images more",
+                        static_cast<double>(before), static_cast<double>(scenario.images - before)));
 }
 
 void read_fidelity(const JsonNode& node, Scenario& scenario) {
@@ -123,6 +130,12 @@ void check_memory(const Scenario& scenario) {
 }
 
 }  // namespace
+
+void train_to_fid(Scenario& scenario, std::int64_t images) {
+  const std::int64_t every = images_between_evaluations(scenario), batch = scenario.images_a_step(scenario.workers());
+  scenario.images = every == 0 ? images : (images + every - 1) / every * every;
+  scenario.steps = (scenario.images + batch - 1) / batch;
+}
 
 int Scenario::workers() const {
   int sum = 0;

@@ -39,17 +39,32 @@ TEST(Chances, NormalDistributionIsThatOfTheCLibrary) {
   EXPECT_EQ(normal_below(-INFINITY), 0);
 }
 
-// Above the median of 100 h, the interval's end of 125 h is 1.96 deviations away; below it, that of 80 h.
-TEST(Chances, IndependentErrorsOfAProductAddTheirSquares) {
-  const Uncertain value{100, 90, 110, kOf95}, by{1, 0.5, 2, kOf90};
-  const Uncertain product = times(value, by);
-  EXPECT_EQ(product.median, 100);
-  const double above = std::hypot(std::log(1.1) / kOf95, std::log(2) / kOf90);
-  EXPECT_NEAR(product.high, 100 * std::exp(kOf95 * above), 1e-6);
-  const double below = std::hypot(std::log(100.0 / 90) / kOf95, std::log(2) / kOf90);
-  EXPECT_NEAR(product.low, 100 * std::exp(-kOf95 * below), 1e-6);
-  const Uncertain same = times(value, {1, 1, 1, kOf90});
-  EXPECT_NEAR(same.high, 110, 1e-9);
+// Hosts boot for 40 of 100 s whatever a step takes. The other 60 s may be 40 or 90 s, so the run never ends before 40
+// s.
+TEST(Chances, WhatIsCertainIsNotStretched) {
+  RunChances run;
+  run.time_s = {100, 80, 130, 1.96, 40};
+  EXPECT_EQ(chance_of(run, 40, {}), 0);
+  EXPECT_NEAR(chance_of(run, 80, {}), 0.025, 1e-4);
+  EXPECT_NEAR(chance_of(run, 70, {}), phi(-1.96 * std::log(2.0) / std::log(1.5)), 1e-7);
+  EXPECT_NEAR(chance_of(run, 130, {}), 0.975, 1e-4);
+  const std::array<Uncertain, 1> one = {run.time_s}, rest = {Uncertain{60, 40, 90, 1.96}};
+  EXPECT_NEAR(expected(one), 40 + expected(rest), 1e-9);
+  EXPECT_NEAR(tail_mean(one), 40 + tail_mean(rest), 1e-4);
+  EXPECT_NEAR(run.time_s.mean_above(30), expected(one) - 30, 1e-9);
+  const Uncertain sure{100, 100, 100, 1.96, 100};
+  EXPECT_EQ(sure.mean_above(70), 30);
+  EXPECT_EQ(sure.mean_above(120), 0);
+}
+
+// Half of the outcomes are those of each run.
+TEST(Chances, QuantilesAreOfAllRunsTogether) {
+  const std::array<Uncertain, 2> runs = {Uncertain{10, 8, 12, 1.96}, Uncertain{100, 80, 120, 1.96}};
+  EXPECT_NEAR(quantile_of(runs, 0.25), 10, 1e-6);
+  EXPECT_NEAR(quantile_of(runs, 0.75), 100, 1e-5);
+  EXPECT_NEAR(quantile_of(runs, 0.0125), 8, 1e-3);
+  EXPECT_NEAR(normal_quantile(0.975), 1.959964, 1e-5);
+  EXPECT_NEAR(normal_quantile(0.25), -normal_quantile(0.75), 1e-5);
 }
 
 TEST(Chances, ADeadlineIsAQuantile) {
