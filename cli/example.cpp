@@ -153,6 +153,9 @@ constexpr const char* kRequest = R"({
     "sure": false // true: with the upper ends of their intervals, that hold all stated error
   },
 
+  // "checkpoint": { "on_notice": false, "every": "1h" }: how the training saves itself; default: "checkpoints" are
+  // tried, and it is assumed to save itself within the notice before spot nodes are taken back, too.
+
   // Also "storage", "evaluation", "provisioning", "faults", "billing", "power_cap", "synchronization" as in a
   // scenario.
   "seed": 1

@@ -8,7 +8,14 @@ namespace ganymede::cli {
 
 void report_goals(const plan::Request& request, const plan::Plan& plan, Shared& shared) {
   if (plan.best) return;
-  std::string nearest = "there is nothing to rent that was searched";
+  std::string nearest = "nothing that was searched can run it: ";
+  for (const std::string& why : plan.candidates.left_out) nearest += why + "; ";
+  for (const plan::PlannedRun& run : plan.runs)
+    if (run.verdict == plan::Verdict::impossible) {
+      nearest += run.reason + "; ";
+      break;
+    }
+  if (nearest.ends_with("; ")) nearest.resize(nearest.size() - 2);
   if (!plan.best && !plan.near_misses.empty())
     nearest =
         fmt::format("the nearest is {}: {}", plan::label_of(request, plan.candidates.all[plan.near_misses.front()]),

@@ -31,6 +31,25 @@ Check probability() {
   return {rewrite, "PROBABILITY"};
 }
 
+constexpr std::string_view kEvery = "every:";
+
+/// How a training saves itself: --saves.
+Check saving() {
+  const auto check = [](std::string& text) -> std::string {
+    if (text == "on-notice" || text == "never" || (text.starts_with(kEvery) && text.size() > kEvery.size())) return "";
+    return fmt::format("found {}, expected on-notice, never, or every: and an interval, such as every:1h", text);
+  };
+  return {check, "HOW"};
+}
+
+/// The members of a request that --saves stands for.
+std::vector<JsonOverride> saves_overrides(const std::string& saves) {
+  if (saves.empty()) return {};
+  if (saves == "never") return {{"/checkpoint/every", "\"never\""}};
+  if (saves == "on-notice") return {{"/checkpoint/on_notice", "true"}};
+  return {{"/checkpoint/on_notice", "false"}, {"/checkpoint/every", Json(saves.substr(kEvery.size())).dump()}};
+}
+
 constexpr const char* kFid = "/workload/quality/fid";
 
 std::vector<JsonOverride> overrides_of(const RequestFlags& flags) {
@@ -43,6 +62,7 @@ std::vector<JsonOverride> overrides_of(const RequestFlags& flags) {
   if (flags.batches.size() == 1) measured.batch = flags.batches.front();
   for (JsonOverride& override : measured_overrides(measured)) overrides.push_back(std::move(override));
   if (flags.certainty != 0) overrides.push_back({"/search/certainty", Json(flags.certainty).dump()});
+  for (JsonOverride& override : saves_overrides(flags.saves)) overrides.push_back(std::move(override));
   if (flags.sure) overrides.push_back({"/search/sure", "true"});
   if (!flags.seed.empty()) overrides.push_back({"/seed", flags.seed});
   const auto more = parse_assignments(flags.assignments);
@@ -114,6 +134,11 @@ void declare_search(const MemberFlagOf& one) {
       .check(suggest("@policies"));
   one.list("--checkpoint", "/search/checkpoints",
            "checkpoint intervals to try if nodes may be lost; default: 10min,1h,daly");
+  one.command
+      .add_option("--saves", one.flags.saves,
+                  "how the training saves itself: on-notice (assumed: also within the notice before spot nodes are "
+                  "taken back), every:1h (only so often), never")
+      .check(saving());
   one.number("--seeds", "/search/seeds", "runs of each candidate; default: 20 if nodes may be lost, else 5");
   one.command
       .add_option("--certainty", one.flags.certainty,

@@ -20,6 +20,7 @@ struct RequestFlags {
   std::string seed;
   std::vector<std::string> assignments;
   bool sure = false;
+  std::string saves;  ///< of --saves; empty: not given
 };
 
 /// Declares the flags, which must outlive the parsing, and --set. Not the file, and not the instance types.

@@ -48,6 +48,11 @@ struct Candidates {
   std::vector<std::string> left_out;  ///< lines of left_out_line(): what was not considered, and why
 };
 
+/// The GPU memory that a step of this batch needs, in the stage that needs the most. If it is only counted, from a list
+/// of layers, this includes a margin, which memory_margin() states: "3 times what the list of layers of dcgan counts".
+Bytes needed_memory(const Request& request, const Request::Batch& batch);
+std::string memory_margin(const Request& request);
+
 /// Lists all candidates for `request`, which must outlive them. With `each_scheme` there is one candidate for each
 /// all-reduce scheme; otherwise there is one with the scheme "any", and the search replaces that by the fastest.
 Candidates enumerate(const Request& request, bool each_scheme);

@@ -8,10 +8,14 @@
 
 #include "calibration/workload_model.hpp"
 #include "common/json_value.hpp"
+#include "common/units.hpp"
 #include "common/usd.hpp"
 #include "plan/checks.hpp"
+#include "plan/evaluate.hpp"
 #include "plan/planner.hpp"
 #include "platforms/catalog.hpp"
+#include "platforms/providers.hpp"
+#include "traces/layer_list.hpp"
 #include "traces/recorded.hpp"
 
 namespace ganymede::plan {
@@ -63,10 +67,12 @@ OrderedJson planned_quality_json(const Request& request, const PlanCandidate& ca
       {"batch", batch},
       {"images", {{"median", target.images.median}, {"interval", {target.images.low, target.images.high}}}},
       {"never", 1 - target.probability},
-      {"usd_per_point", more ? OrderedJson(run.usd.median * (*more - 1)) : OrderedJson(nullptr)}};
+      {"usd_per_image", run.usd_per_image},
+      {"usd_per_point",
+       more ? OrderedJson(run.usd_per_image * target.images.median * (*more - 1)) : OrderedJson(nullptr)}};
   if (request.checks) {
     const auto every = static_cast<double>(check_interval_of(request, candidate));
-    const double count = std::floor((target.images.median + every / 2) / every);
+    const double count = std::ceil(target.images.median / every);
     out["checks"] = {{"every_images", every},
                      {"pause_s", request.checks->pause(candidate.gpus()).si},
                      {"count", count},
@@ -137,7 +143,7 @@ OrderedJson quality_curve(const Request& request, const PlanCandidate& candidate
   OrderedJson out = OrderedJson::array();
   for (const calibration::OutlookPoint& point : request.quality->given({}, "", batch, 2 * images.high).curve)
     out.push_back({{"images", point.images},
-                   {"usd", run.usd.median * point.images / images.median},
+                   {"usd", std::max(0.0, run.usd.median + run.usd_per_image * (point.images - images.median))},
                    {"best_fid", {{"median", point.best.median}, {"interval", {point.best.low, point.best.high}}}}});
   return out;
 }
@@ -236,8 +242,8 @@ OrderedJson request_json(const Request& request) {
       {"budget_usd", request.budget ? OrderedJson(decimal(*request.budget)) : OrderedJson(nullptr)},
       {"budget_usd_number", request.budget ? OrderedJson(usd_of(*request.budget)) : OrderedJson(nullptr)},
       {"objective", to_string(request.objective)},
-      {"seeds", request.seeds_at_risk},
-      {"seeds_without_risk", request.seeds},
+      {"seeds", runs_for(request, request.seeds_at_risk)},
+      {"seeds_without_risk", runs_for(request, request.seeds)},
       {"certainty", request.certainty},
       {"sure", request.sure},
       {"seed", request.seed}};
@@ -248,6 +254,26 @@ OrderedJson request_json(const Request& request) {
   OrderedJson catalogs = OrderedJson::array();
   for (const auto& entry : request.catalogs) catalogs.push_back(entry.platform.name);
   out["catalogs"] = std::move(catalogs);
+  return out;
+}
+
+/// What the plan assumes about a training on the candidate's nodes.
+std::vector<std::string> assumptions_of(const Request& request, const PlanCandidate& candidate) {
+  std::vector<std::string> out;
+  const Request::Catalog& catalog = request.catalogs[candidate.catalog];
+  if (candidate.at_risk() && !request.on_notice && !candidate.checkpoint.empty())
+    out.push_back(
+        fmt::format("it is assumed that the training saves itself within the notice of {} before its nodes are taken "
+                    "back, and goes "
+                    "on from there (otherwise --saves every:1h, or --saves never): \"checkpoint\" of the request says "
+                    "whether it does",
+                    to_string(platforms::provider_of(catalog.platform.provider).spot_notice)));
+  if (traces::is_counted(request.trace.software))
+    out.push_back(
+        fmt::format("{} of GPU memory are left to a step of {} images, {}: "
+                    "published peaks of trainings are 2.1 to 3 times as high",
+                    to_string(needed_memory(request, request.batches[candidate.batch])),
+                    request.batches[candidate.batch].per_gpu, memory_margin(request)));
   return out;
 }
 
@@ -275,6 +301,8 @@ std::string plan_json(const Request& request, const Plan& plan, const std::files
       out["chosen"]["quality"]["curve"] =
           quality_curve(request, plan.candidates.all[*plan.best], plan.runs[*plan.best]);
     out["chosen"]["warnings"] = plan.runs[*plan.best].warnings;
+    for (const std::string& warning : assumptions_of(request, plan.candidates.all[*plan.best]))
+      out["chosen"]["warnings"].push_back(warning);
   }
   out["cards"] = nullptr;
   if (plan.cards.cheapest)

@@ -275,6 +275,32 @@ void read_price_age(JsonObject& in, Request& request, const std::string& now) {
   }
 }
 
+/// Refuses what is no checkpoint interval; numbers of epochs are checked by reading a scenario.
+void check_checkpoint_interval(const JsonNode& node) {
+  if (const std::string every = node.as_string(); every != "daly" && !every.ends_with("epoch"))
+    with_unit(node, {"min", "h"}).as_positive<Seconds>();
+}
+
+/// Reads "checkpoint": how the training really saves itself, in place of intervals that a plan tries.
+void read_checkpoint(const JsonNode& node, const JsonNode& search, Request& request) {
+  JsonObject in(node);
+  if (const auto on_notice = in.optional("on_notice")) request.on_notice = on_notice->as_bool();
+  const auto every = in.optional("every");
+  in.finish();
+  if (!every) return;
+  if (search.value().contains("checkpoints"))
+    every->fail("\"checkpoints\" of \"search\" says too which intervals are tried; expected one of the two");
+  if (every->as_string() != "never") {
+    check_checkpoint_interval(*every);
+    request.checkpoints = {every->as_string()};
+    return;
+  }
+  if (request.on_notice.value_or(false))
+    every->fail("a training that never saves itself cannot do so within a notice: expected \"on_notice\" false");
+  request.on_notice = false;
+  request.checkpoints = {""};
+}
+
 void read_search(const JsonNode& node, Request& request, const std::string& now) {
   JsonObject in(node);
   read_catalogs(in, node, request);
@@ -314,8 +340,7 @@ void read_search(const JsonNode& node, Request& request, const std::string& now)
   if (const auto list = in.optional("checkpoints")) {
     request.checkpoints = read_strings(in, "checkpoints");
     for (const JsonNode& entry : list->is_string() ? std::vector<JsonNode>{*list} : list->as_array())
-      if (const std::string every = entry.as_string(); every != "daly" && !every.ends_with("epoch"))
-        with_unit(entry, {"min", "h"}).as_positive<Seconds>();
+      check_checkpoint_interval(entry);
   }
   if (const auto seeds = in.optional("seeds"))
     request.seeds = request.seeds_at_risk = static_cast<int>(seeds->as_integer(1, 10'000));
@@ -349,7 +374,9 @@ Request read_request(const JsonNode& node, const std::string& now) {
     request.objective = static_cast<Objective>(std::find(std::begin(kObjectives), std::end(kObjectives), what) -
                                                std::begin(kObjectives));
   }
-  read_search(in.optional("search").value_or(JsonNode::wrap(Json::object(), node.file(), "")), request, now);
+  const JsonNode search = in.optional("search").value_or(JsonNode::wrap(Json::object(), node.file(), ""));
+  read_search(search, request, now);
+  if (const auto checkpoint = in.optional("checkpoint")) read_checkpoint(*checkpoint, search, request);
   for (const char* key :
        {"storage", "evaluation", "provisioning", "faults", "billing", "power_cap", "fidelity", "synchronization"})
     if (const auto member = in.optional(key)) request.common[key] = member->value();

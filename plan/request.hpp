@@ -82,13 +82,16 @@ struct Request {
   std::vector<RequestPolicy> on_demand_policies, spot_policies;
   /// Policies for allocations of spot and on-demand nodes together; such allocations are not tried if this is empty.
   std::vector<RequestPolicy> mixed_policies;
-  std::vector<std::string> checkpoints;  ///< intervals to try if nodes may be lost
-  platforms::PriceAge price_age;         ///< the age up to which a price is not doubtful
-  int seeds = 5;                         ///< runs of a candidate whose nodes cannot be lost
-  int seeds_at_risk = 20;                ///< runs of a candidate whose nodes may be lost at random
-  double certainty = 0.9;                ///< least probability to meet the goals, by seeds and all stated error
-  bool sure = false;                     ///< the upper ends of the runs' intervals must meet the goals too
-  std::uint64_t seed = 0;                ///< seed of the first run; each further one has the next seed
+  std::vector<std::string> checkpoints;  ///< intervals to try if nodes may be lost; "": the training saves nothing
+  /// Whether the training saves itself within the notice before its nodes are taken back; none: it is not said, and
+  /// assumed.
+  std::optional<bool> on_notice;
+  platforms::PriceAge price_age;  ///< the age up to which a price is not doubtful
+  int seeds = 5;                  ///< runs of a candidate whose nodes cannot be lost
+  int seeds_at_risk = 20;         ///< runs of a candidate whose nodes may be lost at random
+  double certainty = 0.9;         ///< least probability to meet the goals, by seeds and all stated error
+  bool sure = false;              ///< the upper ends of the runs' intervals must meet the goals too
+  std::uint64_t seed = 0;         ///< seed of the first run; each further one has the next seed
   WhatIf what_if;
 };
 

@@ -22,18 +22,20 @@ DocumentJson policies_of(const Request& request, const std::filesystem::path& fo
   return out;
 }
 
+bool saves_nothing(const Request& request) { return request.checkpoints == std::vector<std::string>{""}; }
+
 DocumentJson search_of(const Request& request, const std::filesystem::path& folder) {
   DocumentJson search = {{"min_gpus", request.min_gpus},
                          {"max_gpus", request.max_gpus},
                          {"schemes", request.schemes},
                          {"policies", policies_of(request, folder)},
                          {"mixed", !request.mixed_policies.empty()},
-                         {"checkpoints", request.checkpoints},
                          {"max_price_age", std::to_string(request.price_age.most_days) + "d"},
                          {"certainty", request.certainty},
                          {"sure", request.sure}};
   for (const Request::Catalog& entry : request.catalogs)
     search["catalogs"].push_back(platforms::is_provider(entry.name) ? entry.name : path_from(folder, entry.name));
+  if (!saves_nothing(request)) search["checkpoints"] = request.checkpoints;
   for (const platforms::Market market : request.markets) search["markets"].push_back(platforms::to_string(market));
   for (const auto& [key, names] :
        {std::pair{"gpus", &request.gpus}, {"instances", &request.instances}, {"regions", &request.regions}})
@@ -59,6 +61,8 @@ Json request_document(const Request& request, const std::filesystem::path& folde
   if (!request.start.empty()) out["start"] = request.start;
   if (request.budget) out["budget"] = decimal(*request.budget) + "USD";
   out["objective"] = to_string(request.objective);
+  if (request.on_notice) out["checkpoint"]["on_notice"] = *request.on_notice;
+  if (saves_nothing(request)) out["checkpoint"]["every"] = "never";
   out["search"] = search_of(request, folder);
   out["seed"] = request.seed;
   return out;

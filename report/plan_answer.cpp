@@ -85,8 +85,9 @@ std::string goals_sentence(const Json& row, const std::string& goals) {
   const bool all = is_all_of(probability, runs);
   const int kept = all ? runs : static_cast<int>(std::floor(runs * probability + 1e-9));
   return fmt::format(
-      " {} {} simulated runs keep to {}, which shows a probability of at least {:.0f} % (confidence 95 %).",
-      all ? "All of" : plan_probability(row) + " of", runs, goals, std::floor(100 * least_probability(kept, runs)));
+      " Of {} simulated runs, {} to {}. Other runs may have worse luck: with a confidence of 95 %, the probability is "
+      "at least {:.0f} %.",
+      runs, all ? "all keep" : plan_probability(row) + " keep", goals, std::floor(100 * least_probability(kept, runs)));
 }
 
 /// The price of all nodes an hour, with its date: "0.3106 USD/h of 2026-07-30"; empty in a document without it.
@@ -182,6 +183,16 @@ std::string quality_in_words(const Json& row, const Json& request) {
   return out;
 }
 
+/// If nothing could be simulated or ruled out by its goals: what was left out and what cannot run, and why.
+std::string why_nothing_runs(const Json& plan) {
+  const Json& searched = plan.at("searched");
+  if (searched.at("candidates") != searched.at("impossible")) return "";  // some could run, and miss the goals
+  std::string out;
+  for (const Json& why : plan.at("left_out")) out += (out.empty() ? "" : "; ") + why.get<std::string>();
+  for (const Json& why : plan.at("cannot_run")) out += (out.empty() ? "" : "; ") + why.at("reason").get<std::string>();
+  return out;
+}
+
 }  // namespace
 
 std::string plan_outcome(const Json& request) {
@@ -213,13 +224,20 @@ std::string plan_probability_of_runs(const Json& row) {
 std::string plan_interruptions(const Json& row) {
   if (row.value("risk", "none") == "none") return "none";
   const double losses = row.value("losses_mean", 0.0);
-  return fmt::format("{} a run", losses == 0 ? "none" : losses < 0.095 ? "< 0.1" : fmt::format("{:.2g}", losses));
+  return fmt::format("{} a run", losses == 0      ? "none"
+                                 : losses < 0.095 ? "< 0.1"
+                                 : losses < 99.5  ? fmt::format("{:.2g}", losses)
+                                                  : with_thousands(std::llround(losses)));
 }
 
 std::string plan_answer(const Json& plan) {
   const Json& request = plan.at("request");
   const Json& chosen = plan.at("chosen");
-  if (chosen.is_null()) return "Nothing that was searched meets the goals.";
+  if (chosen.is_null()) {
+    const std::string why = why_nothing_runs(plan);
+    return why.empty() ? "Nothing that was searched meets the goals."
+                       : "Nothing that was searched can run it: " + why + ".";
+  }
   std::string out = fmt::format("Rent {} at {}: {} in {}.", plan_rented(chosen, request), plan_place(chosen),
                                 cost_with_range(chosen), time_with_range(chosen));
   if (const std::string goals = goals_in_words(request); !goals.empty()) out += goals_sentence(chosen, goals);
@@ -250,7 +268,9 @@ std::string plan_cheaper_if(const Json& plan) {
 }
 
 std::string plan_range_level(const Json& plan) {
-  const bool measured = plan.at("chosen").is_object() && plan.at("chosen").value("inputs", "") == "measured";
+  // The interval of images to an FID holds 90 %.
+  const bool measured = plan.at("chosen").is_object() && plan.at("chosen").value("inputs", "") == "measured" &&
+                        !plan.at("chosen").contains("quality");
   const Json& rows = plan.at("simulated");
   const bool waits = std::any_of(rows.begin(), rows.end(), [](const Json& row) { return drawn_runs(row) > 0; });
   return fmt::format("Ranges hold about {} % of what may happen: the spread of the runs and all stated error.{}",

@@ -300,7 +300,8 @@ std::string plan_text(const Json& plan, std::size_t width, PlanDetail detail) {
   if ((all || plan.at("chosen").is_null()) && !plan.at("near_misses").empty())
     out += "Near misses:\n\n" + misses_of(plan.at("near_misses"), request, width) + "\n";
   if (all) out += steps_of(plan, width);
-  out += all ? remarks_of(plan) : short_warnings(plan);
+  // Where nothing is chosen, why is the answer.
+  out += all || plan.at("chosen").is_null() ? remarks_of(plan) : short_warnings(plan);
   out += notes_of(plan);
   if (!all) out += std::string(kPlanMore) + "\n";
   return wrap_prose(out + "\n" + plan_answer(plan) + "\n", width);

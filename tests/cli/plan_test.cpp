@@ -229,6 +229,10 @@ TEST(PlanCommand, NamesWhatIsWrong) {
   refused("--model dcgan-64 --images 5 --deadline 2026-01-01T00:00:00Z --start 2026-02-01T00:00:00Z", "is not after");
   refused("--model dcgan-64 --images 5 --gpu H1000", "did you mean \"H100\"?");
   refused("--model dcgan-64 --images 5 --scheme rng", "--scheme");
+  refused("--model dcgan-64 --images 5 --saves hourly", "--saves: found hourly, expected on-notice, never, or every:");
+  refused("--model dcgan-64 --images 5 --saves every:", "--saves");
+  refused("--model dcgan-64 --images 5 --saves every:soon", "/checkpoint/every");
+  refused("--model dcgan-64 --images 5 --saves never --checkpoint 1h", "/checkpoint/every");
   refused("--trace recorded:dcgan --images 5", "no trace \"dcgan\" comes with the program");
   refused("--model dcgan-64 --images 5 --set /serch/gpus=[]", "serch");
 }

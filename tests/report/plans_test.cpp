@@ -138,6 +138,10 @@ TEST(PlanReport, EndsInASentenceAndCards) {
   EXPECT_EQ(plan_cards(plan)[0].name, "fastest, balanced, safest");
   plan["chosen"] = nullptr;
   EXPECT_EQ(plan_answer(plan), "Nothing that was searched meets the goals.");
+  plan["searched"]["candidates"] = 0;
+  plan["left_out"] = Json::array({"1 instance type, too small: tiny"});
+  EXPECT_EQ(plan_answer(plan), "Nothing that was searched can run it: 1 instance type, too small: tiny.");
+  EXPECT_THAT(plan_text(plan, 200, PlanDetail::answer), HasSubstr("left out: 1 instance type, too small: tiny\n"));
 }
 
 // Twenty runs cannot say 99.9 %. If all meet the goals, the true probability is at least 0.05^(1/20) = 0.861 in 95 of
@@ -152,17 +156,22 @@ TEST(PlanReport, SaysWhatSoFewRunsCanShow) {
   EXPECT_THAT(
       plan_answer(plan),
       AllOf(HasSubstr(
-                "All of 20 simulated runs keep to 4 h, which shows a probability of at least 86 % (confidence 95 %)."),
+                "Of 20 simulated runs, all keep to 4 h. Other runs may have worse luck: with a confidence of 95 %, the "
+                "probability is at least 86 %."),
             HasSubstr("is assumed, not measured: 0.35 a run.")));
   row["probability"] = 0.97;  // 19.4 of 20
   EXPECT_EQ(plan_probability_of_runs(row), "97 % of 20 runs");
   EXPECT_THAT(plan_answer(plan),
-              HasSubstr("97 % of 20 simulated runs keep to 4 h, which shows a probability of at least "
-                        "78 % (confidence 95 %)."));
+              HasSubstr("Of 20 simulated runs, 97 % keep to 4 h. Other runs may have worse luck: with a confidence of "
+                        "95 %, the probability is at least 78 %."));
   row.update({{"seeds", 20000}, {"probability", 0.5}});  // by the normal distribution 0.5 - 1.645 x 0.5 / 141
   EXPECT_THAT(plan_answer(plan),
-              HasSubstr("50 % of 20000 simulated runs keep to 4 h, which shows a probability of at least "
-                        "49 % (confidence 95 %)."));
+              HasSubstr("Of 20000 simulated runs, 50 % keep to 4 h. Other runs may have worse luck: with a confidence "
+                        "of 95 %, the probability is at least 49 %."));
+  row["losses_mean"] = 152.4;
+  EXPECT_EQ(plan_interruptions(row), "152 a run");
+  row["losses_mean"] = 99.7;
+  EXPECT_EQ(plan_interruptions(row), "100 a run");
   row.update({{"risk", "none"}, {"probability", 0.9999}});
   EXPECT_EQ(plan_probability(row), "> 99 %");
 }
