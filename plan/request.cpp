@@ -281,15 +281,13 @@ void check_checkpoint_interval(const JsonNode& node) {
     with_unit(node, {"min", "h"}).as_positive<Seconds>();
 }
 
-/// Reads "checkpoint": how the training really saves itself, in place of intervals that a plan tries.
-void read_checkpoint(const JsonNode& node, const JsonNode& search, Request& request) {
+/// Reads "checkpoint": how the training really saves itself, in place of the intervals that "search" tries.
+void read_checkpoint(const JsonNode& node, Request& request) {
   JsonObject in(node);
   if (const auto on_notice = in.optional("on_notice")) request.on_notice = on_notice->as_bool();
   const auto every = in.optional("every");
   in.finish();
   if (!every) return;
-  if (search.value().contains("checkpoints"))
-    every->fail("\"checkpoints\" of \"search\" says too which intervals are tried; expected one of the two");
   if (every->as_string() != "never") {
     check_checkpoint_interval(*every);
     request.checkpoints = {every->as_string()};
@@ -374,9 +372,8 @@ Request read_request(const JsonNode& node, const std::string& now) {
     request.objective = static_cast<Objective>(std::find(std::begin(kObjectives), std::end(kObjectives), what) -
                                                std::begin(kObjectives));
   }
-  const JsonNode search = in.optional("search").value_or(JsonNode::wrap(Json::object(), node.file(), ""));
-  read_search(search, request, now);
-  if (const auto checkpoint = in.optional("checkpoint")) read_checkpoint(*checkpoint, search, request);
+  read_search(in.optional("search").value_or(JsonNode::wrap(Json::object(), node.file(), "")), request, now);
+  if (const auto checkpoint = in.optional("checkpoint")) read_checkpoint(*checkpoint, request);
   for (const char* key :
        {"storage", "evaluation", "provisioning", "faults", "billing", "power_cap", "fidelity", "synchronization"})
     if (const auto member = in.optional(key)) request.common[key] = member->value();

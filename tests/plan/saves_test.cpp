@@ -70,9 +70,12 @@ TEST_F(Saves, ThatContradictThemselvesAreRefused) {
   EXPECT_THAT(error(), HasSubstr("/checkpoint/every: "));
   content["checkpoint"] = {{"evry", "1h"}};
   EXPECT_THAT(error(), HasSubstr("/checkpoint/evry: unknown key"));
+}
+
+TEST_F(Saves, TakeThePlaceOfTheIntervalsThatAreTried) {
   content["checkpoint"] = {{"every", "1h"}};
-  content["search"]["checkpoints"] = {"2h"};
-  EXPECT_THAT(error(), HasSubstr("/checkpoint/every: \"checkpoints\" of \"search\" says too"));
+  content["search"]["checkpoints"] = {"2h", "daly"};
+  EXPECT_EQ(request().checkpoints, std::vector<std::string>{"1h"});
 }
 
 }  // namespace
