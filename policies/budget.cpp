@@ -22,9 +22,8 @@ Decision decide_budget(const PolicyCall& call) {
   int best = 1;
   double shortest = 0;
   for (int nodes = 1; nodes <= pool.most; ++nodes) {
-    const double rate = predicted_rate(call.memory, nodes * pool.gpus_per_node);
-    const double seconds =
-        seconds_left(observation, rate) + (nodes == now ? 0 : (observation.restart + observation.boot).si);
+    const double seconds = predicted_seconds(call, nodes * pool.gpus_per_node) +
+                           (nodes == now ? 0 : (observation.restart + observation.boot).si);
     const bool affordable = seconds / 3600 * nodes * pool.usd_per_hour * (1 + call.settings[0]) <= money;
     if (affordable && (shortest == 0 || seconds < 0.95 * shortest)) best = nodes, shortest = seconds;
   }

@@ -32,11 +32,10 @@ Decision decide_carbon_aware(const PolicyCall& call) {
   if (threshold > 0 && observation.pools[best].g_per_kwh && *observation.pools[best].g_per_kwh > threshold &&
       observation.deadline) {
     // The prediction is for all nodes that are asked for, even if fewer train now.
-    const double rate = predicted_rate(call.memory, nodes * observation.pools[now].gpus_per_node);
-    const double need = rate > 0 ? seconds_left(observation, rate) : 0;
-    const double slack =
-        observation.deadline->si - observation.now.si - need - 2 * (observation.restart + observation.boot).si;
-    if (need > 0 && slack > 0.1 * need) std::fill(decision.nodes.begin(), decision.nodes.end(), 0);
+    const double need = predicted_seconds(call, nodes * observation.pools[now].gpus_per_node);
+    const double slack = (*observation.deadline - observation.now - observation.every - observation.save).si - need -
+                         2 * (observation.restart + observation.boot).si;
+    if (slack > 0.1 * need) std::fill(decision.nodes.begin(), decision.nodes.end(), 0);
   }
   return decision;
 }

@@ -64,8 +64,12 @@ struct Observation {
   double cpu = 0;             ///< share of the vCPUs at work
   double memory = 0;          ///< share of the GPU's memory in use
   double host_memory = 0;     ///< share of the host's memory that the dataset's cache takes
+  double pause_s = 0;         ///< seconds of pauses for checkpoints and evaluations, for each unit of the target
+  Seconds evaluation{0};      ///< length of one evaluation's pause
+  Seconds save{0};            ///< time to write a checkpoint, as before all nodes are changed and at the end
   Seconds restart{0};         ///< time that a change of the allocation takes: stop, start, load
   Seconds boot{0};            ///< time from a grant to a usable node
+  Seconds every{0};           ///< time until a periodic policy is asked again at the latest
   Seconds since_durable{0};   ///< training time that a sudden loss would cost now
   double spent_usd = 0;
   std::optional<Seconds> deadline;  ///< since the request

@@ -59,5 +59,11 @@ double useful_share(const Observation& observation);
 void learn_rate(const Observation& observation, PolicyMemory& memory);
 /// Units of the target per second on `gpus` GPUs, by the model in `memory`; 0 before the first observation of a rate.
 double predicted_rate(const PolicyMemory& memory, double gpus);
+/// Seconds that the rest takes on `gpus` GPUs by that model, with the pauses for checkpoints and evaluations; infinite
+/// before the first observation of a rate.
+double predicted_seconds(const PolicyCall& call, double gpus);
+/// How many times as long the rest takes as at its present `rate`, above 0. No policy knows what is still to come: if
+/// training has become slower (a network that grows, for example), the time of a unit goes on growing as steeply.
+double growth(const PolicyCall& call, double rate);
 
 }  // namespace ganymede::policies

@@ -32,6 +32,8 @@ void learn_rate(const Observation& observation, PolicyMemory& memory) {
   memory["rate/gpus"] = gpus;
   memory["rate/rate"] = observation.rate;
   memory["rate/step_s"] = observation.step_s;
+  memory["rate/pause_s"] = observation.pause_s;
+  memory["rate/evaluation_s"] = observation.evaluation.si;
   const double waiting = std::min(0.95, observation.exposed + observation.straggler);
   double c = gpus > 1 ? waiting / ((1 - waiting) * (gpus - 1)) : 0;
   if (const double other = recall(memory, "rate/other_gpus", 0); other > 0 && other != gpus) {
@@ -53,6 +55,25 @@ double predicted_rate(const PolicyMemory& memory, double gpus) {
   const double c = recall(memory, "rate/c", 0);
   const double one = rate * (1 + c * (known - 1)) / known;
   return gpus < 1 ? one * gpus : one * gpus / (1 + c * (gpus - 1));
+}
+
+double predicted_seconds(const PolicyCall& call, double gpus) {
+  const double rate = predicted_rate(call.memory, gpus);
+  // A mean pause for each unit does not say on which side of the next evaluation the present is.
+  return seconds_left(call.observation, rate) + call.observation.left * recall(call.memory, "rate/pause_s", 0) +
+         recall(call.memory, "rate/evaluation_s", 0);
+}
+
+double growth(const PolicyCall& call, double rate) {
+  /// Least share of the work over which the slope of a slowdown is taken; over a smaller share it would be partly
+  /// noise.
+  constexpr double kMinWorkForSlope = 0.1;
+  double& fastest = call.memory.try_emplace("fastest", rate).first->second;
+  fastest = std::max(fastest, rate);
+  const double done = call.observation.done / (call.observation.done + call.observation.left);
+  // Growth of a unit's time, relative to its time now, over the whole work at the pace so far.
+  const double slope = (1 - rate / fastest) / std::max(kMinWorkForSlope, done);
+  return 1 + slope * (1 - done) / 2;
 }
 
 }  // namespace ganymede::policies

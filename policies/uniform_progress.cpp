@@ -7,33 +7,12 @@ namespace {
 
 constexpr PolicySetting kUniformProgressSettings[] = {kMarginSetting};
 
-/// Least share of the work over which the slope of a slowdown is taken; over a smaller share it would be partly noise.
-constexpr double kMinWorkForSlope = 0.1;
-
 /// Seconds that the rest may take on `nodes` on-demand nodes, margin included; 0 before a rate is known. If only some
-/// spot nodes train, their rate is scaled to `nodes`. The policy does not know what is still to come: if training has
-/// become slower (a network that grows, for example), it assumes that the time of a unit goes on growing as steeply.
+/// spot nodes train, their rate is scaled to `nodes`.
 double forecast_seconds(const PolicyCall& call, const PoolView& on_demand, int nodes) {
   const double gpus = std::min(nodes, on_demand.most) * on_demand.gpus_per_node;
   const double rate = predicted_rate(call.memory, gpus);
-  if (rate <= 0) return 0;
-  double& fastest = call.memory.try_emplace("fastest", rate).first->second;
-  fastest = std::max(fastest, rate);
-  const double done = call.observation.done / (call.observation.done + call.observation.left);
-  // Growth of a unit's time, relative to its time now, over the whole work at the pace so far.
-  const double slope = (1 - rate / fastest) / std::max(kMinWorkForSlope, done);
-  return call.observation.left / rate * (1 + slope * (1 - done) / 2) * (1 + call.settings[0]);
-}
-
-/// The longest time so far between two calls in seconds. The next call may come as late, so the safety net must leave
-/// room for it.
-double longest_interval(const PolicyCall& call) {
-  const double now = call.observation.now.si;
-  double& last = call.memory.try_emplace("called_at", now).first->second;
-  double& longest = call.memory["longest_interval"];
-  longest = std::max(longest, now - last);
-  last = now;
-  return longest;
+  return rate > 0 ? predicted_seconds(call, gpus) * growth(call, rate) * (1 + call.settings[0]) : 0;
 }
 
 // Wu et al., "Can't Be Late: Optimizing Spot Instance Savings under Deadlines", NSDI 2024. Even progress is a straight
@@ -54,7 +33,7 @@ Decision decide_uniform_progress(const PolicyCall& call) {
   // The safety net: from now on only on-demand nodes are rented. It is lifted only if the forecast was so pessimistic
   // that there is time to change to spot and back.
   const double needed = forecast_seconds(call, on_demand, nodes);
-  const double slack = observation.deadline->si - observation.now.si - needed - 2 * change - longest_interval(call);
+  const double slack = observation.deadline->si - observation.now.si - needed - 2 * change - observation.every.si;
   if (needed > 0 && slack <= 0) call.memory["net"] = 1;
   if (slack > 2 * change) call.memory.erase("net");
   if (call.memory.contains("net")) {

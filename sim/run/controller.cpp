@@ -142,6 +142,10 @@ std::string observation_json(const Scenario& scenario, const policies::Observati
         std::pair{"straggler", seen.straggler}, std::pair{"input_stall", seen.input_stall}, std::pair{"cpu", seen.cpu},
         std::pair{"memory", seen.memory}, std::pair{"host_memory", seen.host_memory}})
     out[name] = share;
+  out["pause_s_per_unit"] = seen.pause_s;
+  out["evaluation_s"] = seen.evaluation.si;
+  out["every_s"] = seen.every.si;
+  out["save_s"] = seen.save.si;
   out["restart_s"] = seen.restart.si;
   out["boot_s"] = seen.boot.si;
   out["since_durable_s"] = seen.since_durable.si;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "sim/ledger/nanoseconds.hpp"
 #include "sim/run/node_supply.hpp"
 #include "sim/run/run_configuration.hpp"
 #include "sim/steps/dataset_cache.hpp"
@@ -60,6 +61,13 @@ void observe_training(const RunContext& context, const Segment& segment, policie
   seen.straggler = sum.straggler.si / all;
   seen.input_stall = sum.stall.si / all;
   if (vcpus > 0) seen.cpu = std::min(1.0, steps.host.si / (steps.mean.si * vcpus));
+  double pause_s = 0;  // for each step
+  if (segment.checkpoint_every > 0) pause_s += segment.checkpoint_ns / kNanosecondsPerSecond / segment.checkpoint_every;
+  if (scenario.evaluation) {
+    seen.evaluation = scenario.evaluation->pause(steps.workers);
+    pause_s += seen.evaluation.si / steps_between_evaluations(scenario, steps);
+  }
+  seen.pause_s = pause_s / segment.per_step;
   if (segment.configuration.cached) seen.host_memory = std::min(1.0, cache_share(scenario));
   seen.memory = gpu_memory(scenario.trace.batches[scenario.stages[segment.configuration.stage]]).si /
                 scenario.pools[0].gpu().memory.si;
@@ -80,6 +88,8 @@ policies::Observation observe(const RunContext& context, const RunState& state) 
   seen.left = std::max(0.0, context.target - seen.done);
   seen.training = state.training.under_way();
   seen.since_durable = state.training.at_risk(state.now);
+  seen.every = scenario.policy.every;
+  seen.save = to_seconds(checkpoint_write_time(context, state));
   seen.restart = provisioning.framework_start.median + provisioning.communicator_start.median +
                  to_seconds(checkpoint_read_time(context));
   seen.boot = provisioning.queue.median + provisioning.image_pull.median +

@@ -128,22 +128,27 @@ double steps_between_checkpoints(const RunContext& context, const RunState& stat
   return std::max(1.0, std::round(seconds / steps.mean.si));
 }
 
+double steps_between_evaluations(const Scenario& scenario, const StepDistribution& steps) {
+  const Evaluation& evaluation = *scenario.evaluation;
+  double every = evaluation.count;
+  if (evaluation.every == Evaluation::Every::images)
+    every /= steps.images;
+  else if (evaluation.every == Evaluation::Every::epochs)
+    every *= std::ceil(static_cast<double>(scenario.dataset.images) / steps.images - kRounding);
+  else if (evaluation.every == Evaluation::Every::interval)
+    every = std::round(evaluation.interval / steps.mean);
+  return std::max(1.0, every);
+}
+
 double steps_to_evaluation(const RunContext& context, const RunState& state, const StepDistribution& steps) {
   const Scenario& scenario = context.scenario;
   if (!scenario.evaluation) return std::numeric_limits<double>::infinity();
-  const Evaluation& evaluation = *scenario.evaluation;
   // Progress in the evaluation's unit: now, of one step, and from one evaluation to the next.
+  const bool by_images = scenario.evaluation->every == Evaluation::Every::images;
   const double trained = state.training.steps();
-  double now = trained, step = 1, every = evaluation.count;
-  if (evaluation.every == Evaluation::Every::images) {
-    now = state.training.images();
-    step = steps.images;
-  } else if (evaluation.every == Evaluation::Every::epochs) {
-    every *= std::ceil(static_cast<double>(scenario.dataset.images) / steps.images - kRounding);
-  } else if (evaluation.every == Evaluation::Every::interval) {
-    every = std::max(1.0, std::round(evaluation.interval / steps.mean));
-  }
-  every = std::max(every, step);
+  const double now = by_images ? state.training.images() : trained, step = by_images ? steps.images : 1;
+  const double every =
+      by_images ? std::max(scenario.evaluation->count, step) : steps_between_evaluations(scenario, steps);
   // Steps that have been trained are known from times in whole nanoseconds, so a step may lack some millionths.
   constexpr double kWholeStep = 1e-3;
   const double next = (std::floor((now + kWholeStep * step) / every) + 1) * every;

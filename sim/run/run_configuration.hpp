@@ -22,6 +22,9 @@ Nanoseconds checkpoint_read_time(const RunContext& context);
 /// Steps between two checkpoints, at least 1; 0: none are written.
 double steps_between_checkpoints(const RunContext& context, const RunState& state, const StepDistribution& steps);
 
+/// Steps from one evaluation to the next, at least 1. Precondition: the scenario has evaluations.
+double steps_between_evaluations(const Scenario& scenario, const StepDistribution& steps);
+
 /// Steps from the present to the end of the step after which the next evaluation is due; infinite: none is.
 double steps_to_evaluation(const RunContext& context, const RunState& state, const StepDistribution& steps);
 

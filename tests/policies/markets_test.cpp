@@ -91,19 +91,76 @@ TEST(Deadline, RentsTheFewestNodesThatMeetIt) {
   EXPECT_THAT(PolicyUnderTest("deadline").nodes(on_demand_training()), ElementsAre(4)) << "no deadline";
 }
 
-// All 8 nodes would need 42 / 8 = 5.25 h of the 10: 4.75 h are to spare. A change takes 1 h; spot needs three of them
-// and the time to do again what a loss would undo. 5 nodes need 8.4 h and the change.
+TEST(Deadline, MeasuresOnDemandHowLongTheWorkTakes) {
+  Observation observation;
+  observation.pools = both_markets();
+  observation.deadline = Seconds{10 * kHour};
+  observation.left = 40;
+  EXPECT_THAT(PolicyUnderTest("deadline").nodes(observation), ElementsAre(0, 4));
+  observation.left = 0;
+  EXPECT_THAT(PolicyUnderTest("deadline").nodes(observation), ElementsAre(4, 0)) << "a blind policy cannot measure";
+}
+
+/// Four spot nodes train as in on_demand_training(). A change takes an hour.
+Observation spot_training(double deadline_h) {
+  Observation observation = training(both_markets(), 0, 4, 4, 10);
+  observation.deadline = Seconds{deadline_h * kHour};
+  observation.restart = Seconds{0.25 * kHour};
+  observation.boot = Seconds{0.75 * kHour};
+  return observation;
+}
+
+// All 8 nodes would need 42 / 8 = 5.25 h of the 10, and two changes 2 h: 2.75 h are to spare, for what a loss would
+// undo and for the time until the next decision. 5 nodes need 8.4 h and the change.
 TEST(Deadline, IsOnSpotWhileThereIsTimeToFallBack) {
-  const auto nodes_with = [](double since_durable_h) {
-    Observation observation = training(both_markets(), 0, 4, 4, 10);
-    observation.deadline = Seconds{10 * kHour};
-    observation.restart = Seconds{0.25 * kHour};
-    observation.boot = Seconds{0.75 * kHour};
+  const auto nodes_with = [](double since_durable_h, double every_h) {
+    Observation observation = spot_training(10);
     observation.since_durable = Seconds{since_durable_h * kHour};
+    observation.every = Seconds{every_h * kHour};
     return PolicyUnderTest("deadline").nodes(observation);
   };
-  EXPECT_THAT(nodes_with(1.7), ElementsAre(5, 0));
-  EXPECT_THAT(nodes_with(1.8), ElementsAre(0, 5));
+  EXPECT_THAT(nodes_with(2.7, 0), ElementsAre(5, 0));
+  EXPECT_THAT(nodes_with(2.8, 0), ElementsAre(4, 5)) << "spot goes on until the others are ready";
+  EXPECT_THAT(nodes_with(1.7, 1), ElementsAre(5, 0));
+  EXPECT_THAT(nodes_with(1.8, 1), ElementsAre(4, 5));
+}
+
+TEST(Deadline, GoesBackToSpotWithTimeForTheWayThereAndBack) {
+  PolicyUnderTest policy("deadline");
+  EXPECT_THAT(policy.nodes(spot_training(7.2)), ElementsAre(4, 7)) << "7.25 h are needed";
+  Observation ready = training(both_markets(), 1, 8, 8, 5);
+  ready.restart = Seconds{0.25 * kHour};
+  ready.boot = Seconds{0.75 * kHour};
+  ready.deadline = Seconds{9.2 * kHour};
+  EXPECT_THAT(policy.nodes(ready), ElementsAre(0, 8)) << "9.25 h would be";
+  ready.deadline = Seconds{9.3 * kHour};
+  EXPECT_THAT(policy.nodes(ready), ElementsAre(6, 8))
+      << "6 nodes need 7 h and the change; on demand goes on until then";
+}
+
+// 40 units take 10 h on the spot nodes that train, and on 4 on-demand nodes 10 h and the change.
+TEST(Deadline, KeepsSpotNodesWhereOnlyTheyAreInTime) {
+  Observation observation = spot_training(10.5);
+  for (PoolView& pool : observation.pools) pool.most = 4;
+  EXPECT_THAT(PolicyUnderTest("deadline").nodes(observation), ElementsAre(4, 0));
+  observation.deadline = Seconds{11.1 * kHour};
+  EXPECT_THAT(PolicyUnderTest("deadline").nodes(observation), ElementsAre(4, 4))
+      << "while there is time for the change";
+}
+
+// Ten units an hour, and 3 minutes of pauses for each: 40 units take 4 h and 2 h. An evaluation may be under way: 0.1
+// h.
+TEST(Deadline, CountsPausesAndTheLastCheckpoint) {
+  const auto nodes_by = [](double hours) {
+    Observation observation = training({pool_of(platforms::Market::on_demand, 4, 8, 1)}, 0, 4, 10, 4);
+    observation.pause_s = 180;
+    observation.evaluation = Seconds{0.1 * kHour};
+    observation.save = Seconds{0.1 * kHour};
+    observation.deadline = Seconds{hours * kHour};
+    return PolicyUnderTest("deadline", {{"margin", 0}}).nodes(observation)[0];
+  };
+  EXPECT_EQ(nodes_by(6.21), 4);
+  EXPECT_GT(nodes_by(6.19), 4);
 }
 
 TEST(Deadline, DoesNotAskSpotForAnHourAfterARefusal) {
@@ -117,7 +174,7 @@ TEST(Deadline, DoesNotAskSpotForAnHourAfterARefusal) {
   observation.now = Seconds{kHour - 1};
   EXPECT_THAT(policy.nodes(observation), ElementsAre(0, 1));
   observation.now = Seconds{kHour};
-  EXPECT_THAT(policy.nodes(observation), ElementsAre(1, 0));
+  EXPECT_THAT(policy.nodes(observation), ElementsAre(1, 4)) << "those on demand train until it is there";
 }
 
 // The rest costs 40 node-hours at 1 USD, 42 USD with the margin, whatever the number of nodes.

@@ -62,9 +62,10 @@ TEST_F(UniformProgress, TakesThePartThatSpotGivesForNoMoreThanAPart) {
   EXPECT_EQ(decide(), (std::vector{0, 8}));
 }
 
-// The same at 9.4 hours, where it looks a quarter of an hour after it did last: there may be no other look in time.
+// The same at 9.4 hours, where it looks again a quarter of an hour later: then it would be too late.
 TEST_F(UniformProgress, LeavesTimeForItsNextLook) {
   trains(4, 4);
+  seen.every = Seconds{kHour / 4};
   at(9.15, 80, 80);
   EXPECT_EQ(decide(), (std::vector{8, 0}));
   at(9.4, 80, 80);
