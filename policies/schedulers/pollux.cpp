@@ -21,62 +21,108 @@ double speedup(const ClusterView& view, const JobView& job, std::size_t pool, in
   return view.alone_s(job, pool, job.least) / view.alone_s(job, pool, gpus);
 }
 
+/// A job and what it is granted.
+struct Granted {
+  const JobView* job;
+  Grant grant;
+  bool settled = false;  ///< it keeps its old size
+};
+
+/// The next larger size at which the job is faster, if so many GPUs are to be had; 0: there is none. More GPUs may be
+/// slower until another whole node is filled, or until the work divides well again.
+int next_faster_size(const ClusterView& view, const Granted& granted, int free) {
+  const auto& [job, grant, settled] = granted;
+  const double now_s = view.alone_s(*job, grant.pool, grant.gpus);
+  const int most = std::min(job->most, grant.gpus + free);
+  for (int size = grant.gpus; size < most;) {
+    size = std::min(next_size(size, view.pools[grant.pool].gpus_per_node), most);
+    if (view.alone_s(*job, grant.pool, size) < now_s) return size;
+  }
+  return 0;
+}
+
 /// Gives the GPUs that are left, step by step, to the job whose mean of inverse speed-ups falls most for each GPU. That
-/// mean is the fitness of Pollux with its exponent p = -1; Pollux searches by a genetic algorithm.
-void grow(const ClusterView& view, std::vector<std::pair<const JobView*, Grant>>& granted, FreeGpus& free) {
+/// mean is the fitness of Pollux with its exponent p = -1; Pollux searches by a genetic algorithm. Every step is a best
+/// response of one job to the grants of the others, and the last leaves none that would be faster with what is free.
+void grow(const ClusterView& view, std::vector<Granted>& granted, FreeGpus& free) {
   for (;;) {
-    Grant* best = nullptr;
+    Granted* best = nullptr;
     int best_size = 0;
     double best_gain = 0;
-    for (auto& [job, grant] : granted) {
-      const int size = std::min(next_size(grant.gpus, view.pools[grant.pool].gpus_per_node), job->most);
-      const int more = size - grant.gpus;
-      if (more <= 0 || more > free.free(grant.pool)) continue;
-      const double gain =
-          (1 / speedup(view, *job, grant.pool, grant.gpus) - 1 / speedup(view, *job, grant.pool, size)) / more;
+    for (Granted& one : granted) {
+      const int size = one.settled ? 0 : next_faster_size(view, one, free.free(one.grant.pool));
+      if (size == 0) continue;
+      const double gain = (1 / speedup(view, *one.job, one.grant.pool, one.grant.gpus) -
+                           1 / speedup(view, *one.job, one.grant.pool, size)) /
+                          (size - one.grant.gpus);
       if (!(gain > best_gain)) continue;
-      best = &grant;
+      best = &one;
       best_size = size;
       best_gain = gain;
     }
     if (best == nullptr) return;
-    free.take(best->pool, best_size - best->gpus);
-    best->gpus = best_size;
+    free.take(best->grant.pool, best_size - best->grant.gpus);
+    best->grant.gpus = best_size;
   }
 }
 
-/// A job whose new size is hardly better keeps its old one if there is room, because a change costs a restart.
-void keep_sizes(const ClusterView& view, double gain, std::vector<std::pair<const JobView*, Grant>>& granted,
-                FreeGpus& free) {
-  for (auto& [job, grant] : granted) {
+/// Moves the first job that does not run yet and would be faster on what is free in another pool; returns false if
+/// there is none.
+bool move_new(const ClusterView& view, std::vector<Granted>& granted, FreeGpus& free) {
+  for (auto& [job, grant, settled] : granted) {
+    if (job->pool >= 0) continue;
+    Grant best = grant;
+    for (std::size_t pool = 0; pool < view.pools.size(); ++pool) {
+      if (pool == grant.pool) continue;
+      const int most = std::min(job->most, free.free(pool));
+      for (int size = job->least; size <= most; size = next_size(size, view.pools[pool].gpus_per_node))
+        if (view.alone_s(*job, pool, size) < view.alone_s(*job, best.pool, best.gpus)) best = {job->job, pool, size};
+    }
+    if (best.pool == grant.pool) continue;
+    free.give(grant.pool, grant.gpus);
+    free.take(best.pool, best.gpus);
+    grant = best;
+    return true;
+  }
+  return false;
+}
+
+/// A job whose new size is hardly better keeps its old one if there is room, because a change costs a restart. Returns
+/// true if one does.
+bool keep_sizes(const ClusterView& view, double gain, std::vector<Granted>& granted, FreeGpus& free) {
+  bool kept = false;
+  for (auto& [job, grant, settled] : granted) {
     const bool same_pool = job->pool == static_cast<int>(grant.pool);
-    if (!same_pool || job->held == grant.gpus || job->held - grant.gpus > free.free(grant.pool)) continue;
+    if (settled || !same_pool || job->held == grant.gpus || job->held - grant.gpus > free.free(grant.pool)) continue;
     const double now_s = view.alone_s(*job, grant.pool, job->held), then_s = view.alone_s(*job, grant.pool, grant.gpus);
     if (now_s > gain * then_s) continue;
     free.take(grant.pool, job->held - grant.gpus);
     grant.gpus = job->held;
+    settled = kept = true;
   }
+  return kept;
 }
 
 JobSchedule decide_pollux(const SchedulerCall& call) {
   const ClusterView& view = call.view;
   FreeGpus free(view);
-  std::vector<std::pair<const JobView*, Grant>> granted;
+  std::vector<Granted> granted;
   const auto admit = [&](const JobView* job) {
     const bool stays = job->pool >= 0 && free.free(static_cast<std::size_t>(job->pool)) >= job->least;
     const int pool = stays ? job->pool : fastest_pool(view, *job, job->least, free);
     if (pool < 0) return;
     free.take(static_cast<std::size_t>(pool), job->least);
-    granted.emplace_back(job, Grant{job->job, static_cast<std::size_t>(pool), job->least});
+    granted.push_back({job, {job->job, static_cast<std::size_t>(pool), job->least}});
   };
   for (const JobView* job : view.running) admit(job);
   WaitingWalk walk(*view.waiting);
   while (const JobView* job = walk.next([&](const JobKind& kind) { return kind.least <= free.most(); })) admit(job);
   const bool all_run = granted.size() == view.running.size() + view.waiting->size();
-  grow(view, granted, free);
-  keep_sizes(view, call.settings[1], granted, free);
+  // Others may use what a job leaves that moves or keeps its size.
+  do grow(view, granted, free);
+  while (move_new(view, granted, free) || keep_sizes(view, call.settings[1], granted, free));
   JobSchedule schedule;
-  for (const auto& [job, grant] : granted) schedule.run.push_back(grant);
+  for (const Granted& one : granted) schedule.run.push_back(one.grant);
   if (!all_run) schedule.again_s = view.now_s + call.settings[0];
   return schedule;
 }

@@ -7,9 +7,12 @@
 #include <algorithm>
 #include <cmath>
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <map>
+#include <tuple>
 
+#include "common/random.hpp"
 #include "policies/schedulers/placement.hpp"
 #include "policies/schedulers/scheduler.hpp"
 
@@ -28,6 +31,8 @@ struct View {
   std::vector<JobView> jobs;
   std::vector<std::vector<double>> seconds;
   PolicyMemory memory;
+  /// Seconds of a whole job by its number, the pool and the GPUs, where jobs do not scale ideally.
+  std::function<double(std::size_t, std::size_t, int)> takes_s;
 
   JobView& add(int gpus, std::vector<double> takes) {
     JobView job;
@@ -53,6 +58,7 @@ struct View {
     }
     WaitingJobs waiting(scheduler.kinds);
     ClusterView view{now_s, pools, owners, {}, &waiting, [this](const JobView& job, std::size_t pool, int gpus) {
+                       if (takes_s) return takes_s(job.job, pool, gpus);
                        return gpus > pools[pool].total() ? kNeverAgain : seconds[job.job][pool] * job.gpus / gpus;
                      }};
     std::vector<const JobView*> running;
@@ -190,6 +196,57 @@ TEST(Pollux, GrowsJobsIntoFreeGpusAndShrinksThemForNewOnes) {
   ASSERT_EQ(both.run.size(), 2U);
   EXPECT_EQ(both.run[0].gpus + both.run[1].gpus, 8);
   EXPECT_EQ(both.run[0].gpus, 4);
+}
+
+// Three nodes of eight GPUs: 8 and 16 GPUs are slower than 6, as where a second node is first reached over a slow
+// network, and 24 are twice as fast.
+TEST(Pollux, LooksBeyondASizeThatIsSlower) {
+  View view;
+  view.pools = {{"p", 3, 8}};
+  view.add(6, {100}).most = 24;
+  view.takes_s = [](std::size_t, std::size_t, int gpus) { return gpus == 24 ? 50.0 : gpus == 6 ? 100.0 : 120.0; };
+  EXPECT_EQ(view.decide("pollux").run[0].gpus, 24);
+}
+
+TEST(Pollux, StartsAJobInThePoolWhereItEndsUpFastest) {
+  View view;
+  view.pools = {{"fast", 1, 2}, {"large", 1, 8}};
+  JobView& job = view.add(1, {100, 150});
+  job.most = 8;
+  const JobSchedule schedule = view.decide("pollux");
+  EXPECT_EQ(schedule.run[0].pool, 1U) << "150 / 8 s are less than 100 / 2";
+  EXPECT_EQ(schedule.run[0].gpus, 8);
+}
+
+// Whatever the times of the sizes, no job that is free to change would be faster with the GPUs that are left, at any of
+// the sizes that are tried: twice as many within a node, then whole nodes, or as many as there may be.
+TEST(Pollux, LeavesNothingIdleThatWouldHelp) {
+  RandomStream random(1, "pollux");
+  for (int round = 0; round < 300; ++round) {
+    View view;
+    view.pools = {{"a", 3, 8}, {"b", 2, 4}};
+    const int jobs = 1 + static_cast<int>(random.uniform() * 4);
+    for (int j = 0; j < jobs; ++j) {
+      JobView& job = view.add(1 + static_cast<int>(random.uniform() * 6), {});
+      job.most = job.least + static_cast<int>(random.uniform() * 24);
+    }
+    std::map<std::tuple<std::size_t, std::size_t, int>, double> times;
+    view.takes_s = [&](std::size_t job, std::size_t pool, int gpus) {
+      if (gpus > view.pools[pool].total()) return kNeverAgain;
+      return times.try_emplace({job, pool, gpus}, 10 + 100 * random.uniform()).first->second;
+    };
+    const JobSchedule schedule = view.decide("pollux", {{"gain", 1}});
+    std::vector<int> free = {24, 8};
+    for (const Grant& grant : schedule.run) free[grant.pool] -= grant.gpus;
+    for (const Grant& grant : schedule.run) {
+      const int per_node = view.pools[grant.pool].gpus_per_node;
+      const int most = std::min(view.jobs[grant.job].most, grant.gpus + free[grant.pool]);
+      for (int size = grant.gpus; size < most;) {
+        size = std::min(most, size < per_node ? std::min(2 * size, per_node) : (size / per_node + 1) * per_node);
+        EXPECT_GE(view.takes_s(grant.job, grant.pool, size), view.takes_s(grant.job, grant.pool, grant.gpus));
+      }
+    }
+  }
 }
 
 TEST(Schedulers, StandInTheDocumentationWithTheirSettings) {
