@@ -25,7 +25,7 @@ import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 MONTH_S = 30 * 86400
-SCHEDULERS = ["fifo-backfill", "shortest-remaining", "slurm-multifactor", "tiresias", "gavel"]
+SCHEDULERS = ["fifo-backfill", "shortest-remaining", "slurm-multifactor", "tiresias", "gavel", "gavel-rounds"]
 
 
 def platform(gpus, levels=None):

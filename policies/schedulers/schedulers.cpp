@@ -12,6 +12,7 @@
   ROW(slurm_multifactor) \
   ROW(tiresias) \
   ROW(gavel) \
+  ROW(gavel_rounds) \
   ROW(pollux) \
   ROW(external)
 // clang-format on

@@ -13,6 +13,7 @@
 #include <tuple>
 
 #include "common/random.hpp"
+#include "policies/schedulers/fair_shares.hpp"
 #include "policies/schedulers/placement.hpp"
 #include "policies/schedulers/scheduler.hpp"
 
@@ -196,6 +197,70 @@ TEST(Pollux, GrowsJobsIntoFreeGpusAndShrinksThemForNewOnes) {
   ASSERT_EQ(both.run.size(), 2U);
   EXPECT_EQ(both.run[0].gpus + both.run[1].gpus, 8);
   EXPECT_EQ(both.run[0].gpus, 4);
+}
+
+// Half of the time for each of two jobs on one pool; both have had as much after two rounds. The third job arrives
+// within a round and waits for its end, and its share is not computed until 1,920 s have passed: until then it gets
+// what the others leave.
+TEST(GavelRounds, DecidesBetweenRoundsAlone) {
+  View view;
+  view.add(8, {2000});
+  view.add(8, {2000});
+  std::vector<std::size_t> ran;
+  const auto decide_at = [&](double now_s) {
+    view.now_s = now_s;
+    const JobSchedule schedule = view.decide("gavel-rounds");
+    for (JobView& job : view.jobs) job.pool = -1, job.held = 0;
+    for (const Grant& grant : schedule.run) view.jobs[grant.job].pool = 0, view.jobs[grant.job].held = grant.gpus;
+    EXPECT_EQ(schedule.run.size(), 1U);
+    ran.push_back(schedule.run.front().job);
+    return schedule.again_s;
+  };
+  EXPECT_EQ(decide_at(10), 370);
+  EXPECT_EQ(decide_at(370), 730);
+  view.add(8, {100});
+  EXPECT_EQ(decide_at(400), 730) << "the third arrives";
+  for (const double now_s : {730.0, 1090.0, 1450.0, 1810.0}) decide_at(now_s);
+  EXPECT_THAT(ran, ElementsAre(0, 1, 1, 0, 1, 0, 1));
+  ran.clear();
+  for (const double now_s : {2170.0, 2530.0, 2890.0}) decide_at(now_s);
+  EXPECT_THAT(ran, UnorderedElementsAre(0, 1, 2)) << "from 2,170 s on shares are those of three";
+}
+
+TEST(GavelRounds, StartsANewRoundWhenNothingOfTheLastOneRuns) {
+  View view;
+  view.add(8, {100});
+  view.decide("gavel-rounds");
+  view.jobs.clear();
+  view.seconds.clear();
+  JobView& later = view.add(8, {100});
+  later.job = 1;
+  view.seconds.push_back({100});
+  view.now_s = 100;
+  const JobSchedule schedule = view.decide("gavel-rounds");
+  ASSERT_EQ(schedule.run.size(), 1U);
+  EXPECT_EQ(schedule.run[0].job, 1U);
+  EXPECT_EQ(schedule.again_s, 460);
+}
+
+// Two pools of two GPUs. The first job is worth 4 in the first and 1 in the second, the two others 2 and 1.
+TEST(FairShares, AreAsLargeAsTheyCanBeForTheLeast) {
+  const auto shares = fair_shares({{1, 1, 1}, {{4, 1}, {2, 1}, {2, 1}}, {1, 2}});
+  // With shares a, b, b of the first pool and the rest of the time in the second: 4 a + 1 - a = 2 b + 1 - b = level,
+  // and a + 2 b = 1. So 3 a = b, a = 1 / 7, b = 3 / 7 and the level is 10 / 7.
+  const double first[] = {1.0 / 7, 3.0 / 7, 3.0 / 7};
+  for (std::size_t j = 0; j < 3; ++j) {
+    EXPECT_NEAR(shares[j][0], first[j], 1e-4);
+    EXPECT_NEAR(shares[j][1], 1 - first[j], 1e-4);
+  }
+}
+
+TEST(FairShares, SpreadWhatIsLeftEvenly) {
+  // One job on two like pools: all of its time, half in each. A job that is worth nothing anywhere gets nothing.
+  const auto shares = fair_shares({{1, 2}, {{1, 1}, {0, 0}}, {4, 4}});
+  EXPECT_NEAR(shares[0][0], 0.5, 1e-4);
+  EXPECT_NEAR(shares[0][1], 0.5, 1e-4);
+  EXPECT_THAT(shares[1], ElementsAre(0, 0));
 }
 
 // Three nodes of eight GPUs: 8 and 16 GPUs are slower than 6, as where a second node is first reached over a slow
