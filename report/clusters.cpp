@@ -63,6 +63,16 @@ Table cluster_owners(const Json& result) {
   return table;
 }
 
+/// Whether a job has shared its GPU with another one, and whether how fast the two were there was measured.
+std::string sharing(const Json& job) {
+  bool shared = false, estimated = false;
+  for (const Json& stay : job.at("stays")) {
+    shared = shared || stay.contains("packed");
+    estimated = estimated || stay.contains("estimated");
+  }
+  return estimated ? "at estimated speed" : shared ? "at measured speed" : "no";
+}
+
 Table cluster_jobs(const Json& result, std::size_t most) {
   std::vector<const Json*> jobs;
   for (const Json& job : result.at("jobs")) jobs.push_back(&job);
@@ -72,13 +82,24 @@ Table cluster_jobs(const Json& result, std::size_t most) {
     });
     jobs.resize(most);
   }
-  Table table({"job", "owner", "workload", ">GPUs", ">arrival", ">wait", ">run", ">slow-down", ">preempted"});
-  for (const Json* job : jobs)
-    table.add({job->at("job").get<std::string>(), job->at("owner").get<std::string>(),
-               job->at("workload").get<std::string>(), job->at("gpus").dump(),
-               clock(job->at("arrival_s").get<double>()), clock(job->at("wait_s").get<double>()),
-               clock(job->at("run_s").get<double>()), fmt::format("{:.2f} x", job->at("slowdown").get<double>()),
-               job->at("preemptions").dump()});
+  std::vector<std::string> columns = {"job",   "owner", "workload",   ">GPUs",     ">arrival",
+                                      ">wait", ">run",  ">slow-down", ">preempted"};
+  const bool some_share = std::any_of(jobs.begin(), jobs.end(), [](const Json* job) { return sharing(*job) != "no"; });
+  if (some_share) columns.push_back("shared a GPU");
+  Table table(columns);
+  for (const Json* job : jobs) {
+    std::vector<std::string> row = {job->at("job").get<std::string>(),
+                                    job->at("owner").get<std::string>(),
+                                    job->at("workload").get<std::string>(),
+                                    job->at("gpus").dump(),
+                                    clock(job->at("arrival_s").get<double>()),
+                                    clock(job->at("wait_s").get<double>()),
+                                    clock(job->at("run_s").get<double>()),
+                                    fmt::format("{:.2f} x", job->at("slowdown").get<double>()),
+                                    job->at("preemptions").dump()};
+    if (some_share) row.push_back(sharing(*job));
+    table.add(std::move(row));
+  }
   return table;
 }
 

@@ -45,6 +45,7 @@ Json job_json(const Cluster& cluster, const ClusterRecord& record, std::size_t i
                 {"gpus", stay.slots.size()},
                 {"on", slots_text(stay.slots)}};
     if (stay.packed) row["packed"] = true;
+    if (stay.estimated) row["estimated"] = true;
     stays.push_back(std::move(row));
   }
   Json row = {{"job", job.name},

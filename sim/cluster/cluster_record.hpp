@@ -18,7 +18,8 @@ struct Stay {
   double from_s = 0, to_s = 0;
   std::size_t pool = 0;
   std::vector<GpuSlot> slots;
-  bool packed = false;  ///< a second job was on the GPU when it began
+  bool packed = false;     ///< a second job was on the GPU when it began
+  bool estimated = false;  ///< the speeds of the two there were not measured
 };
 
 struct JobRecord {

@@ -72,6 +72,7 @@ double ClusterSimulation::next_event(double until_s) {
 
 ClusterRecord ClusterSimulation::run(JobRunner* runner) {
   runner_ = runner;
+  if (cluster_.packing > 0) warn_of_packing();
   double again_s = kNotYet;
   for (;;) {
     const double arrival_s = next_arrival_ < cluster_.jobs.size() ? cluster_.jobs[next_arrival_].arrival_s : kNotYet;
@@ -232,7 +233,8 @@ void ClusterSimulation::account(RunningJob& running) {
 }
 
 void ClusterSimulation::open_stay(const RunningJob& running) {
-  record_.jobs[running.job].stays.push_back({now_, now_, running.pool, running.slots, running.partner.has_value()});
+  record_.jobs[running.job].stays.push_back(
+      {now_, now_, running.pool, running.slots, running.partner.has_value(), running.estimated});
 }
 
 void ClusterSimulation::close_stay(const RunningJob& running) {
@@ -261,7 +263,7 @@ void ClusterSimulation::stop(std::size_t index, bool done) {
   account(other);
   close_stay(other);
   other.partner.reset();
-  other.guest = false;
+  other.guest = other.estimated = false;
   dequeue(other.job);
   open_stay(other);
 }
@@ -296,11 +298,12 @@ void ClusterSimulation::start(const policies::Grant& grant) {
   running_.push_back(std::move(running));
 }
 
-void ClusterSimulation::pair_up(RunningJob& host, std::size_t guest) {
+void ClusterSimulation::pair_up(RunningJob& host, std::size_t guest, bool estimated) {
   account(host);
   close_stay(host);
   RunningJob running = host;
   host.partner = guest;
+  host.estimated = running.estimated = estimated;
   open_stay(host);
   running.job = guest;
   running.partner = host.job;
@@ -322,6 +325,25 @@ void ClusterSimulation::pair_up(RunningJob& host, std::size_t guest) {
   running_.push_back(std::move(running));
 }
 
+/// Says which jobs share no GPU although they might, and for which the speeds on a shared one are estimated.
+void ClusterSimulation::warn_of_packing() {
+  for (std::size_t job = 0; job < cluster_.jobs.size(); ++job) {
+    if (cluster_.jobs[job].gpus != 1) continue;
+    const std::string model = model_of(job).first;
+    if (model.empty()) {
+      speeds_.warn(fmt::format("jobs of the workload {} share no GPU: \"packing\" is for measured models",
+                               cluster_.workloads[cluster_.jobs[job].workload].name));
+      continue;
+    }
+    for (const ScenarioPool& pool : cluster_.pools)
+      if (!cluster_.throughputs->is_measured_beside(pool.gpu().family, model))
+        speeds_.warn(fmt::format(
+            "{} was not measured beside other jobs on a {}: its speeds on a shared one are estimated from how busy the "
+            "other keeps it, and two such jobs share none",
+            model, pool.gpu().family));
+  }
+}
+
 /// Puts waiting jobs of one GPU beside running ones, each where the two are fastest together.
 void ClusterSimulation::pack() {
   std::size_t tried = 0;
@@ -329,6 +351,7 @@ void ClusterSimulation::pack() {
     if (cluster_.jobs[job].gpus != 1 || model_of(job).first.empty() || states_[job].running) continue;
     if (++tried > kMostPackable) break;
     double best = cluster_.packing;
+    bool estimated = false;
     RunningJob* host = nullptr;
     for (RunningJob& running : running_) {
       if (running.partner || running.slots.size() != 1 || model_of(running.job).first.empty()) continue;
@@ -338,8 +361,9 @@ void ClusterSimulation::pack() {
         continue;
       best = both->first + both->second;
       host = &running;
+      estimated = both->estimated;
     }
-    if (host != nullptr) pair_up(*host, job);
+    if (host != nullptr) pair_up(*host, job, estimated);
   }
 }
 

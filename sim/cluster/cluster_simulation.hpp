@@ -35,6 +35,7 @@ struct RunningJob {
   double to_read = 0;                  ///< images of its first epoch here that it still reads; 0: its caches have them
   double cached_s = 0;                 ///< when its caches have them at this rate; infinity: they do, or never will
   std::optional<std::size_t> partner;  ///< a job on the same GPU
+  bool estimated = false;              ///< how fast the two are there was not measured
   bool guest = false;                  ///< it came to another job's GPU; the scheduler counts it as waiting
 };
 
@@ -93,7 +94,8 @@ class ClusterSimulation {
   void start(const policies::Grant& grant);
   void stop(std::size_t index, bool done);
   void pack();
-  void pair_up(RunningJob& host, std::size_t guest);
+  void warn_of_packing();
+  void pair_up(RunningJob& host, std::size_t guest, bool estimated);
 
   void account(RunningJob& running);
   void open_stay(const RunningJob& running);

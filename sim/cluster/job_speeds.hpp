@@ -49,6 +49,8 @@ class JobSpeeds {
   double save_s(const ClusterJob& job);
   double restore_s(const ClusterJob& job);
   const std::vector<std::string>& warnings() const { return warnings_; }
+  /// Adds a warning, once.
+  void warn(const std::string& text);
 
   /// The workload's scenario on nodes of that shape. Throws Infeasible if it cannot run there.
   Scenario scenario(const ClusterWorkload& workload, std::size_t pool, const PlaceShape& shape);
@@ -61,7 +63,6 @@ class JobSpeeds {
   Entry simulated(const ClusterWorkload& workload, std::size_t pool, const PlaceShape& shape);
   Entry measured(const ClusterWorkload& workload, std::size_t pool, const PlaceShape& shape) const;
   const Scenario& asked(const ClusterJob& job);
-  void warn(const std::string& text);
 
   const Cluster& cluster_;
   ScenarioInputCache inputs_;

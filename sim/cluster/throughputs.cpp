@@ -5,10 +5,13 @@
 #include <algorithm>
 #include <cctype>
 #include <charconv>
+#include <cmath>
 #include <set>
+#include <utility>
 
 #include "common/csv.hpp"
 #include "common/embedded.hpp"
+#include "common/random.hpp"
 
 namespace ganymede::sim {
 namespace {
@@ -146,10 +149,50 @@ std::optional<double> Throughputs::alone(const std::string& gpu, const MeasuredM
   return likely_alone({where, model.first, batch_of(model), apart, static_cast<double>(gpus)});
 }
 
-std::optional<std::pair<double, double>> Throughputs::together(const std::string& gpu, const MeasuredModel& a,
-                                                               const MeasuredModel& b) const {
+bool Throughputs::is_measured_beside(const std::string& gpu, const std::string& model) const {
+  const std::string where = lower(gpu);
+  const auto row = pairs_.lower_bound({where, {model, ""}, {"", ""}});
+  return row != pairs_.end() && std::get<0>(row->first) == where && std::get<1>(row->first).first == model;
+}
+
+/// The speeds of a job that nobody measured beside another, first, and of one of whose pairs are known. The first is
+/// taken to keep a GPU of its own busy all the time. A job that keeps it busy for a share u of its time, and computes
+/// elsewhere between, goes 1 / (1 + u v) times as fast beside one that does so for v if the GPU serves the two in turns
+/// (machine repairmen with processor sharing; Kleinrock, "Queueing Systems", volume 2, 1976, chapter 4), so that a copy
+/// of itself beside it tells u. Which of the two gets more follows from how the known one does beside other models.
+std::optional<SharedSpeeds> Throughputs::likely_sharing(const std::string& gpu, const MeasuredModel& known) const {
+  const auto [entry, is_new] = likely_sharing_.try_emplace({gpu, known});
+  if (!is_new) return entry->second;
+  const std::optional<MeasuredModel> like = at_least(gpu, known);
+  const auto twins = like ? pairs_.find({gpu, *like, *like}) : pairs_.end();
+  if (twins == pairs_.end()) return std::nullopt;
+  const double busy = std::sqrt(std::clamp(1 / twins->second.first - 1, 0.0, 1.0));
+  double logs = 0;
+  int others = 0;
+  for (auto row = pairs_.lower_bound({gpu, *like, {"", ""}}); row != pairs_.end(); ++row) {
+    const auto& [where, model, beside] = row->first;
+    if (where != gpu || model != *like) break;
+    if (beside.first == known.first) continue;
+    logs += portable_log(row->second.second / row->second.first);
+    ++others;
+  }
+  const double ratio = others > 0 ? portable_exp(logs / others) : 1, both = 2 / (1 + busy);
+  entry->second = {std::min(1.0, both * ratio / (1 + ratio)), std::min(1.0, both / (1 + ratio)), true};
+  return entry->second;
+}
+
+std::optional<SharedSpeeds> Throughputs::together(const std::string& gpu, const MeasuredModel& a,
+                                                  const MeasuredModel& b) const {
   const std::string where = lower(gpu);
   if (const auto found = pairs_.find({where, a, b}); found != pairs_.end()) return found->second;
+  const bool knows_a = is_measured_beside(where, a.first), knows_b = is_measured_beside(where, b.first);
+  if (!knows_a && !knows_b) return std::nullopt;
+  if (!knows_a) return likely_sharing(where, b);
+  if (!knows_b) {
+    std::optional<SharedSpeeds> speeds = likely_sharing(where, a);
+    if (speeds) std::swap(speeds->first, speeds->second);
+    return speeds;
+  }
   // What ran with larger batches fits.
   bool fits = false;
   for (auto row = pairs_.lower_bound({where, {a.first, ""}, {"", ""}}); row != pairs_.end() && !fits; ++row) {
@@ -159,8 +202,8 @@ std::optional<std::pair<double, double>> Throughputs::together(const std::string
   }
   if (!fits) return std::nullopt;
   const double batch_a = batch_of(a), batch_b = batch_of(b);
-  return std::pair(likely_beside({where, a.first, b.first, batch_a, batch_b}),
-                   likely_beside({where, b.first, a.first, batch_b, batch_a}));
+  return SharedSpeeds{likely_beside({where, a.first, b.first, batch_a, batch_b}),
+                      likely_beside({where, b.first, a.first, batch_b, batch_a})};
 }
 
 }  // namespace ganymede::sim

@@ -16,6 +16,13 @@ namespace ganymede::sim {
 /// A job as the tables name it: model and batch of one GPU; "" if the model has one batch only.
 using MeasuredModel = std::pair<std::string, std::string>;
 
+/// The speeds of two jobs on one GPU, each relative to its speed alone.
+struct SharedSpeeds {
+  double first = 1, second = 1;
+  bool estimated =
+      false;  ///< from how busy the two keep the GPU, because one of the models was never measured beside another
+};
+
 class Throughputs {
  public:
   /// The tables that are built into the program.
@@ -36,22 +43,27 @@ class Throughputs {
   /// machines.
   std::optional<double> alone(const std::string& gpu, const MeasuredModel& model, int gpus, bool spread) const;
 
-  /// The speeds of two jobs on one GPU, each relative to its speed alone; nullopt if they are not known to fit: no pair
-  /// with batches at least as large was measured there. What was not measured is estimated.
-  std::optional<std::pair<double, double>> together(const std::string& gpu, const MeasuredModel& a,
-                                                    const MeasuredModel& b) const;
+  /// True if jobs of that model were measured beside others on that GPU.
+  bool is_measured_beside(const std::string& gpu, const std::string& model) const;
+  /// The speeds of two jobs on one GPU; nullopt if they are not known to fit: no pair with batches at least as large
+  /// was measured there. What was not measured is estimated. If one of the models was never measured beside another
+  /// there, the two are taken to fit if the other fits beside a copy of itself, and the estimate is that of
+  /// likely_sharing().
+  std::optional<SharedSpeeds> together(const std::string& gpu, const MeasuredModel& a, const MeasuredModel& b) const;
 
  private:
   using SoloKey = std::tuple<std::string, MeasuredModel, bool>;  // GPU, model, spread
   double likely_alone(const SoloPoint& point) const;
   double likely_beside(const PairPoint& point) const;
+  std::optional<SharedSpeeds> likely_sharing(const std::string& gpu, const MeasuredModel& known) const;
   std::optional<MeasuredModel> at_least(const std::string& gpu, const MeasuredModel& model) const;
 
   std::map<SoloKey, std::map<int, double>> solo_;  // by number of GPUs
-  std::map<std::tuple<std::string, MeasuredModel, MeasuredModel>, std::pair<double, double>> pairs_;
+  std::map<std::tuple<std::string, MeasuredModel, MeasuredModel>, SharedSpeeds> pairs_;
   // Fitted when they are first needed; pairs by model.
   mutable std::optional<LikelyValues<SoloPoint>> likely_solo_;
   mutable std::map<std::string, LikelyValues<PairPoint>> likely_pairs_;
+  mutable std::map<std::pair<std::string, MeasuredModel>, std::optional<SharedSpeeds>> likely_sharing_;
 };
 
 }  // namespace ganymede::sim

@@ -96,6 +96,29 @@ TEST(Cluster, PackedJobsShareAGpuAtTheirMeasuredSpeeds) {
   EXPECT_EQ(start_of(result_of(document), 1), end_of(result_of(document), 0));
 }
 
+// CycleGAN was never measured beside another job: the result says so, of the jobs too.
+TEST(Cluster, PackedJobsOfAModelWithoutMeasuredPairsAreMarkedAsEstimated) {
+  Json document = cluster_of({{{"gpus", 1}, {"workload", "a"}, {"steps", 1000}},
+                              {{"gpus", 1}, {"workload", "b"}, {"steps", 1000}},
+                              timed("c", 0, 1, 10)});
+  document["workloads"] = {{"a", {{"model", "CycleGAN"}}}, {"b", {{"model", "Transformer"}, {"batch_per_gpu", 16}}}};
+  Json platform = Json::parse(made_up_platform());
+  platform["gpus"]["GPU-X"]["family"] = "P100";
+  document["platform"] = {{"catalog", platform}, {"instance", "one"}, {"region", "room-1"}, {"nodes", 1}};
+  EXPECT_EQ(result_of(document)["provenance"]["warnings"].size(), 0U) << "nobody asked for packing";
+  document["packing"] = 1.0;
+  const Json packed = result_of(document);
+  EXPECT_EQ(start_of(packed, 1), 0);
+  for (const int job : {0, 1}) {
+    EXPECT_EQ(packed["jobs"][job]["stays"][0]["packed"], true);
+    EXPECT_EQ(packed["jobs"][job]["stays"][0]["estimated"], true);
+  }
+  EXPECT_FALSE(packed["jobs"][2]["stays"][0].contains("estimated"));
+  EXPECT_THAT(packed["provenance"]["warnings"].get<std::vector<std::string>>(),
+              testing::UnorderedElementsAre(testing::HasSubstr("CycleGAN was not measured beside other jobs on a P100"),
+                                            testing::HasSubstr("share no GPU")));
+}
+
 TEST(Cluster, TheSameInputGivesTheSameBytes) {
   const Json document =
       cluster_of({timed("a", 0, 3, 100), timed("b", 1, 4, 70), timed("c", 2, 5, 30)}, {{"name", "gavel"}});

@@ -108,5 +108,61 @@ TEST(Throughputs, EstimateBatchesBetweenAndRefuseThoseThatDidNotRun) {
   EXPECT_LE(both->first, 1);
 }
 
+// Two copies of "known" go at 0.8 of their speed: 1 / (1 + u u) = 0.8, so that each keeps the GPU busy for u = 1/2. Who
+// is always busy goes with it at 1 / (1 + 1/2) each in the mean; beside "third" the known one gets 2 of 5 parts.
+TEST(Throughputs, EstimateAModelThatWasNeverMeasuredBesideAnother) {
+  const std::string rates =
+      "model,batch,gpu,machines,gpus,steps_per_s\nnew,,P100,one,1,1\nknown,8,P100,one,1,1\nknown,16,P100,one,1,1\n"
+      "third,,P100,one,1,1\nalso-new,,P100,one,1,1\n";
+  const std::string shared =
+      "gpu,model,batch,beside,batch_beside,speed,speed_beside\nP100,known,8,known,8,0.8,0.8\n"
+      "P100,known,8,third,,0.6,0.9\nP100,known,16,third,,0.5,0.5\n";
+  const Throughputs throughputs(rates, shared);
+  const auto both = throughputs.together("P100", {"new", ""}, {"known", "8"});
+  ASSERT_TRUE(both);
+  EXPECT_TRUE(both->estimated);
+  EXPECT_NEAR(both->first, 4.0 / 3 * 3 / 5, 1e-12);
+  EXPECT_NEAR(both->second, 4.0 / 3 * 2 / 5, 1e-12);
+  const auto turned = throughputs.together("P100", {"known", "8"}, {"new", ""});
+  ASSERT_TRUE(turned);
+  EXPECT_EQ(turned->first, both->second);
+  EXPECT_EQ(turned->second, both->first);
+  EXPECT_FALSE(throughputs.together("P100", {"known", "8"}, {"known", "8"})->estimated);
+  EXPECT_FALSE(throughputs.together("P100", {"new", ""}, {"known", "16"})) << "no two copies of it ran there";
+  EXPECT_FALSE(throughputs.together("P100", {"new", ""}, {"also-new", ""})) << "nobody knows whether they fit";
+}
+
+// CycleGAN on a P100, which is in no table of the program: what Gavel's authors measured in steps a second (the file of
+// throughputs/README.md, "p100"), beside the estimate. Alone it made 2.4027.
+TEST(Throughputs, TheEstimateAgreesWithPairsThatItHasNotSeen) {
+  struct Pair {
+    MeasuredModel beside;
+    double own, other;
+  };
+  const Pair pairs[] = {{{"A3C", ""}, 1.2, 2.9861},
+                        {{"LM", "10"}, 1.6137, 27.3786},
+                        {{"LM", "80"}, 1.3925, 9.6616},
+                        {{"ResNet-18", "16"}, 1.3115, 17.759},
+                        {{"ResNet-18", "256"}, 0.9933, 4.0445},
+                        {{"ResNet-50", "16"}, 0.9896, 5.2766},
+                        {{"ResNet-50", "64"}, 0.9754, 1.5546},
+                        {{"Transformer", "16"}, 1.3221, 6.3935},
+                        {{"Transformer", "64"}, 1.1781, 2.6134}};
+  const Throughputs throughputs;
+  Errors sums, speeds;
+  for (const Pair& pair : pairs) {
+    const auto both = throughputs.together("P100", {"CycleGAN", ""}, pair.beside);
+    ASSERT_TRUE(both) << pair.beside.first;
+    const double own = pair.own / 2.4027, other = pair.other / *throughputs.alone("P100", pair.beside, 1, false);
+    sums.add(both->first + both->second, own + other);
+    speeds.add(both->first, own);
+    speeds.add(both->second, other);
+  }
+  EXPECT_EQ(sums.within(0.1), 1);
+  EXPECT_LT(speeds.median(), 0.2);
+  EXPECT_GT(speeds.within(0.35), 0.9);
+  EXPECT_FALSE(throughputs.together("P100", {"CycleGAN", ""}, {"ResNet-50", "128"})) << "which did not run";
+}
+
 }  // namespace
 }  // namespace ganymede::sim
