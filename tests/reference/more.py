@@ -4,7 +4,7 @@ import math
 
 from case import Case
 from draws import maybe, one, platform, scenario, trace, usd, whole
-from runs import Json, Training, copy, q
+from runs import Json, Training, copy, q, whole_steps
 
 
 def crashes(case: Case) -> None:
@@ -24,7 +24,7 @@ def crashes(case: Case) -> None:
     result = case.answer("simulate", "scenario.json")
     right = Training(run, lab, steps)
     step, write, asked, durable = right.step(), right.write_s(), 0.0, 0.0
-    every = max(1, round(q(run["checkpoint"]["every"]) / step)) if "checkpoint" in run else 0
+    every = whole_steps(q(run["checkpoint"]["every"]) / step) if "checkpoint" in run else 0
     load = right.saved / q(right.saved_on["read"]) if every else 0
     last_checkpoint = 0.0
     for crash in [*at, math.inf]:

@@ -29,6 +29,10 @@ def micro(number: str | float) -> int:
     return round(float(number) * MICRO)
 
 
+def whole_steps(interval: float) -> int:
+    return max(1, math.floor(interval + 0.5))
+
+
 def volume_size(storage: Json, wanted: float) -> float:
     """Bytes that are sold: at least the smallest volume, whole GiB if the price is by the GiB."""
     size = max(wanted, q(storage.get("minimum", "0B")))
@@ -132,8 +136,8 @@ class Training:
         every = self.scenario.get("checkpoint", {}).get("every")
         if not (every and self.saved_on):
             return 0
-        at = self.epoch_steps(every) if every.endswith("epoch") else max(1, round(q(every) / step))  # whole steps
-        return math.ceil(self.steps() / at - 1e-9)
+        at = self.epoch_steps(every) if every.endswith("epoch") else whole_steps(q(every) / step)
+        return max(1, math.ceil(self.steps() / at - 1e-9))
 
     def epoch_steps(self, every: str) -> float:
         return float(every.removesuffix("epoch")) * self.epoch()
@@ -297,7 +301,7 @@ class Replay:
         """The time at which the last step is done."""
         run, saved = self.run, self.run.scenario.get("checkpoint", {})
         write, step, steps = run.write_s(), run.step(), run.steps()
-        every = max(1, round(q(saved["every"]) / step)) if "every" in saved else 0
+        every = whole_steps(q(saved["every"]) / step) if "every" in saved else 0
         load = run.saved / q(run.saved_on.get("used_throughput", run.saved_on["read"])) if run.saved_on else 0
         durable, asked, loads = 0.0, run.delay("queue"), False
         for start, end in self.ups:
@@ -306,14 +310,14 @@ class Replay:
             grant = max(start, asked)
             begin = grant + run.delay("boot") + run.delay("image_pull") + run.start_s() + (load if loads else 0)
             left = steps - durable
-            cycles = math.ceil(left / every - 1e-9) if every else 0
+            cycles = max(1, math.ceil(left / every - 1e-9)) if every else 0
             done = begin + left * step + cycles * write
             if done <= end:
                 self.stays.append((grant, done, False))
                 return done
             self.stays.append((grant, end, True))
             ready = grant + run.delay("boot") + run.delay("image_pull")
-            self.booted_under_notice |= grant < end - self.notice <= ready < end
+            self.booted_under_notice |= max(grant, end - self.notice) <= ready < end
             trained = max(0.0, end - begin)
             if saved.get("on_notice") and self.notice >= write and trained > write:
                 durable += (trained - write) / step
