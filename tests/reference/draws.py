@@ -93,6 +93,7 @@ def storage(draw: Draw, with_checkpoint: bool = True) -> Json:
         use["dataset"] = one(draw, disk, "disk", "store")
         if use["dataset"] == "store":
             use.update({"cache": "none", "images_per_request": one(draw, 1, 10)})
+        use["prefetch"] = whole(draw, 1, 4)
     if with_checkpoint and maybe(draw):
         use["checkpoint"] = one(draw, "store", copy(disk))
     return use

@@ -28,7 +28,7 @@ def bill(case: Case) -> None:
     total = result["time"]["total_s"]
     # Where reading takes longer than a step, the first steps start on what was read ahead, and checkpoints may come a little earlier.
     stalls = right.reading_step() > right.step()
-    case.same("time", total, right.total_s(), 1e-6, stalls * (4 * right.reading_step() + right.write_s()))
+    case.same("time", total, right.total_s(), 1e-6, stalls * (6 * right.reading_step() + right.write_s()))
     checkpoints = result["life"]["checkpoints"] if stalls else right.checkpoints(right.step())
     kwh = result["energy"]["kwh"]
     expected = right.bill(total, right.steps() * right.batch() * right.gpus, checkpoints, kwh)
@@ -64,7 +64,7 @@ def one_job(case: Case) -> None:
     alone, beside = case.answer("simulate", "scenario.json"), case.answer("simulate", "cluster.json")
     stall = alone["gpu_seconds"]["input_stall"] > 0
     case.same("time of a cluster's one job", beside["summary"]["total_s"], alone["time"]["total_s"], 1e-6,
-              stall * 4 * Training(run, lab, steps).reading_step())
+              stall * 6 * Training(run, lab, steps).reading_step())
     if stall:
         return
     said, right = items_of(beside), items_of(alone)

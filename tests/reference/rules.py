@@ -67,7 +67,7 @@ def missing() -> list[str]:
             continue
         named[f"{document}: {quote}"] = document, checks.split()
         wrong += [f"rules.txt: '{check}' is no property and no test" for check in checks.split()
-                  if not (check.strip("*") in SHARES.keys() | {"decisions", "."} or check.startswith("=") and (TESTS / check[1:].rstrip("*")).exists())]
+                  if not (check.strip("*") in SHARES.keys() | {"decisions", ".", "?"} or check.startswith("=") and (TESTS / check[1:].rstrip("*")).exists())]
     used = set()
     for document in ("money", "cluster", "policies", "quality"):
         for heading, sentences in blocks((DOCS / f"{document}.md").read_text()):
