@@ -56,9 +56,9 @@ class PriceCollector {
 /// Reads a list of AWS or Azure or a platform file into `out`. Returns the kind of the list.
 std::string read_json_prices(std::string_view text, const std::string& file, PriceCollector& out);
 
-// price_list_skypilot.cpp
+// price_list_parts.cpp
 /// Reads SkyPilot's vms.csv into `out`.
-void read_skypilot(const CsvTable& table, PriceCollector& out);
+void read_sky_list(const CsvTable& table, PriceCollector& out);
 /// Reads a price from a cell; nothing if the cell is empty.
 std::optional<double> price_cell(const CsvTable& table, const CsvTable::Row& row, const char* column);
 

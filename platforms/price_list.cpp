@@ -100,7 +100,7 @@ std::string read_csv(const CsvTable& table, PriceCollector& out) {
     return std::all_of(names.begin(), names.end(), [&](const char* name) { return table.has(name); });
   };
   if (all({"InstanceType", "Price", "SpotPrice", "Region"})) {
-    read_skypilot(table, out);
+    read_sky_list(table, out);
     return "SkyPilot catalog";
   }
   if (all({"instance", "region", "market", "usd_per_hour", "as_of"})) {

@@ -54,17 +54,23 @@ std::string signed_percent(double share) {
 }
 std::string usd(double amount) { return amount < 1 ? fmt::format("{:.4f}", amount) : fmt::format("{:.2f}", amount); }
 
+namespace {
+/// The decimal without zeros at its end, but for cents.
+std::string without_zeros(std::string decimal) {
+  const std::size_t cents = decimal.find('.') + 3;
+  decimal.erase(std::max(cents, decimal.find_last_not_of('0') + 1));
+  return decimal;
+}
+}  // namespace
+
 std::string usd_cell(const std::string& exact) {
   const double amount = std::strtod(exact.c_str(), nullptr);
-  return amount > 0 && amount < 0.00005 ? "< 0.0001" : usd(amount);
+  return amount > 0 && amount < 0.00005 ? "< 0.0001" : without_zeros(usd(amount));
 }
 
 std::string price_cell(const std::string& exact) {
   const double price = std::strtod(exact.c_str(), nullptr);
-  std::string text = fmt::format("{:.{}f}", price, price < 0.01 ? 6 : 4);
-  const std::size_t cents = text.find('.') + 3;
-  text.erase(std::max(cents, text.find_last_not_of('0') + 1));
-  return text;
+  return without_zeros(fmt::format("{:.{}f}", price, price < 0.01 ? 6 : 4));
 }
 
 std::string spoken_time(double seconds) {

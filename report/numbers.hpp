@@ -19,7 +19,8 @@ std::string percent(double share);
 std::string signed_percent(double share);
 /// Dollars without a sign, with two decimals, or with four below one dollar.
 std::string usd(double amount);
-/// An amount that a document states exactly ("12.345678"), for a table: as usd(), and "< 0.0001" for less than that.
+/// An amount that a document states exactly ("12.345678"), for a table: cents, below a dollar up to four
+/// decimals, and "< 0.0001" for less than that.
 std::string usd_cell(const std::string& exact);
 /// The price of a unit that a document states exactly, for a table or sentence: two to four decimals, below a cent up
 /// to six.

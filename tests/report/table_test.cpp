@@ -158,5 +158,20 @@ TEST(Table, QuotesCsv) {
             ", \r\n");
 }
 
+// Documents state micro-dollars; nobody reads them in a table.
+TEST(Numbers, AmountsOfTablesHaveCents) {
+  EXPECT_EQ(usd_cell("12.345678"), "12.35");
+  EXPECT_EQ(usd_cell("3.00"), "3.00");
+  EXPECT_EQ(usd_cell("0.652837"), "0.6528");
+  EXPECT_EQ(usd_cell("0.70"), "0.70");
+  EXPECT_EQ(usd_cell("0.000049"), "< 0.0001");
+  EXPECT_EQ(usd_cell("0.00"), "0.00");
+  EXPECT_EQ(price_cell("14.954338"), "14.9543");
+  EXPECT_EQ(price_cell("12.24"), "12.24");
+  EXPECT_EQ(price_cell("12.00"), "12.00");
+  EXPECT_EQ(price_cell("0.0004"), "0.0004");
+  EXPECT_EQ(price_cell("0.000005"), "0.000005");
+}
+
 }  // namespace
 }  // namespace ganymede::report

@@ -24,7 +24,7 @@ std::optional<double> price_cell(const CsvTable& table, const CsvTable::Row& row
 
 namespace {
 
-/// What SkyPilot calls the GPUs of Google's machines (skypilot-org/skypilot, sky/catalog/gcp_catalog.py,
+/// What SkyPilot calls the GPUs of Google's machines (its sky/catalog/gcp_catalog.py,
 /// _ACC_INSTANCE_TYPE_DICTS), by how the machines' names begin.
 constexpr std::pair<std::string_view, std::string_view> kGpusOfMachines[] = {
     {"a2-highgpu-", "A100"}, {"a2-megagpu-", "A100"},      {"a2-ultragpu-", "A100-80GB"}, {"g2-standard-", "L4"},
@@ -144,7 +144,8 @@ class SkyPilotList {
                     machine.gpus.name));
   }
 
-  void add(const CsvTable::Row& row, const std::string& instance, const PartPrices& price, const std::string& notes = "") {
+  void add(const CsvTable::Row& row, const std::string& instance, const PartPrices& price,
+           const std::string& notes = "") {
     const std::string& region = table_.at(row, "Region");
     const std::string where = fmt::format("{}: line {}", table_.file(), row.line);
     const std::string& as_of = out_.options().as_of;
@@ -167,6 +168,6 @@ class SkyPilotList {
 
 }  // namespace
 
-void read_skypilot(const CsvTable& table, PriceCollector& out) { SkyPilotList(table, out).read(); }
+void read_sky_list(const CsvTable& table, PriceCollector& out) { SkyPilotList(table, out).read(); }
 
 }  // namespace ganymede::platforms
