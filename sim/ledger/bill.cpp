@@ -142,16 +142,24 @@ BillItem charge(std::string item, std::string pool, double quantity, std::string
           .usd = {std::llround(usd)}};
 }
 
-std::vector<BillItem> tiered(const std::string& item, const std::string& pool, double bytes, platforms::VolumeUnit unit,
-                             std::span<const platforms::PriceTier> tiers) {
-  std::vector<BillItem> items;
-  const double volume = bytes / platforms::bytes_of(unit);
-  double done = 0;
-  for (const platforms::PriceTier& tier : tiers) {
-    const double end = tier.up_to ? std::min(volume, *tier.up_to) : volume;
-    if (end > done) items.push_back(charge(item, pool, end - done, platforms::unit_name(unit), tier.price));
+void fill_tiers(double before, double volume, std::span<const platforms::PriceTier> tiers,
+                std::vector<double>& quantities) {
+  quantities.resize(tiers.size());
+  const double last = before + volume;
+  double done = before;
+  for (std::size_t i = 0; i < tiers.size(); ++i) {
+    const double end = tiers[i].up_to ? std::min(last, *tiers[i].up_to) : last;
+    if (end > done) quantities[i] += end - done;
     done = std::max(done, end);
   }
+}
+
+std::vector<BillItem> tiered(const std::string& item, const std::string& pool, std::span<const double> quantities,
+                             platforms::VolumeUnit unit, std::span<const platforms::PriceTier> tiers) {
+  std::vector<BillItem> items;
+  for (std::size_t i = 0; i < quantities.size(); ++i)
+    if (quantities[i] > 0)
+      items.push_back(charge(item, pool, quantities[i], platforms::unit_name(unit), tiers[i].price));
   return items;
 }
 

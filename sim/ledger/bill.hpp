@@ -65,10 +65,13 @@ std::int64_t billed_time(std::int64_t metered, const BillingRule& rule);
 std::vector<BillItem> instance_hours(const std::string& pool, MicroUsdPerHour price, std::span<const Rental> rentals,
                                      const BillingRule& rule);
 
-/// Returns the items for a volume of data at tiered prices, counted from the month's first unit: one for each tier that
-/// is reached.
-std::vector<BillItem> tiered(const std::string& item, const std::string& pool, double bytes, platforms::VolumeUnit unit,
-                             std::span<const platforms::PriceTier> tiers);
+/// Adds to `quantities`, one for each tier, the `volume` units of a month that follow its first `before` units.
+void fill_tiers(double before, double volume, std::span<const platforms::PriceTier> tiers,
+                std::vector<double>& quantities);
+
+/// Returns the items for the quantity of each tier, one for each tier that is reached.
+std::vector<BillItem> tiered(const std::string& item, const std::string& pool, std::span<const double> quantities,
+                             platforms::VolumeUnit unit, std::span<const platforms::PriceTier> tiers);
 
 /// Returns the item for `quantity` units at `unit_price` each, rounded to the nearest micro-dollar. Throws Failure if
 /// the amount does not fit into 64 bits.

@@ -2,45 +2,103 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <utility>
 
+#include "platforms/providers.hpp"
 #include "sim/run/bill_items.hpp"
 
 namespace ganymede::sim {
 namespace {
 
-/// Adds the transfer between places of the run: its cost, and as quantity the GB that this cost pays for at the mean
-/// price of the links crossed.
-void add_transfer_between_pools(BillDraft& draft) {
-  // Every link on the ring that joins the places with nodes carries the same bytes.
-  double sum = 0, most = 0;
-  int links = 0;
-  bool zones = true;
-  for (const PoolLink& link : draft.scenario.links) {
-    most = std::max(most, link.usd_per_gb);
-    if (held_time(draft.record, link.a) == 0 || held_time(draft.record, link.b) == 0) continue;
-    sum += link.usd_per_gb;
-    zones = zones && link.between == PoolLink::Between::zones;
-    ++links;
+struct TransferPrice {
+  PoolLink::Between between;
+  double usd_per_gb;
+  bool by_tiers;
+};
+
+TransferPrice price_between(const Scenario& scenario, std::size_t from, std::size_t to) {
+  for (const PoolLink& link : scenario.links)
+    if ((link.a == from && link.b == to) || (link.a == to && link.b == from))
+      return {link.between, link.usd_per_gb, link.by_tiers};
+  // A policy's links all begin at the first region, so that between two others the catalog is asked.
+  const ScenarioPool &a = scenario.pools[from], &b = scenario.pools[to];
+  const PoolLink::Between between = between_places(a, b);
+  const std::optional<double> price = transfer_price(a, b, between);
+  return {between, price.value_or(0), price && between == PoolLink::Between::clouds};
+}
+
+/// Whose traffic to the internet a provider sums up in a month.
+std::string account_of(const ScenarioPool& pool) {
+  const std::string& provider = pool.platform->provider;
+  return platforms::provider_of(provider).owned ? pool.catalog : provider;
+}
+
+/// What leaves a provider.
+struct Egress {
+  std::size_t from = 0;  ///< the first pool that sends something
+  double to_clouds = 0, to_internet = 0;
+};
+
+/// Adds what leaves a provider, by the tiers of each month of the run: to other clouds evenly over the run's time, to
+/// the internet at its end.
+void add_egress(BillDraft& draft, const Egress& egress) {
+  const ScenarioPool& from = draft.scenario.pools[egress.from];
+  const platforms::EgressPrices& rates = from.platform->transfer;
+  const double unit = platforms::bytes_of(rates.internet_unit);
+  std::vector<double> to_clouds, to_internet;
+  const double months = draft.months(), last = std::max(1.0, std::ceil(months));
+  for (double month = 0; month < last; ++month) {
+    double free = draft.scenario.charges.free_tiers ? rates.free_gb_month * 1e9 : 0, before = 0;
+    const auto add = [&](double bytes, std::vector<double>& quantities) {
+      const double charged = std::max(0.0, bytes - free) / unit;
+      free = std::max(0.0, free - bytes);
+      fill_tiers(before, charged, rates.internet, quantities);
+      before += charged;
+    };
+    add(egress.to_clouds * (months > 0 ? std::min(1.0, months - month) / months : 1), to_clouds);
+    add(month + 1 < last ? 0 : egress.to_internet, to_internet);
   }
-  const double price = links > 0 ? sum / links : most;
-  const double usd = draft.record.moved_usd + draft.record.totals.between_bytes / 1e9 * price;
-  if (usd > 0 && price > 0)
-    draft.add(charge("data transfer", links > 0 && zones ? "between zones" : "between regions", usd / price, "GB",
-                     {std::llround(price * 1e6)}),
-              draft.first());
+  for (BillItem& item : tiered("data transfer", "between clouds", to_clouds, rates.internet_unit, rates.internet))
+    draft.add(std::move(item), from);
+  for (BillItem& item : tiered("data transfer", "to the internet", to_internet, rates.internet_unit, rates.internet))
+    draft.add(std::move(item), from);
 }
 
 }  // namespace
 
 void add_data_transfer(BillDraft& draft) {
-  add_transfer_between_pools(draft);
-  const Charges& charges = draft.scenario.charges;
-  if (charges.download.si <= 0) return;
-  const platforms::EgressPrices& rates = draft.first().platform->transfer;
-  const double free_bytes = charges.free_tiers ? rates.free_gb_month * 1e9 : 0;
-  const double bytes = std::max(0.0, charges.download.si - free_bytes);
-  for (BillItem& item : tiered("data transfer", "to the internet", bytes, rates.internet_unit, rates.internet))
-    draft.add(std::move(item), draft.first());
+  const Scenario& scenario = draft.scenario;
+  BytesBetween sent = draft.record.totals.between;
+  for (const auto& [ends, bytes] : draft.record.moved) sent[ends] += bytes;
+  std::map<std::string, Egress> egress;
+  // By kind, price, and the place that sends: a provider's invoice names the region.
+  std::map<std::tuple<PoolLink::Between, double, std::string, std::string>, std::pair<std::size_t, double>> lines;
+  for (const auto& [ends, bytes] : sent) {
+    const TransferPrice price = price_between(scenario, ends.first, ends.second);
+    const ScenarioPool& from = scenario.pools[ends.first];
+    if (price.by_tiers) {
+      Egress& all = egress.try_emplace(account_of(from), Egress{ends.first}).first->second;
+      all.to_clouds += bytes;
+    } else if (price.usd_per_gb > 0) {
+      const auto key = std::tuple{price.between, price.usd_per_gb, account_of(from), from.pool.region};
+      lines.try_emplace(key, ends.first, 0.0).first->second.second += bytes;
+    }
+  }
+  for (const auto& [key, line] : lines) {
+    const auto between = std::get<0>(key);
+    const char* where = between == PoolLink::Between::zones     ? "between zones"
+                        : between == PoolLink::Between::regions ? "between regions"
+                                                                : "between clouds";
+    draft.add(charge("data transfer", where, line.second / 1e9, "GB", {std::llround(std::get<1>(key) * 1e6)}),
+              scenario.pools[line.first]);
+  }
+  if (scenario.charges.download.si > 0)
+    egress.try_emplace(account_of(draft.first()), Egress{}).first->second.to_internet = scenario.charges.download.si;
+  for (const auto& [account, all] : egress) add_egress(draft, all);
 }
 
 void add_services(BillDraft& draft) {

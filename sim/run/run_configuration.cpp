@@ -155,15 +155,14 @@ double steps_to_evaluation(const RunContext& context, const RunState& state, con
   return std::ceil(trained + (next - now) / step - 1e-6) - trained;
 }
 
+double bytes_to_enter(const Scenario& scenario) { return dataset_bytes(scenario) + scenario.checkpoints.bytes.si; }
+
 double usd_to_enter(const RunContext& context, const RunState& state, std::size_t pool) {
   const Scenario& scenario = context.scenario;
   const auto link = std::find_if(scenario.links.begin(), scenario.links.end(),
                                  [&](const PoolLink& joins) { return joins.a == pool || joins.b == pool; });
   if (!state.pools[pool].lacks_data || link == scenario.links.end()) return 0;
-  const double bytes =
-      static_cast<double>(scenario.dataset.images) * scenario.dataset.bytes_per_image * scenario.input.compressed +
-      scenario.checkpoints.bytes.si;
-  return bytes / 1e9 * link->usd_per_gb;
+  return bytes_to_enter(scenario) / 1e9 * link->usd_per_gb;
 }
 
 }  // namespace ganymede::sim

@@ -28,6 +28,8 @@ double steps_between_evaluations(const Scenario& scenario, const StepDistributio
 /// Steps from the present to the end of the step after which the next evaluation is due; infinite: none is.
 double steps_to_evaluation(const RunContext& context, const RunState& state, const StepDistribution& steps);
 
+/// Bytes of the dataset and a checkpoint, which move to a pool that lacks them.
+double bytes_to_enter(const Scenario& scenario);
 /// Cost of moving the dataset and a checkpoint to a pool that lacks them, in dollars.
 double usd_to_enter(const RunContext& context, const RunState& state, std::size_t pool);
 

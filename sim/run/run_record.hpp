@@ -31,7 +31,7 @@ struct RunRecord {
   Seconds lost_training{0};      ///< training time that had to be done again
   std::int64_t losses = 0;       ///< nodes taken back or crashed
   int most_gpus = 0;             ///< the most GPUs that trained at once
-  double moved_usd = 0;          ///< transfer of dataset and checkpoints to other regions
+  BytesBetween moved;            ///< dataset and checkpoints on their way to other regions
   double nodes_usd = 0;          ///< price of the time that nodes were held, without the provider's rounding
 
   /// Distributions from which steps were taken, by descending number of steps. The cache that made them owns them.

@@ -149,7 +149,7 @@ RunRecord RunSimulation::record() const {
   record.lost_training = training.lost();
   record.losses = state_.facts.losses;
   record.most_gpus = state_.facts.most_gpus;
-  record.moved_usd = state_.facts.moved_usd;
+  record.moved = state_.facts.moved;
   record.nodes_usd = spent_usd(context_, state_);
   record.distributions = by_steps_trained(state_.facts.steps);
   record.events = log_.events();

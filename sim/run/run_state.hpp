@@ -75,7 +75,7 @@ struct RunFacts {
   std::map<const StepDistribution*, double> steps;  ///< trained from each distribution
   std::int64_t losses = 0;
   int most_gpus = 0;
-  double moved_usd = 0;       ///< transfer of dataset and checkpoints to other regions
+  BytesBetween moved;         ///< dataset and checkpoints on their way to other regions
   double gone_nodes_usd = 0;  ///< price of the time for which nodes that are gone were held
 };
 

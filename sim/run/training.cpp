@@ -141,7 +141,8 @@ void TrainingProgress::add_totals(const SegmentProgress& reached, double elapsed
   totals_.flops += steps * d.flops;
   totals_.link_s += steps * d.busiest_link.si;
   totals_.reads += steps * d.reads;
-  totals_.between_bytes += steps * d.between_sites.si;
+  for (const PlaceTraffic& traffic : d.between_places)
+    totals_.between[{traffic.from, traffic.to}] += steps * traffic.bytes.si;
   totals_.stale_steps += steps * d.staleness;
   totals_.checkpoints += reached.checkpoints;
   for (std::size_t p = 0; p < nodes_.size(); ++p) {

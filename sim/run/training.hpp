@@ -4,6 +4,8 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
+#include <utility>
 #include <vector>
 
 #include "sim/ledger/ledger.hpp"
@@ -19,11 +21,14 @@ struct RunError {
   double low_s = 0, high_s = 0;  ///< by how much steps of transferred workloads may be shorter and longer
 };
 
+/// Bytes that cross from one place to another, by a pool in each. A place is a zone or a region of a cloud.
+using BytesBetween = std::map<std::pair<std::size_t, std::size_t>, double>;
+
 /// Sums over all steps that were trained, including those that were lost later.
 struct StepTotals {
   double steps = 0, training_s = 0;
   double device_s = 0, host_s = 0, flops = 0, link_s = 0;
-  double between_bytes = 0;                              ///< bytes between zones, regions or clouds
+  BytesBetween between;                                  ///< gradients and weights
   double reads = 0;                                      ///< requests to the dataset's storage
   double stale_steps = 0;                                ///< staleness times steps
   double vcpu_s = 0, vcpu_reserved_s = 0;                ///< vCPUs of the nodes that trained

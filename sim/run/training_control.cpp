@@ -117,8 +117,8 @@ int set_members(const RunContext& context, RunState& state) {
     const std::size_t pool = state.fleet[index].pool;
     state.fleet.set_member(index, true);
     ++nodes;
-    state.facts.moved_usd += usd_to_enter(context, state, pool);
-    state.pools[pool].lacks_data = false;
+    if (std::exchange(state.pools[pool].lacks_data, false))
+      state.facts.moved[{0, pool}] += bytes_to_enter(context.scenario);
   }
   return nodes;
 }

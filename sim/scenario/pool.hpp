@@ -92,6 +92,8 @@ struct PoolLink {
   Seconds latency{0};
   double usd_per_gb = 0;  ///< For each 1e9 bytes that cross it.
   enum class Between { zones, regions, clouds } between = Between::regions;
+  /// True: each end pays what it sends by its provider's tiers to the internet; `usd_per_gb` is the mean of the first.
+  bool by_tiers = false;
 };
 
 /// True if both pools are of the same catalog and in the same region and zone; pools without a zone count as one place.

@@ -69,6 +69,7 @@ void read_links(const JsonNode& node, Scenario& scenario) {
       link.usd_per_gb = usd->as_number(0, 1000);
     } else if (const auto price = transfer_price(a, b, link.between)) {
       link.usd_per_gb = *price;
+      link.by_tiers = link.between == PoolLink::Between::clouds;
     } else {
       scenario.warnings.push_back(
           fmt::format("no price is known of data between \"{}\" and \"{}\", and none is in "

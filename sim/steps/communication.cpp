@@ -6,15 +6,23 @@
 #include "common/units.hpp"
 
 namespace ganymede::sim {
+namespace {
+
+void narrow(std::optional<SiteLink>& narrowest, const SiteLink& link) {
+  if (!narrowest) narrowest = link;
+  narrowest->bandwidth = std::min(narrowest->bandwidth, link.bandwidth);
+  narrowest->latency = std::max(narrowest->latency, link.latency);
+}
+
+}  // namespace
 
 Communication::Communication(std::vector<Site> sites, const Scheme& scheme, std::vector<std::int64_t> buckets,
                              bool message, bool jitter, bool pairs, const std::vector<SiteLink>& between)
     : sites_(std::move(sites)), buckets_(std::move(buckets)) {
   assert(sites_.size() == 1 || !between.empty());
   for (const SiteLink& link : between) {
-    if (!between_) between_ = link;
-    between_->bandwidth = std::min(between_->bandwidth, link.bandwidth);
-    between_->latency = std::max(between_->latency, link.latency);
+    narrow(between_, link);
+    if (link.a + 1 == link.b || (link.a == 0 && link.b + 1 == sites_.size())) narrow(on_ring_, link);
   }
   for (const Site& site : sites_)
     inside_.push_back(std::make_unique<SiteCommunication>(site, scheme, buckets_, message, jitter, pairs));
@@ -36,7 +44,7 @@ void Communication::join(const std::vector<SiteLink>& between) {
 Seconds Communication::exchange(std::int64_t bytes) const {
   const auto count = static_cast<double>(sites_.size());
   if (count < 2) return Seconds{0};
-  return 2 * (count - 1) * (Bytes{static_cast<double>(bytes) / count} / between_->bandwidth + between_->latency);
+  return 2 * (count - 1) * (Bytes{static_cast<double>(bytes) / count} / on_ring_->bandwidth + on_ring_->latency);
 }
 
 /// When each site has the sums of all, by reduction and site; `last` tells when its own workers were done.
@@ -89,7 +97,7 @@ Seconds Communication::time(std::size_t bucket) const {
 Seconds Communication::to_neighbour(Bytes bytes) const {
   Seconds longest{0};
   for (const auto& site : inside_) longest = std::max(longest, site->to_neighbour(bytes));
-  if (between_) longest = std::max(longest, bytes / between_->bandwidth + between_->latency);
+  if (on_ring_) longest = std::max(longest, bytes / on_ring_->bandwidth + on_ring_->latency);
   return longest;
 }
 
@@ -97,7 +105,7 @@ Seconds Communication::across_pairs(Bytes bytes) const {
   Seconds longest{0};
   for (const auto& site : inside_) longest = std::max(longest, site->across_pairs(bytes));
   const bool apart = std::any_of(sites_.begin(), sites_.end(), [](const Site& site) { return site.workers % 2 != 0; });
-  if (between_ && apart) longest = std::max(longest, bytes / between_->bandwidth + between_->latency);
+  if (on_ring_ && apart) longest = std::max(longest, bytes / on_ring_->bandwidth + on_ring_->latency);
   return longest;
 }
 
@@ -127,20 +135,32 @@ double Communication::simulated_messages_per_step() const {
 Seconds Communication::busiest_link() const {
   Seconds busiest{0};
   for (const auto& site : inside_) busiest = std::max(busiest, site->busiest_link());
-  if (between_)
+  if (on_ring_)
     for (const std::int64_t bytes : buckets_) {
       const auto count = static_cast<double>(sites_.size());
-      busiest += Bytes{2 * (count - 1) / count * static_cast<double>(bytes)} / between_->bandwidth;
+      busiest += Bytes{2 * (count - 1) / count * static_cast<double>(bytes)} / on_ring_->bandwidth;
     }
   return busiest;
 }
 
-Bytes Communication::between_sites() const {
-  if (sites_.size() < 2) return Bytes{0};
-  double sum = 0;
-  for (const std::int64_t bytes : buckets_)
-    sum += 2.0 * static_cast<double>(sites_.size() - 1) * static_cast<double>(bytes);
-  return Bytes{sum};
+SiteTraffic Communication::ring_traffic() const {
+  SiteTraffic traffic;
+  const auto count = static_cast<double>(sites_.size());
+  for (std::size_t s = 0; s < sites_.size() && count > 1; ++s)
+    for (const std::int64_t bytes : buckets_)
+      traffic[{s, (s + 1) % sites_.size()}] += Bytes{2 * (count - 1) / count * static_cast<double>(bytes)};
+  return traffic;
+}
+
+SiteTraffic Communication::gossip_traffic() const {
+  SiteTraffic traffic;
+  for (std::size_t s = 0; s < sites_.size() && sites_.size() > 1; ++s)
+    for (const std::int64_t bytes : buckets_) {
+      const std::size_t next = (s + 1) % sites_.size();
+      for (const auto& ends : {std::pair{s, next}, std::pair{next, s}})
+        traffic[ends] += Bytes{0.5 * static_cast<double>(bytes)};
+    }
+  return traffic;
 }
 
 }  // namespace ganymede::sim

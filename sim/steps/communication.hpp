@@ -3,9 +3,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "sim/engine/joined_network.hpp"
@@ -13,11 +15,14 @@
 
 namespace ganymede::sim {
 
+/// Bytes of a step that cross from one site to another, by the two sites, of all workers together.
+using SiteTraffic = std::map<std::pair<std::size_t, std::size_t>, Bytes>;
+
 /// The transfers of asynchronous steps, and the load that they put on the fabric.
 struct ServerRoutes {
   ServerTraffic traffic;
   Seconds busiest_link;  ///< Time for which a step needs the busiest link at its full bandwidth.
-  Bytes between_sites;   ///< Bytes of a step that cross between sites, of all workers together.
+  SiteTraffic between_sites;
 };
 
 /// Communication over one or more sites. With several, each site reduces among its own workers; when the last one is
@@ -43,8 +48,11 @@ class Communication {
 
   /// The routes of asynchronous training between the workers and `servers`, which hold the weights between them.
   ServerRoutes route_to_servers(Bytes weights, const ParameterServers& servers) const;
-  /// Bytes of a step that cross between sites.
-  Bytes between_sites() const;
+  /// What the ring of the sites' sums carries in a step: each site sends to the next one, and the last to the first.
+  SiteTraffic ring_traffic() const;
+  /// What gossip averaging carries: workers average with the next and the previous one in turn, so that each pair that
+  /// lies on both sides of a border between sites exchanges its weights in half of the steps.
+  SiteTraffic gossip_traffic() const;
 
  private:
   Seconds exchange(std::int64_t bytes) const;
@@ -55,7 +63,9 @@ class Communication {
   std::vector<Site> sites_;
   std::vector<std::int64_t> buckets_;
   std::vector<std::unique_ptr<SiteCommunication>> inside_;  // by site
-  std::optional<SiteLink> between_;  // with several sites: the lowest bandwidth and the highest latency between two
+  // With several sites, the lowest bandwidth and the highest latency of the links between any two, and of those on the
+  // ring.
+  std::optional<SiteLink> between_, on_ring_;
   // With several sites at message fidelity:
   std::unique_ptr<JoinedNetwork> network_;
   std::shared_ptr<CommunicationEngine> engine_;

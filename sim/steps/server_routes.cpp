@@ -53,7 +53,7 @@ ServerRoutes Communication::route_to_servers(Bytes weights, const ParameterServe
     for (const std::size_t line : {lines + 2 * from.site, lines + 2 * to.site + 1})
       transfer.uses.push_back({line, share / between_->bandwidth});
     transfer.latency = std::max(transfer.latency, between_->latency);
-    routes.between_sites += share;
+    routes.between_sites[{from.site, to.site}] += share;
   };
   std::vector<Seconds> busy(routes.traffic.links);
   for (const RoutePlace& worker : workers) {

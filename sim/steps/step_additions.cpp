@@ -53,17 +53,22 @@ void StepSimulator::add_work(const Workers& workers, StepDistribution& out) cons
 
 void StepSimulator::add_traffic(StepDistribution& out) const {
   const Synchronization& sync = scenario_.synchronization;
+  SiteTraffic traffic;
   if (communication_) {
     const double steps = sync.mode == Mode::local_sgd ? sync.local_steps : 1;
     out.busiest_link = communication_->busiest_link() / steps;
-    out.between_sites = communication_->between_sites() / steps;
+    traffic = sync.mode == Mode::gossip ? communication_->gossip_traffic() : communication_->ring_traffic();
+    for (auto& [ends, bytes] : traffic) bytes = bytes / steps;
   }
   if (servers_) {
     // This assumes that all workers push equally often. In fact a worker next to the only server pushes more often, and
     // its link is always busy.
     out.busiest_link = std::min(servers_->busiest_link, out.mean);
-    out.between_sites = servers_->between_sites;
+    traffic = servers_->between_sites;
   }
+  const auto pool_of = [&](std::size_t site) { return layout_.pool_of[layout_.sites[site].first_worker]; };
+  for (const auto& [ends, bytes] : traffic)
+    out.between_places.push_back({pool_of(ends.first), pool_of(ends.second), bytes});
 }
 
 void StepSimulator::add_warnings(const Workers& workers, StepDistribution& out) const {

@@ -18,11 +18,11 @@ std::string to_text(const StepDistribution& d) {
   Json pools = Json::array();
   for (const PoolStep& p : d.pools)
     pools.push_back({p.compute.si, p.exposed.si, p.straggler.si, p.stall.si, p.lost.si, p.device.si});
-  const Json out = {d.mean.si,         d.low.si,           d.high.si, d.half_width,
-                    d.own_variance,    d.simulated,        d.precise, d.staleness,
-                    d.busiest_link.si, d.between_sites.si, d.host.si, d.reads,
-                    d.flops,           d.workers,          d.images,  pools,
-                    d.warnings,        spans_json(d.spans)};
+  Json between = Json::array();
+  for (const PlaceTraffic& traffic : d.between_places) between.push_back({traffic.from, traffic.to, traffic.bytes.si});
+  const Json out = {d.mean.si,         d.low.si,    d.high.si, d.half_width, d.own_variance, d.simulated,
+                    d.precise,         d.staleness, between,   d.host.si,    d.reads,        d.flops,
+                    d.busiest_link.si, d.workers,   d.images,  pools,        d.warnings,     spans_json(d.spans)};
   return out.dump();
 }
 
@@ -34,8 +34,10 @@ StepDistribution parse_distribution(const std::string& text) {
   d.mean = seconds(0), d.low = seconds(1), d.high = seconds(2);
   d.half_width = number(3), d.own_variance = number(4), d.simulated = in[5].get<std::int64_t>();
   d.precise = in[6].get<bool>(), d.staleness = number(7);
-  d.busiest_link = seconds(8), d.between_sites = Bytes{number(9)}, d.host = seconds(10);
-  d.reads = number(11), d.flops = number(12), d.workers = in[13].get<int>(), d.images = number(14);
+  for (const auto& part : in[8])
+    d.between_places.push_back({part[0].get<std::size_t>(), part[1].get<std::size_t>(), Bytes{part[2].get<double>()}});
+  d.host = seconds(9), d.reads = number(10), d.flops = number(11), d.busiest_link = seconds(12);
+  d.workers = in[13].get<int>(), d.images = number(14);
   for (const auto& p : in[15]) {
     PoolStep pool;
     std::size_t i = 0;

@@ -32,6 +32,12 @@ struct PoolStep {
   Seconds compute, exposed, straggler, stall, lost, device;
 };
 
+/// Bytes of a step that cross from the place of one pool to that of another.
+struct PlaceTraffic {
+  std::size_t from = 0, to = 0;  ///< The first pool in each place.
+  Bytes bytes;
+};
+
 /// The result of simulating the steps of one configuration. Sums of a step are over all its workers.
 struct StepDistribution {
   Seconds mean;
@@ -42,8 +48,8 @@ struct StepDistribution {
   bool precise = true;         ///< True: the requested precision was reached.
   double staleness = 0;        ///< Asynchronous: updates by others between reading the weights and updating them.
   std::vector<PoolStep> pools;
-  Seconds busiest_link;         ///< Time for which a step needs the busiest link at its full bandwidth.
-  Bytes between_sites;          ///< Bytes of a step that cross between places.
+  Seconds busiest_link;  ///< Time for which a step needs the busiest link at its full bandwidth.
+  std::vector<PlaceTraffic> between_places;
   Seconds host;                 ///< Host seconds of a step.
   double reads = 0;             ///< Requests to the dataset's storage in a step.
   double flops = 0;             ///< Operations of a step.

@@ -246,7 +246,9 @@ TEST(Tiered, ChargesEachTierForWhatLiesInIt) {
   const std::vector<platforms::PriceTier> tiers{{10'240, {90'000}}, {51'200, {85'000}}, {std::nullopt, {70'000}}};
   const auto amounts = [&](double volume, platforms::VolumeUnit unit) {
     std::vector<std::pair<double, std::int64_t>> found;
-    for (const BillItem& item : tiered("egress", "internet", volume * platforms::bytes_of(unit), unit, tiers)) {
+    std::vector<double> quantities;
+    fill_tiers(0, volume, tiers, quantities);
+    for (const BillItem& item : tiered("egress", "internet", quantities, unit, tiers)) {
       EXPECT_EQ(item.unit, platforms::unit_name(unit));
       found.emplace_back(item.quantity, item.usd.value);
     }
@@ -260,6 +262,10 @@ TEST(Tiered, ChargesEachTierForWhatLiesInIt) {
     EXPECT_EQ(amounts(20'000, unit), (Amounts{{10'240, 921'600'000}, {9'760, 829'600'000}}));
     EXPECT_EQ(amounts(60'000, unit), (Amounts{{10'240, 921'600'000}, {40'960, 3'481'600'000}, {8'800, 616'000'000}}));
   }
+  // What follows 10,000 GB of the same month begins in the first tier.
+  std::vector<double> quantities{1, 2, 3};
+  fill_tiers(10'000, 50'000, tiers, quantities);
+  EXPECT_EQ(quantities, (std::vector<double>{1 + 240, 2 + 40'960, 3 + 8'800}));
 }
 
 TEST(InstanceHours, ThatDoNotFitAreAFailure) {
