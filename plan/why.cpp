@@ -56,7 +56,7 @@ class Turning {
       return out;
     }
     if ((knob_ == Knob::price || knob_ == Knob::prices) && out.now == 0) {
-      out.without = "these nodes cost nothing";
+      out.without = "no price is paid for these nodes, whose cost is their electricity";
       return out;
     }
     if (knob_ == Knob::prices && !sold_elsewhere()) {

@@ -46,7 +46,7 @@ bool add_pool_energy(RunEnergy& all, Energy& sum, const ScenarioPool& pool, cons
   const std::optional<double> carbon = mean_carbon(pool, record, account.pool);
   if (!gpu.idle || !gpu.peak || (!carbon && !(region && region->per_kwh))) return false;
 
-  const Seconds held{to_seconds(account.held).si / 3600 * 3600};
+  const Seconds held = to_seconds(account.held);
   const Meter meter{held, region ? region->pue.value_or(1) : 1, GramsPerKwh{carbon.value_or(0)}};
   const Watts peak = power_cap ? std::min(*gpu.peak, *power_cap) : *gpu.peak;
   // GPUs that evaluate the model work as hard as those that train it.
@@ -56,7 +56,8 @@ bool add_pool_energy(RunEnergy& all, Energy& sum, const ScenarioPool& pool, cons
   all.gpu_kwh += gpus.kwh;
   Energy whole = gpus;
   if (instance.idle) {
-    const Energy hosts = meter.energy({*instance.idle, *instance.peak}, std::min(1.0, cpu.value_or(busy)), 1);
+    const double used = busy_s / (held.si * pool.pool.gpus_per_node);
+    const Energy hosts = meter.energy({*instance.idle, *instance.peak}, std::min(1.0, cpu.value_or(used)), 1);
     all.host_kwh += hosts.kwh;
     whole.kwh += hosts.kwh;
     whole.kg_co2e += hosts.kg_co2e;
@@ -86,14 +87,14 @@ Energy energy_at(const Scenario& scenario, const RunRecord& record, const RunEne
 }  // namespace
 
 RunEnergy energy_of(const Scenario& scenario, const RunRecord& record, const std::vector<PoolAccount>& accounts,
-                    std::optional<double> cpu, const Interval& time_s) {
+                    const std::vector<std::optional<double>>& cpu, const Interval& time_s) {
   RunEnergy energy;
   energy.pools.resize(scenario.pools.size());
   Energy sum;
   bool known = true, hosts_known = true;
   for (const PoolAccount& account : accounts) {
     const ScenarioPool& pool = scenario.pools[account.pool];
-    known = add_pool_energy(energy, sum, pool, account, record, scenario.power_cap, cpu) && known;
+    known = add_pool_energy(energy, sum, pool, account, record, scenario.power_cap, cpu[account.pool]) && known;
     if (energy.pools[account.pool] && !pool.instance().idle && pool.gpu().kind != platforms::Gpu::Kind::cpu)
       hosts_known = false;
   }

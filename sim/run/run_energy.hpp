@@ -21,10 +21,11 @@ struct RunEnergy {
   std::vector<std::string> warnings;
 };
 
-/// Computes the energy of a finished run. `cpu`: mean share of the hosts' processors that was busy; nullopt: taken to
-/// be as busy as the GPUs. `time_s`: bounds of the run's time in seconds; a longer run holds its nodes longer at the
-/// same power.
+/// Computes the energy of a finished run. `cpu`: by pool, the mean share of the hosts' processors that was busy;
+/// nullopt: taken to be as busy as the GPUs that train there. GPUs of a node that nobody uses draw their idle power and
+/// do not make its host any less busy. `time_s`: bounds of the run's time in seconds; a longer run holds its nodes
+/// longer at the same power.
 RunEnergy energy_of(const Scenario& scenario, const RunRecord& record, const std::vector<PoolAccount>& accounts,
-                    std::optional<double> cpu, const Interval& time_s);
+                    const std::vector<std::optional<double>>& cpu, const Interval& time_s);
 
 }  // namespace ganymede::sim

@@ -121,7 +121,8 @@ Result result_of(const Scenario& scenario, const RunRecord& record) {
   const std::vector<PoolAccount> accounts = close_accounts(scenario, record);
   const RunUtilization use = utilization_of(scenario, record, accounts);
   add_utilization(result, use);
-  const RunEnergy energy = energy_of(scenario, record, accounts, use.cpu, result.interval_s);
+  const std::vector<std::optional<double>> cpu(scenario.pools.size(), use.cpu);
+  const RunEnergy energy = energy_of(scenario, record, accounts, cpu, result.interval_s);
   add_energy(result, energy);
   add_bill(result, scenario, record, energy);
   result.pools = pool_uses(scenario, accounts, energy, result.bill);

@@ -185,7 +185,7 @@ TEST_F(Whys, FreeNodesHaveNoPriceToRaise) {
   for (const Knob knob : {Knob::price, Knob::prices}) {
     const KnobAnswer answer = turned_up(knob);
     EXPECT_EQ(answer.knob, knob);
-    EXPECT_EQ(answer.without, "these nodes cost nothing");
+    EXPECT_EQ(answer.without, "no price is paid for these nodes, whose cost is their electricity");
     EXPECT_EQ(answer.tried, 0);
   }
 }

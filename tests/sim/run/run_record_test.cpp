@@ -6,6 +6,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "common/units.hpp"
 #include "run_literals.hpp"
 #include "sim/run/cost_by_use.hpp"
@@ -62,7 +64,7 @@ class Records : public testing::Test {
   }
   std::vector<PoolAccount> accounts() const { return close_accounts(scenario_, record_); }
   RunEnergy energy(const Interval& bounds = {1100, 1100}) const {
-    return energy_of(scenario_, record_, accounts(), std::nullopt, bounds);
+    return energy_of(scenario_, record_, accounts(), {std::nullopt}, bounds);
   }
   Bill bill(Nanoseconds longer = 0) const { return bill_of(scenario_, record_, energy(), longer).bill; }
   std::vector<std::string> items() const {
@@ -163,6 +165,24 @@ TEST_F(Records, DrawElectricity) {
   // 110 s of 1,000 s of training more or less: 110 s of the first node and 55 s of the second.
   EXPECT_NEAR(used.kwh.low, kwh * (1700 - 165) / 1700, 1e-12);
   EXPECT_NEAR(used.kwh.high, kwh * (1700 + 165) / 1700, 1e-12);
+}
+
+// Three more GPUs in each node, which nobody uses, draw 50 W each on top: the host is no less busy for them. No vCPUs
+// are known here, so that hosts of 60 to 150 W are as busy as the GPUs that train.
+TEST_F(Records, DrawMoreForGpusThatNobodyUses) {
+  platforms::Platform platform = *scenario_.pools[0].platform;
+  const auto instance = std::find_if(platform.instances.begin(), platform.instances.end(),
+                                     [&](const auto& of) { return of.name == scenario_.pools[0].pool.instance; });
+  instance->idle = Watts{60};
+  instance->peak = Watts{150};
+  const auto drawn = [&](int gpus) {
+    instance->gpus = gpus;
+    scenario_.pools[0].platform = std::make_shared<const platforms::Platform>(platform);
+    return energy().total->kwh;
+  };
+  const double kwh_of_a_watt = 1700 * 1.5 / 3.6e6;
+  EXPECT_NEAR(drawn(1), (150 + 105) * kwh_of_a_watt, 1e-12);
+  EXPECT_NEAR(drawn(4), (150 + 105 + 3 * 50) * kwh_of_a_watt, 1e-12);
 }
 
 TEST_F(Records, DoNotEstimateEnergyOfAnUnknownPower) {
