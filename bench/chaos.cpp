@@ -274,8 +274,8 @@ std::string check_cluster(const sim::Cluster& cluster, const sim::ClusterRecord&
   for (const sim::QueuePoint& point : record.queue)
     out.unless(point.held_gpus >= 0 && point.held_gpus <= cluster.gpus() && point.waiting >= 0,
                fmt::format("{} of {} GPUs are held", point.held_gpus, cluster.gpus()));
-  const sim::Bill bill = sim::cluster_bill(cluster, record);
-  const sim::OwnerCosts costs = sim::owner_costs(cluster, record, bill.total());
+  const sim::Bill bill = sim::cluster_costs(cluster, record).bill.bill;
+  const sim::OwnerCosts costs = sim::owner_costs(cluster, record, bill);
   MicroUsd sum = costs.idle;
   for (const MicroUsd part : costs.owners) sum += part;
   out.unless(sum == bill.total(), "owners and idle time do not sum to the bill");

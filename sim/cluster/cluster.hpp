@@ -70,6 +70,7 @@ struct Cluster {
   ClusterScheduler scheduler;
   const policies::PlacementRule* placement = nullptr;
   PreemptionCost preemption;
+  Charges charges;                                 ///< for what is billed beside nodes and the storage of workloads
   std::shared_ptr<const Throughputs> throughputs;  ///< null: no workload needs them
   /// Two jobs of one GPU each may share a GPU if their speeds, relative to alone, sum to at least this; 0: never.
   double packing = 0;

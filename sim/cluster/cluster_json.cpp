@@ -123,8 +123,7 @@ Json summary_json(const Cluster& cluster, const ClusterRecord& record) {
           {"missed_deadlines", late}};
 }
 
-Json cost_json(const Cluster& cluster, const ClusterRecord& record) {
-  const Bill bill = cluster_bill(cluster, record);
+Json cost_json(const Bill& bill) {
   Json items = Json::array();
   for (const BillItem& item : bill.items)
     items.push_back({{"item", item.item},
@@ -138,8 +137,8 @@ Json cost_json(const Cluster& cluster, const ClusterRecord& record) {
   return {{"total_usd", decimal(bill.total())}, {"usd", usd_of(bill.total())}, {"items", std::move(items)}};
 }
 
-Json owners_json(const Cluster& cluster, const ClusterRecord& record) {
-  const OwnerCosts costs = owner_costs(cluster, record, cluster_bill(cluster, record).total());
+Json owners_json(const Cluster& cluster, const ClusterRecord& record, const Bill& bill) {
+  const OwnerCosts costs = owner_costs(cluster, record, bill);
   Json owners = Json::array();
   for (std::size_t i = 0; i < cluster.owners.size(); ++i) {
     double gpu_s = 0;
@@ -174,7 +173,8 @@ std::string cluster_result_json(const Cluster& cluster, const ClusterRecord& rec
               {"summary", summary_json(cluster, record)}};
   out["jobs"] = Json::array();
   for (std::size_t i = 0; i < record.jobs.size(); ++i) out["jobs"].push_back(job_json(cluster, record, i));
-  out["owners"] = owners_json(cluster, record);
+  const ClusterCosts costs = cluster_costs(cluster, record);
+  out["owners"] = owners_json(cluster, record, costs.bill.bill);
   Json rows = Json::array();
   for (const QueuePoint& point : record.queue)
     rows.push_back({point.at_s, point.waiting, point.running, point.waiting_gpus, point.held_gpus});
@@ -190,12 +190,13 @@ std::string cluster_result_json(const Cluster& cluster, const ClusterRecord& rec
                             {"held", all > 0 ? record.held_gpu_s[i] / all : 0},
                             {"gpu_busy", all > 0 ? record.busy_gpu_s[i] / all : 0}});
   }
-  out["cost"] = cost_json(cluster, record);
-  const auto energy = cluster_energy(cluster, record);
+  out["cost"] = cost_json(costs.bill.bill);
+  const std::optional<Energy>& energy = costs.energy.total;
   out["energy"] = energy ? Json{{"kwh", energy->kwh}, {"kg_co2e", energy->kg_co2e}} : Json();
   Json warnings = cluster.warnings;
   for (const std::string& warning : record.warnings) warnings.push_back(warning);
-  if (!energy) warnings.push_back("energy is not estimated: the platform states no GPU power or no grid carbon");
+  for (const std::string& warning : costs.energy.warnings) warnings.push_back(warning);
+  for (const std::string& warning : costs.bill.warnings) warnings.push_back(warning);
   out["provenance"] = {{"tool", "ganymede " GANYMEDE_VERSION},
                        {"cluster_hash", cluster.hash},
                        {"seed", cluster.seed},

@@ -26,61 +26,60 @@ double jain_index(const std::vector<double>& values) {
   return squares > 0 ? sum * sum / (static_cast<double>(values.size()) * squares) : 1;
 }
 
-Bill cluster_bill(const Cluster& cluster, const ClusterRecord& record) {
-  Bill bill;
-  for (const ScenarioPool& pool : cluster.pools) {
-    const platforms::Billing& billing = pool.platform->billing;
-    const BillingRule rule{billing.granularity, billing.minimum, Seconds{0}, pool.instance().sustained_use};
-    const std::vector<Rental> rentals(static_cast<std::size_t>(pool.pool.nodes),
-                                      Rental{0, static_cast<std::int64_t>(std::ceil(record.span_s() * 1e9)), false});
-    for (BillItem& item : instance_hours(pool.name, pool.price.per_hour, rentals, rule)) bill.items.push_back(item);
+ClusterCosts cluster_costs(const Cluster& cluster, const ClusterRecord& record) {
+  Scenario whole;
+  whole.pools = cluster.pools;
+  whole.charges = cluster.charges;
+  RunRecord life;
+  life.end = to_nanoseconds(Seconds{record.span_s()});
+  life.ledgers.resize(cluster.pools.size());
+  life.device_s = record.busy_gpu_s;
+  Node node;
+  node.state = Node::State::ready;
+  node.requested = node.granted = node.readied = node.runs = 0;
+  std::vector<std::optional<double>> hosts;
+  for (std::size_t p = 0; p < cluster.pools.size(); ++p) {
+    ScenarioPool& pool = whole.pools[p];
+    node.pool = p;
+    life.nodes.insert(life.nodes.end(), static_cast<std::size_t>(pool.pool.nodes), node);
+    const double nodes_s = (record.span_s() + cluster.charges.idle_tail.si) * pool.pool.nodes;
+    hosts.push_back(nodes_s > 0 ? record.busy_host_s[p] / nodes_s : 0);
+    for (auto* series : {&pool.carbon, &pool.prices})  // recordings begin with the clock of the cluster's file
+      if (*series)
+        for (Series::Row& row : (*series)->rows) row.at -= Seconds{record.begin_s};
   }
-  return bill;
+  const double end_s = to_seconds(life.end).si;
+  ClusterCosts costs;
+  costs.energy = energy_of(whole, life, close_accounts(whole, life), hosts, {end_s, end_s});
+  costs.bill = bill_of(whole, life, costs.energy, record.other);
+  return costs;
 }
 
-OwnerCosts owner_costs(const Cluster& cluster, const ClusterRecord& record, MicroUsd total) {
-  const Bill bill = cluster_bill(cluster, record);
+OwnerCosts owner_costs(const Cluster& cluster, const ClusterRecord& record, const Bill& bill) {
+  std::vector<double> of_pool;
+  double rest = static_cast<double>(bill.total().value), all_gpu_s = 0;
+  for (const ScenarioPool& pool : cluster.pools) {
+    of_pool.push_back(static_cast<double>(pool_total(bill, pool.name).value));
+    rest -= of_pool.back();
+    all_gpu_s += record.span_s() * pool.pool.nodes * pool.pool.gpus_per_node;
+  }
   std::vector<double> usd(cluster.owners.size(), 0);
-  for (std::size_t pool = 0; pool < cluster.pools.size(); ++pool) {
-    const ScenarioPool& where = cluster.pools[pool];
-    const double all_gpu_s = record.span_s() * where.pool.nodes * where.pool.gpus_per_node;
-    if (all_gpu_s <= 0) continue;
-    const double per_gpu_s = static_cast<double>(pool_total(bill, where.name).value) / all_gpu_s;
+  for (std::size_t p = 0; p < cluster.pools.size() && all_gpu_s > 0; ++p) {
+    const policies::Pool& pool = cluster.pools[p].pool;
+    const double per_gpu_s = of_pool[p] / (record.span_s() * pool.nodes * pool.gpus_per_node) + rest / all_gpu_s;
     for (std::size_t i = 0; i < record.jobs.size(); ++i)
       for (const Stay& stay : record.jobs[i].stays)
-        if (stay.pool == pool)
+        if (stay.pool == p)
           usd[cluster.jobs[i].owner] +=
               per_gpu_s * (stay.to_s - stay.from_s) * static_cast<double>(stay.slots.size()) * (stay.packed ? 0.5 : 1);
   }
   OwnerCosts costs;
-  costs.idle = total;
+  costs.idle = bill.total();
   for (const double amount : usd) {
     costs.owners.push_back({std::min(std::llround(amount), static_cast<long long>(costs.idle.value))});
     costs.idle = costs.idle - costs.owners.back();
   }
   return costs;
-}
-
-std::optional<Energy> cluster_energy(const Cluster& cluster, const ClusterRecord& record) {
-  Energy sum;
-  for (std::size_t i = 0; i < cluster.pools.size(); ++i) {
-    const ScenarioPool& pool = cluster.pools[i];
-    const platforms::Gpu& gpu = pool.gpu();
-    const platforms::Region* region = pool.platform->region(pool.pool.region);
-    if (!gpu.idle || !gpu.peak || region == nullptr || !region->carbon) return std::nullopt;
-    const platforms::Instance& instance = pool.instance();
-    const double gpu_s = record.span_s() * pool.pool.nodes * instance.gpus;
-    const double busy = gpu_s > 0 ? std::min(1.0, record.busy_gpu_s[i] / gpu_s) : 0;
-    const double pue = region->pue.value_or(1);
-    const auto add = [&](const DevicePower& power, std::int64_t devices) {
-      const Energy energy = device_energy(power, busy, devices, Seconds{record.span_s()}, pue, *region->carbon);
-      sum.kwh += energy.kwh;
-      sum.kg_co2e += energy.kg_co2e;
-    };
-    add({*gpu.idle, *gpu.peak}, std::int64_t{pool.pool.nodes} * instance.gpus);
-    if (instance.idle) add({*instance.idle, *instance.peak}, pool.pool.nodes);
-  }
-  return sum;
 }
 
 }  // namespace ganymede::sim

@@ -2,14 +2,12 @@
 // What the life of a cluster leaves, and what follows from it: times, utilization, fairness, energy and bill.
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "sim/cluster/cluster.hpp"
 #include "sim/cluster/free_nodes.hpp"
-#include "sim/ledger/bill.hpp"
-#include "sim/ledger/energy.hpp"
+#include "sim/run/run_bill.hpp"
 
 namespace ganymede::sim {
 
@@ -20,6 +18,7 @@ struct Stay {
   std::vector<GpuSlot> slots;
   bool packed = false;     ///< a second job was on the GPU when it began
   bool estimated = false;  ///< the speeds of the two there were not measured
+  double reads = 0;        ///< requests to the store of its dataset
 };
 
 struct JobRecord {
@@ -49,6 +48,8 @@ struct ClusterRecord {
   double end_s = 0;
   double span_s() const { return end_s - begin_s; }
   std::vector<double> held_gpu_s, busy_gpu_s;  ///< by pool
+  std::vector<double> busy_host_s;             ///< by pool: node-seconds in which processors of hosts are busy
+  OtherUse other;                              ///< what jobs use beside the nodes
   std::int64_t events = 0, decisions = 0;
   std::size_t contending_groups = 0, approximate_groups = 0;
   double messages = 0;  ///< that were simulated, at message fidelity
@@ -65,10 +66,16 @@ struct OwnerCosts {
   MicroUsd idle;
 };
 
-Bill cluster_bill(const Cluster& cluster, const ClusterRecord& record);
-OwnerCosts owner_costs(const Cluster& cluster, const ClusterRecord& record, MicroUsd total);
-/// None if the platform does not state the power of all GPUs and the carbon of the regions.
-std::optional<Energy> cluster_energy(const Cluster& cluster, const ClusterRecord& record);
+struct ClusterCosts {
+  RunEnergy energy;
+  RunBill bill;
+};
+
+/// Bill and energy of all nodes from the first arrival to the last end, and of what jobs used beside them, by the rules
+/// for runs: a cluster with one job on all of its nodes costs what its run does after the boot.
+ClusterCosts cluster_costs(const Cluster& cluster, const ClusterRecord& record);
+/// What belongs to no pool (storage, servers, services) is shared by the GPU-seconds of all pools.
+OwnerCosts owner_costs(const Cluster& cluster, const ClusterRecord& record, const Bill& bill);
 
 /// The result, `ganymede.cluster-result/1`.
 std::string cluster_result_json(const Cluster& cluster, const ClusterRecord& record);

@@ -10,6 +10,7 @@
 
 #include "common/errors.hpp"
 #include "common/units.hpp"
+#include "sim/cluster/job_stores.hpp"
 #include "sim/cluster/simgrid_jobs.hpp"
 
 namespace ganymede::sim {
@@ -39,6 +40,7 @@ ClusterSimulation::ClusterSimulation(const Cluster& cluster)
   record_.jobs.resize(cluster.jobs.size());
   record_.held_gpu_s.assign(cluster.pools.size(), 0);
   record_.busy_gpu_s.assign(cluster.pools.size(), 0);
+  record_.busy_host_s.assign(cluster.pools.size(), 0);
   for (std::size_t i = 0; i < cluster.jobs.size(); ++i) {
     states_[i].blocked_by = static_cast<int>(cluster.jobs[i].after.size());
     for (const std::size_t before : cluster.jobs[i].after) unlocks_[before].push_back(i);
@@ -113,6 +115,7 @@ ClusterRecord ClusterSimulation::run(JobRunner* runner) {
   record_.end_s = now_;
   record_.contending_groups = contention_->groups();
   record_.approximate_groups = contention_->approximate_groups();
+  record_.other = other_use(cluster_, record_, speeds_);
   record_.warnings = speeds_.warnings();
   return std::move(record_);
 }
@@ -223,6 +226,11 @@ void ClusterSimulation::account(RunningJob& running) {
   const double busy_gpu_s = worked_s * std::min(1.0, busy) * static_cast<double>(running.slots.size()) * share;
   record.busy_gpu_s += busy_gpu_s;
   record_.busy_gpu_s[running.pool] += busy_gpu_s;
+  const double steps = worked / (running.efficiency * running.speed->work_per_s * running.speed->step_s);
+  record_.busy_host_s[running.pool] += running.speed->host_node_s
+                                           ? steps * *running.speed->host_node_s
+                                           : busy_gpu_s / cluster_.pools[running.pool].pool.gpus_per_node;
+  if (running.to_read > 0) record.stays.back().reads += steps * running.speed->reading.requests;
   running.accounted_s = now_;
   if (now_ > running.progress_s) {
     const double done = worked;

@@ -50,7 +50,10 @@ JobReading reading_of(const Scenario& scenario, ScenarioSteps& steps, double ste
   cold.cached = false;
   const StepDistribution& reading = steps.distribution(cold);
   out.step_s = std::max(step_s, reading.mean.si);
-  out.images = fits_cache(scenario) ? static_cast<double>(scenario.dataset.images) : kNoTime;
+  out.requests = reading.reads;
+  // The first epoch ends with a whole step.
+  const double steps_of_epoch = std::ceil(static_cast<double>(scenario.dataset.images) / reading.images);
+  out.images = fits_cache(scenario) ? steps_of_epoch * reading.images : kNoTime;
   if (storage.each_node || storage.object_store) return out;
   const double images = reading.reads * scenario.input.images_per_request;
   out.store_s = images * scenario.dataset.bytes_per_image * scenario.input.compressed / storage.read.si;
@@ -59,6 +62,21 @@ JobReading reading_of(const Scenario& scenario, ScenarioSteps& steps, double ste
   // Volumes of other sizes have other rates, and are others.
   out.store = fmt::format("{} {:.17g} {:.17g}", storage.name, storage.read.si, storage.iops.value_or(0));
   return out;
+}
+
+std::shared_ptr<const JobStores> stores_of(const Scenario& scenario, std::size_t pool) {
+  JobStores out;
+  out.dataset_name = scenario.dataset.name;
+  if (scenario.input.storage)
+    out.dataset =
+        StoredData{*scenario.input.storage, scenario.input.volume, "", dataset_bytes(scenario), 0, 0, 0, pool};
+  const Checkpoints& checkpoints = scenario.checkpoints;
+  out.checkpoints = checkpoints.every != Checkpoints::Every::never;
+  out.checkpoint_bytes = checkpoints.bytes;
+  if (checkpoints.storage)
+    out.checkpoint = StoredData{*checkpoints.storage, checkpoints.volume, "", checkpoints.bytes.si, 0, 0, 0, pool};
+  out.servers = scenario.servers;
+  return std::make_shared<const JobStores>(std::move(out));
 }
 
 /// The sizes of the gradients' buckets of a step.
@@ -143,6 +161,9 @@ JobSpeeds::Entry JobSpeeds::simulated(const ClusterWorkload& workload, std::size
   entry.speed.busy = std::min(1.0, device_s / (alone.workers * alone.mean.si));
   // Images for each second; speed() turns them into steps of the GPUs asked for.
   entry.speed.work_per_s = static_cast<double>(here->images_a_step(here->workers())) / alone.mean.si;
+  if (const double vcpus = cluster_.pools[pool].instance().vcpus; vcpus > 0)
+    entry.speed.host_node_s = alone.host.si / vcpus;
+  entry.speed.stores = stores_of(*here, pool);
   entry.speed.reading = reading_of(*here, steps, entry.speed.step_s);
   if (!cluster_.contention) entry.speed.reading.store_s = 0;
   const Synchronization& sync = here->synchronization;

@@ -3,12 +3,15 @@
 
 #include <map>
 #include <memory>
+#include <optional>
+#include <string>
 #include <tuple>
 #include <vector>
 
 #include "sim/cluster/cluster.hpp"
 #include "sim/cluster/collective_traffic.hpp"
 #include "sim/cluster/shared_storage.hpp"
+#include "sim/run/run_bill.hpp"
 #include "sim/scenario/input_cache.hpp"
 #include "sim/steps/step_distribution_cache.hpp"
 
@@ -17,6 +20,15 @@ namespace ganymede::sim {
 /// GPUs of each node that a job has, largest first.
 using PlaceShape = std::vector<int>;
 
+/// What a job on a shape keeps in stores, and the servers that it needs.
+struct JobStores {
+  std::string dataset_name;
+  std::optional<StoredData> dataset, checkpoint;  ///< `months` and requests are not set
+  bool checkpoints = false;                       ///< it writes them even if nobody stops it
+  Bytes checkpoint_bytes{0};
+  ServerNodes servers;
+};
+
 struct JobSpeed {
   double step_s = 0;      ///< mean step alone
   double work_per_s = 0;  ///< progress alone, in the unit of work_of()
@@ -24,6 +36,9 @@ struct JobSpeed {
   /// What its collectives put on links; null: the job has none that cross links.
   std::shared_ptr<const CollectiveTraffic> traffic;
   JobReading reading;  ///< its images, until the caches of its nodes hold them
+  /// Seconds of a step in which one of its nodes' hosts is busy, summed over the nodes; none if nothing says it.
+  std::optional<double> host_node_s = {};
+  std::shared_ptr<const JobStores> stores = {};  ///< null: nothing is known of it
 };
 
 /// All nodes of the scenario, with a share of the bandwidth between them; of a growing model the last stage.

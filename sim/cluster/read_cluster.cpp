@@ -192,6 +192,13 @@ void read_preemption(const JsonNode& node, PreemptionCost& cost) {
   in.finish();
 }
 
+void read_cluster_charges(const JsonNode& node, Cluster& cluster) {
+  Scenario whole;
+  whole.pools = cluster.pools;
+  read_charges(node, whole);
+  cluster.charges = whole.charges;
+}
+
 /// Throws Infeasible for a job that no pool can hold.
 void check_sizes(const Cluster& cluster) {
   int most = 0;
@@ -247,6 +254,7 @@ Cluster read_cluster(const JsonNode& node) {
   cluster.placement = placement ? policies::find_placement(placement->as_choice(policies::placement_names()))
                                 : &policies::placements().front();
   if (auto preemption = in.optional("preemption")) read_preemption(*preemption, cluster.preemption);
+  if (auto billing = in.optional("billing")) read_cluster_charges(*billing, cluster);
   if (auto contention = in.optional("contention")) cluster.contention = contention->as_bool();
   if (auto precision = in.optional("precision")) cluster.precision = precision->as_number(1e-4, 1);
   if (auto fidelity = in.optional("fidelity")) read_fidelity(*fidelity, cluster);

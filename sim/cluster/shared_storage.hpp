@@ -16,6 +16,7 @@ struct JobReading {
   std::string store;
   double store_s = 0;    ///< seconds for which a step's images occupy the whole store
   double latency_s = 0;  ///< from a request to its first byte
+  double requests = 0;   ///< of a step to the store
 };
 
 /// A job that reads now.

@@ -1,7 +1,7 @@
 #pragma once
-// The items of a run's bill. Each function adds the lines of one kind; bill_of calls them in the order of the bill.
+// The items of the bill of a run or a cluster. Each function adds the lines of one kind; bill_of calls them in the
+// order of the bill.
 
-#include <string>
 #include <utility>
 
 #include "sim/run/run_bill.hpp"
@@ -32,14 +32,14 @@ inline constexpr double kHoursPerMonth = 730;
 
 // bill_nodes.cpp
 void add_instance_hours(BillDraft& draft, std::size_t pool);
-void add_parameter_servers(BillDraft& draft);
+void add_parameter_servers(BillDraft& draft, const RentedServers& rented);
 /// The unused rest of the terms of reserved nodes. The draft must already contain the instance hours.
 void add_commitments(BillDraft& draft);
 
 // bill_storage.cpp
 void add_boot_disks(BillDraft& draft);
-void add_volumes(BillDraft& draft);
-void add_storage_requests(BillDraft& draft);
+void add_volume(BillDraft& draft, const StoredData& data);
+void add_storage_requests(BillDraft& draft, const StoredData& data);
 
 // bill_services.cpp
 void add_data_transfer(BillDraft& draft);

@@ -58,16 +58,14 @@ void add_instance_hours(BillDraft& draft, std::size_t p) {
   }
 }
 
-void add_parameter_servers(BillDraft& draft) {
-  const ServerNodes& servers = draft.scenario.servers;
-  const platforms::Billing& billing = draft.first().platform->billing;
-  const std::vector<Rental> rentals(static_cast<std::size_t>(servers.nodes),
-                                    Rental{0, std::max<Nanoseconds>(0, draft.end())});
-  for (BillItem& item : instance_hours(servers.instance, servers.price.per_hour, rentals,
+void add_parameter_servers(BillDraft& draft, const RentedServers& rented) {
+  const ScenarioPool& from = draft.scenario.pools[rented.pool];
+  const platforms::Billing& billing = from.platform->billing;
+  for (BillItem& item : instance_hours(rented.servers.instance, rented.servers.price.per_hour, rented.rentals,
                                        {billing.granularity, billing.minimum, {}, {}})) {
     item.item = "parameter servers";
     item.market = platforms::to_string(platforms::Market::on_demand);
-    draft.add(std::move(item), draft.first());
+    draft.add(std::move(item), from);
   }
 }
 

@@ -40,42 +40,6 @@ double boot_disk_seconds(const BillDraft& draft, std::size_t pool) {
   return seconds;
 }
 
-void add_volume(BillDraft& draft, const platforms::Storage& storage, const Volume& volume, const char* what,
-                double bytes) {
-  const platforms::StorageRates& rates = storage.rates_in(draft.first().pool.region);
-  const std::string name = fmt::format("{} ({})", storage.name, what);
-  bytes = std::max(bytes, volume.size.si);
-  if (bytes <= 0) return;
-  // Each node may have a volume of its own: there are as many as nodes were ever held at once, until the run ends.
-  const double volumes = storage.each_node && !storage.object_store ? most_held(draft.record) : 1;
-  const double volume_months = volumes * draft.months();
-  if (!rates.per_month) draft.warn_no_price(storage, draft.first());
-  if (rates.per_month && rates.per_month->value > 0)
-    draft.add(charge("storage", name, bytes / platforms::bytes_of(rates.unit) * volume_months,
-                     fmt::format("{}-month", platforms::unit_name(rates.unit)), *rates.per_month),
-              draft.first());
-  if (volume.extra_iops > 0)
-    draft.add(charge("provisioned IOPS", name, volume.extra_iops * volume_months, "IOPS-month", *rates.per_iops_month),
-              draft.first());
-  if (volume.extra_rate > 0)
-    draft.add(charge("provisioned throughput", name, volume.extra_rate * volume_months,
-                     rates.rate_in_mib ? "MiB/s-month" : "MB/s-month", *rates.per_rate_month),
-              draft.first());
-}
-
-enum class RequestKind { read, write };
-
-void add_requests(BillDraft& draft, const platforms::Storage& storage, const char* what, double count,
-                  RequestKind kind) {
-  const platforms::StorageRates& rates = storage.rates_in(draft.first().pool.region);
-  const bool write = kind == RequestKind::write;
-  const auto& price = write ? rates.per_1000_put : rates.per_1000_get;
-  if (storage.object_store && price && count > 0)
-    draft.add(charge(write ? "write requests" : "read requests", fmt::format("{} ({})", storage.name, what),
-                     count / 1000, "1000 requests", *price),
-              draft.first());
-}
-
 }  // namespace
 
 void add_boot_disks(BillDraft& draft) {
@@ -95,26 +59,45 @@ void add_boot_disks(BillDraft& draft) {
   }
 }
 
-void add_volumes(BillDraft& draft) {
-  const Scenario& scenario = draft.scenario;
-  const double dataset =
-      static_cast<double>(scenario.dataset.images) * scenario.dataset.bytes_per_image * scenario.input.compressed;
-  if (scenario.input.storage) add_volume(draft, *scenario.input.storage, scenario.input.volume, "dataset", dataset);
-  const Checkpoints& checkpoints = scenario.checkpoints;
-  if (checkpoints.storage && checkpoints.every != Checkpoints::Every::never)
-    add_volume(draft, *checkpoints.storage, checkpoints.volume, "checkpoint", checkpoints.bytes.si);
+void add_volume(BillDraft& draft, const StoredData& data) {
+  const ScenarioPool& from = draft.scenario.pools[data.pool];
+  const platforms::Storage& storage = data.storage;
+  const platforms::StorageRates& rates = storage.rates_in(from.pool.region);
+  const std::string name = fmt::format("{} ({})", storage.name, data.what);
+  const double bytes = std::max(data.bytes, data.volume.size.si);
+  if (bytes <= 0 || data.months <= 0) return;
+  if (!rates.per_month) draft.warn_no_price(storage, from);
+  if (rates.per_month && rates.per_month->value > 0)
+    draft.add(charge("storage", name, bytes / platforms::bytes_of(rates.unit) * data.months,
+                     fmt::format("{}-month", platforms::unit_name(rates.unit)), *rates.per_month),
+              from);
+  if (data.volume.extra_iops > 0)
+    draft.add(
+        charge("provisioned IOPS", name, data.volume.extra_iops * data.months, "IOPS-month", *rates.per_iops_month),
+        from);
+  if (data.volume.extra_rate > 0)
+    draft.add(charge("provisioned throughput", name, data.volume.extra_rate * data.months,
+                     rates.rate_in_mib ? "MiB/s-month" : "MB/s-month", *rates.per_rate_month),
+              from);
 }
 
-void add_storage_requests(BillDraft& draft) {
-  const Scenario& scenario = draft.scenario;
-  const StepTotals& totals = draft.record.totals;
-  if (scenario.input.storage)
-    add_requests(draft, *scenario.input.storage, "dataset", std::round(totals.reads), RequestKind::read);
-  if (!scenario.checkpoints.storage) return;
+void add_storage_requests(BillDraft& draft, const StoredData& data) {
+  const ScenarioPool& from = draft.scenario.pools[data.pool];
+  const platforms::StorageRates& rates = data.storage.rates_in(from.pool.region);
+  const auto add = [&](const char* item, double count, const auto& price) {
+    if (data.storage.object_store && price && count > 0)
+      draft.add(
+          charge(item, fmt::format("{} ({})", data.storage.name, data.what), count / 1000, "1000 requests", *price),
+          from);
+  };
+  add("read requests", data.reads, rates.per_1000_get);
+  add("write requests", data.writes, rates.per_1000_put);
+}
+
+double write_requests(Bytes checkpoint, double checkpoints) {
   // A small object is one request. A larger one is created, written in parts and completed, each at a write's price.
-  const double parts = std::max(1.0, std::ceil(scenario.checkpoints.bytes.si / kPartBytes));
-  add_requests(draft, *scenario.checkpoints.storage, "checkpoint",
-               static_cast<double>(totals.checkpoints) * (parts > 1 ? parts + 2 : 1), RequestKind::write);
+  const double parts = std::max(1.0, std::ceil(checkpoint.si / kPartBytes));
+  return checkpoints * (parts > 1 ? parts + 2 : 1);
 }
 
 }  // namespace ganymede::sim
