@@ -130,8 +130,10 @@ TEST(Cluster, JobsThatShareNicsSlowEachOtherDown) {
   Json document = trained(folder);
   const Json together = result_of(document);
   EXPECT_GT(together["provenance"]["contending_groups"], 0);
+  EXPECT_THAT(together["provenance"]["warnings"].dump(), HasSubstr("jobs share links"));
   document["contention"] = false;
   const Json apart = result_of(document);
+  EXPECT_THAT(apart["provenance"]["warnings"].dump(), testing::Not(HasSubstr("jobs share links")));
   EXPECT_GT(end_of(together, 0), 1.05 * end_of(apart, 0));
   document["jobs"].erase(1);
   document["contention"] = true;

@@ -1,0 +1,84 @@
+#!/usr/bin/env python3
+"""How far jobs that share links are off at the fidelity "sampled" from every message simulated.
+
+  python3 bench/shared_links.py [--program build/release/bin/ganymede] [--count 150] [--seed 11] [--schemes ring,tree]
+
+Draws clusters of two to six DCGAN jobs of a few dozen steps, placed so that they share nodes: nodes of two or four GPUs of 10
+or 100 TFLOP/s, NICs of 10 or 25 Gbit/s and 0 to 50 us, one switch or racks of two nodes with uplinks that are up to four times
+oversubscribed. Each job has its own scheme, and overlaps its gradients or not. It prints, over the clusters in which jobs
+shared links, by how much the end of the job with the largest error is off.
+"""
+import argparse
+import json
+import os
+import random
+import subprocess
+import tempfile
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+SCHEMES = ["ring", "multi-ring", "tree", "double-binary-tree", "halving-doubling", "recursive-doubling", "hierarchical-copy",
+           "two-level", "reduce-to-one", "parameter-server", "hierarchical-parameter-server", "nccl"]
+
+
+def lab(draw, gpus):
+    fabric = {"kind": "switch", "latency": "1us"}
+    if draw.random() < 0.5:
+        level = {"nodes": 2, "oversubscription": draw.choice([1, 2, 4]), "latency": "1us"}
+        fabric = {"kind": "fat-tree", "latency": "1us", "levels": [level]}
+    nic = {"bandwidth": draw.choice(["10Gbit/s", "25Gbit/s"]), "latency": draw.choice(["0us", "20us", "50us"])}
+    return {
+        "schema": "ganymede.platform/1", "provider": "private", "name": "lab", "fabric": fabric,
+        "gpus": {"GPU": {"memory": "16GiB", "fp32": draw.choice(["10Tflop/s", "100Tflop/s"]), "memory_bandwidth": "900GB/s"}},
+        "instances": {"node": {
+            "gpu": "GPU", "gpus": gpus, "gpu_links": {"kind": "nvlink", "bandwidth": "80GB/s", "latency": "1us"}, "nic": nic,
+            "prices": [{"region": "room", "market": "on-demand", "per_hour": "1USD/h", "as_of": "undated"}]}}}
+
+
+def cluster(draw, schemes):
+    nodes, per_node, jobs = draw.choice([2, 4, 8]), draw.choice([2, 4]), draw.choice([2, 3, 4, 6])
+    document = {"schema": "ganymede.cluster/1", "placement": "spread", "seed": 1, "workloads": {}, "jobs": [],
+                "platform": {"catalog": lab(draw, per_node), "instance": "node", "nodes": nodes}}
+    for job in range(jobs):
+        document["workloads"]["gan-%d" % job] = {
+            "workload": {"trace": "recorded:dcgan-64-cpu", "batch_per_gpu": 64, "steps": draw.choice([20, 40]),
+                         "dataset": {"name": "images", "images": 100000, "bytes_per_image": 12288}},
+            "synchronization": {"scheme": draw.choice(schemes), "overlap": draw.random() < 0.5}}
+        gpus = max(2, min(draw.choice([2, 4, 8]), nodes * per_node // jobs))
+        document["jobs"].append({"name": "job-%d" % job, "gpus": gpus, "workload": "gan-%d" % job})
+    return document
+
+
+def simulate(program, path, document, mode):
+    with open(path, "w") as out:
+        json.dump(dict(document, fidelity={"mode": mode}), out)
+    run = subprocess.run([program, "simulate", path, "--format", "json"], capture_output=True, text=True)
+    return json.loads(run.stdout) if run.returncode == 0 else None
+
+
+def main():
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--program", default=os.path.join(ROOT, "build/release/bin/ganymede"))
+    options.add_argument("--count", type=int, default=150)
+    options.add_argument("--seed", type=int, default=11)
+    options.add_argument("--schemes", default=",".join(SCHEMES))
+    given = options.parse_args()
+    draw = random.Random(given.seed)
+    errors, left_out = [], 0
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "cluster.json")
+        for _ in range(given.count):
+            document = cluster(draw, given.schemes.split(","))
+            sampled, message = (simulate(given.program, path, document, mode) for mode in ("sampled", "message"))
+            if sampled is None or message is None:
+                left_out += 1
+            elif sampled["provenance"]["contending_groups"] > 0:
+                ends = zip(sampled["jobs"], message["jobs"])
+                errors.append(max((a["end_s"] / b["end_s"] - 1 for a, b in ends), key=abs))
+    errors.sort(key=abs)
+    at = lambda share: 100 * abs(errors[min(len(errors) - 1, int(share * len(errors)))])
+    print("%d clusters share links (%d refused or failed): median %.1f %%, 90 of 100 within %.0f %%, from %+.0f to %+.0f %%" %
+          (len(errors), left_out, at(0.5), at(0.9), 100 * min(errors), 100 * max(errors)))
+
+
+if __name__ == "__main__":
+    main()
