@@ -128,7 +128,7 @@ struct RunSums {
   // Only if an FID is the goal, because the runs then differ in their images, and outcomes of all runs are one spread:
   std::vector<Uncertain> times_s, all_usd;  ///< the second with what doubtful prices may be
   std::vector<double> images;
-  double busy = 0, losses = 0;
+  double busy = 0, losses = 0, images_per_s = 0;
   double met = 0, chance = 0;  ///< sums of what each run has of meeting the goals, from 0 to 1
   int runs = 0, finished = 0;
   bool carbon = true;
@@ -157,6 +157,7 @@ void RunSums::add(const Request& request, const sim::Scenario& scenario, const s
   const double co2e = run.energy ? run.energy->kg_co2e : 0;
   kg.add(co2e, run.kg_co2e.low, run.kg_co2e.high);
   busy += run.gpu_busy;
+  images_per_s += static_cast<double>(run.images) / (run.step_mean.si * static_cast<double>(run.steps));
   losses += static_cast<double>(run.losses);
   carbon = carbon && run.energy.has_value();
   const std::optional<double> deadline_s = request.deadline ? std::optional(request.deadline->si) : std::nullopt;
@@ -186,6 +187,7 @@ EvaluationJson RunSums::json() const {
   out["kg"] = kg.json();
   out["carbon_known"] = carbon;
   out["busy"] = busy / finished;
+  out["images_per_s"] = images_per_s / finished;
   out["losses"] = losses / finished;
   out["met"] = met / runs;
   out["probability"] = std::round(chance / runs * 1e6) / 1e6;

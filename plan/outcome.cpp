@@ -28,7 +28,8 @@ bool check_answer(const JsonNode& node) {
       return false;
     }
   for (const char* measure : {"time", "usd", "kg"}) check_measure(in.required(measure));
-  for (const char* number : {"usd_at_worst", "losses"}) (void)in.required(number).as_number(0, kMostAmount);
+  for (const char* number : {"usd_at_worst", "losses", "images_per_s"})
+    (void)in.required(number).as_number(0, kMostAmount);
   for (const char* mean : {"usd_expected", "usd_worst_tenth"})
     if (const JsonNode given = in.required(mean); !given.value().is_null()) (void)given.as_number(0, kMostAmount);
   if (const auto slope = in.optional("usd_per_image")) (void)slope->as_number(0, kMostAmount);

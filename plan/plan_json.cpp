@@ -123,6 +123,7 @@ OrderedJson row_json(const Request& request, const Plan& plan, std::size_t i) {
   out["kg_co2e"] = run.carbon_known ? measure_json(run.kg_co2e) : OrderedJson(nullptr);
   if (request.quality) out["quality"] = planned_quality_json(request, candidate, run);
   out["gpu_busy"] = run.gpu_busy;
+  out["images_per_s"] = run.images_per_s;
   out["losses_mean"] = run.losses;
   out["met_share"] = run.met_share;
   out["probability"] = run.probability;

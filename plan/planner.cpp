@@ -287,6 +287,7 @@ class PlanSearch {
     run.risk = answer["risk"];
     run.carbon_known = answer["carbon_known"].get<bool>();
     run.gpu_busy = answer["busy"].get<double>();
+    run.images_per_s = answer["images_per_s"].get<double>();
     run.losses = answer["losses"].get<double>();
     run.met_share = answer["met"].get<double>();
     run.inputs = answer["inputs"];

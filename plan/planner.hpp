@@ -36,6 +36,7 @@ struct PlannedRun {
   double usd_at_worst = 0;
   bool carbon_known = false;  ///< if false, kg_co2e has no meaning
   double gpu_busy = 0;        ///< share of the held GPU time in which GPUs work, mean over the seeds
+  double images_per_s = 0;    ///< images a second while training, mean over the seeds
   double losses = 0;          ///< nodes lost, mean over the seeds
   double met_share = 0;       ///< share of the seeds that meet the goals if no stated error is counted
   /// Probability to meet the goals: the mean over the seeds, each with all its stated error (chances.hpp). If it is too

@@ -76,6 +76,7 @@ PlannedRun read_run(const JsonNode& node) {
   run.carbon_known = !kg.value().is_null();
   if (run.carbon_known) run.kg_co2e = read_row_measure(kg);
   run.gpu_busy = in.required("gpu_busy").as_number(0, 1);
+  if (const auto rate = in.optional("images_per_s")) run.images_per_s = rate->as_number(0, kLargest);
   run.losses = in.required("losses_mean").as_number(0, kLargest);
   run.met_share = in.required("met_share").as_number(0, 1);
   run.probability = in.required("probability").as_number(0, 1);

@@ -224,7 +224,8 @@ ReportCandidate of_plan(const Json& row, const Json& request) {
   out.images = row.contains("quality") ? row.at("quality").at("images").at("median").get<double>()
                                        : request.at("images").get<double>();
   out.usd_per_gpu_hour = amount(row.at("usd_per_hour")) / out.gpus;
-  out.images_per_s = out.images / out.time_s.middle;
+  // The rate over the whole time would be that of the wait for spot nodes. A plan of an earlier version has no other.
+  out.images_per_s = row.value("images_per_s", kUnknown);
   out.gpu_busy = row.at("gpu_busy").get<double>();
   out.kwh = kUnknown;
   out.kg_co2e = row.at("kg_co2e").is_null() ? kUnknown : amount(row.at("kg_co2e").at("median"));

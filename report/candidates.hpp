@@ -34,7 +34,7 @@ struct ReportCandidate {
   /// each of which has its own (instance_usd()).
   double spot_usd = 0, instance_usd = 0;
   double images = 0;        ///< images trained
-  double images_per_s = 0;  ///< median rate while training; for a plan's candidate, over its whole time
+  double images_per_s = 0;  ///< rate while training: the median of runs, a plan's mean; not finite if unknown
   /// Dollars for an hour of a GPU: of a plan's candidate what its nodes cost while they are held, of runs the median
   /// bill of a GPU-hour. Not finite without a price.
   double usd_per_gpu_hour = 0;

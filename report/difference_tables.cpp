@@ -86,8 +86,9 @@ std::string limit_line(const DiffJson& limit) {
 
 using Rows = std::vector<std::vector<std::string>>;
 
-const std::vector<std::string> kQuantityColumns = {"what",     ">before", "interval", ">after",
-                                                   "interval", ">change", ">",        "stated error"};
+/// What changed stands first: where a row is folded, its last columns go to a second line.
+const std::vector<std::string> kQuantityColumns = {
+    "what", ">change", ">", ">before", ">after", "stated error", "interval before", "interval after"};
 const std::vector<std::string> kInputColumns = {"because of", "before", "after"};
 
 Rows quantity_rows(const DiffJson& diff) {
@@ -96,9 +97,9 @@ Rows quantity_rows(const DiffJson& diff) {
     const auto unit = row.at("unit").get<std::string>();
     const DiffJson &before = row.at("before"), &after = row.at("after");
     if (before.at("value").is_null() && after.at("value").is_null()) continue;
-    rows.push_back({row.at("what").get<std::string>(), shown_value(before, unit), shown_interval(before, unit),
-                    shown_value(after, unit), shown_interval(after, unit), shown_change(row), shown_relative(row),
-                    shown_error(row)});
+    rows.push_back({row.at("what").get<std::string>(), shown_change(row), shown_relative(row),
+                    shown_value(before, unit), shown_value(after, unit), shown_error(row), shown_interval(before, unit),
+                    shown_interval(after, unit)});
   }
   return rows;
 }

@@ -123,6 +123,15 @@ std::string html_of(const Table& table, const std::string& caption, const std::s
       escaped(caption), id.empty() ? "" : " id=\"" + id + "\"", table.html_rows(), table.size() > kLong ? " long" : "");
 }
 
+std::string key_html(const std::vector<std::pair<std::string, std::string>>& names_and_colors) {
+  std::string out = "<ul class=key>";
+  for (const auto& [name, color] : names_and_colors)
+    out += fmt::format(
+        "<li><svg class=swatch viewBox=\"0 0 1 1\" aria-hidden=true><rect width=1 height=1 fill=\"{}\"/></svg>{}</li>",
+        color, escaped(name));
+  return out + "</ul>\n";
+}
+
 std::string report_page(const Json& document, const std::map<std::string, std::string>& words) {
   PageInput page{document, document_kind(document), {}, {}, {}, words};
   if (page.kind != "validation" && page.kind != "cluster" && page.kind != "rehearsal") {

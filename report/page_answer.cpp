@@ -12,6 +12,7 @@
 #include "report/page_sections.hpp"
 #include "report/plan_answer.hpp"
 #include "report/plans.hpp"
+#include "report/validations.hpp"
 
 namespace ganymede::report {
 namespace {
@@ -139,10 +140,10 @@ std::string answer_of_validation(const Json& document) {
   const Json& all = document.at("summary");
   if (all.value("cells", 0) == 0) return "";
   return fmt::format(
-      "<p class=answer>{} published figures are predicted without having been seen: off by {} on average and by {} at "
-      "worst; {} of the 90 % intervals hold the figure.</p>\n",
+      "<p class=answer>{} published figures are predicted: off by {} on average and by {} at worst; {} of the 90 % "
+      "intervals hold the figure.</p>\n<p class=about>{}</p>\n",
       all.at("cells").dump(), percent(all.at("mean_error").get<double>()), percent(all.at("worst_error").get<double>()),
-      percent(all.at("held_by_interval").get<double>()));
+      percent(all.at("held_by_interval").get<double>()), kKnownStudies);
 }
 
 std::string answer_of_cluster(const Json& document) {
@@ -189,8 +190,8 @@ std::string trained_in(const Json& run) {
 }
 
 std::string range_level(const Json& provenance) {
-  return fmt::format("Ranges hold about {} % of what may happen, with all stated error.",
-                     named_text(provenance, "inputs") == "measured" ? 95 : 90);
+  return fmt::format("Ranges hold about {} % of what may happen, with all stated error{}.",
+                     named_text(provenance, "inputs") == "measured" ? 95 : 90, kUnknownMachines);
 }
 
 std::string answer_html(const PageInput& page) {

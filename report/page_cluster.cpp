@@ -29,6 +29,13 @@ class TimeAxis {
   double begin_s_, total_s_;
 };
 
+/// The times at both ends of a picture's axis, below it.
+std::string ends_html(const Json& result) {
+  const double begin_s = result.at("summary").value("begin_s", 0.0);
+  return fmt::format("<p class=ends><span>{}</span><span>{}</span></p>\n", begin_s > 0 ? clock(begin_s) : "0",
+                     clock(begin_s + result.at("summary").at("total_s").get<double>()));
+}
+
 std::string gantt_svg(const Json& result) {
   const Json& jobs = result.at("jobs");
   const TimeAxis x(result);
@@ -50,10 +57,13 @@ std::string gantt_svg(const Json& result) {
           escaped(stay.at("pool").get<std::string>()), escaped(stay.at("on").get<std::string>()),
           clock(stay.at("from_s").get<double>()), clock(stay.at("to_s").get<double>()));
   }
+  std::vector<std::pair<std::string, std::string>> key(owners.size());
+  for (const auto& [owner, index] : owners) key[index] = {owner, kOwnerColors.at(index % kOwnerColors.size())};
   return fmt::format(
-      "<div class=scroll><svg viewBox=\"0 0 {0} {1}\" width=\"100%\" role=img aria-label=\"Gantt chart\">\n"
-      "{2}</svg></div>\n",
-      kGanttWidth, kGanttRow * static_cast<double>(rows), bars);
+             "<div class=scroll><svg class=queue viewBox=\"0 0 {0} {1}\" height={1} preserveAspectRatio=none role=img "
+             "aria-label=\"Gantt chart\">\n{2}</svg></div>\n",
+             kGanttWidth, kGanttRow * static_cast<double>(rows), bars) +
+         ends_html(result) + key_html(key);
 }
 
 /// The line of one column of the queue over time, as steps.
@@ -68,18 +78,23 @@ std::string queue_line(const Json& result, std::size_t column, double most, cons
     points += fmt::format("{:.1f},{:.1f} ", x, y);
     last = y;
   }
-  return fmt::format("<polyline points=\"{}\" fill=\"none\" stroke=\"{}\"/>\n", points, color);
+  // As wide a line in a narrow window, where the picture is made smaller.
+  return fmt::format("<polyline points=\"{}\" fill=none stroke=\"{}\" vector-effect=non-scaling-stroke />\n", points,
+                     color);
 }
 
-std::string queue_svg(const Json& result, std::size_t first, std::size_t second) {
+std::string queue_svg(const Json& result, const char* what, std::size_t first, std::size_t second) {
   double most = 1;
   for (const Json& row : result.at("queue").at("rows"))
     most = std::max({most, row.at(first).get<double>(), row.at(second).get<double>()});
+  // Room for half a line beside the highest and the lowest value.
   return fmt::format(
-      "<svg viewBox=\"0 0 {0} {1}\" width=\"100%\" role=img aria-label=\"Queue over time, at most {2:g}\">\n"
-      "{3}{4}</svg>\n",
-      kGanttWidth, kQueueHeight, most, queue_line(result, first, most, kOwnerColors[1]),
-      queue_line(result, second, most, kOwnerColors[0]));
+             "<p class=ends>{0}, from 0 to {4:g}</p>\n<svg class=queue viewBox=\"0 -2 {1} {2}\" role=img "
+             "aria-label=\"{0} over time, at most {4:g}\">\n{3}</svg>\n",
+             what, kGanttWidth, kQueueHeight + 4,
+             queue_line(result, first, most, kOwnerColors[1]) + queue_line(result, second, most, kOwnerColors[0]),
+             most) +
+         ends_html(result);
 }
 
 }  // namespace
@@ -97,12 +112,12 @@ std::vector<Section> cluster_sections(const Json& result) {
                      : "A row for each job; colours are owners, thin lines are waiting.",
                  {},
                  gantt_svg(result)});
-  out.push_back(
-      {"queue",
-       "Queue",
-       "Above, jobs that wait (orange) and run (blue); below, GPUs that are waited for (orange) and held (blue).",
-       {},
-       queue_svg(result, 1, 2) + queue_svg(result, 3, 4)});
+  out.push_back({"queue",
+                 "Queue",
+                 "Above, jobs that wait and run; below, GPUs that are waited for and held.",
+                 {},
+                 queue_svg(result, "jobs", 1, 2) + queue_svg(result, "GPUs", 3, 4) +
+                     key_html({{"waiting", kOwnerColors[1]}, {"running, held", kOwnerColors[0]}})});
   const Table rows = cluster_jobs(result, 2000);
   out.push_back(
       {"jobs",

@@ -51,16 +51,19 @@ std::string outcome_of(const PageInput& page) {
 
 /// The table for readers without a script, who cannot filter; the script puts one of all candidates in its place.
 std::string candidates_table(const PageInput& page) {
-  Table table({"rented", ">GPUs", "where", "scheme", "policy", ">runs", ">time", "interval", ">USD", "interval",
-               ">USD a million images", ">USD a GPU-hour", ">GPU busy", ">kg CO2e", ">" + outcome_of(page), ""});
+  Table table({"rented", ">GPUs", "where", "scheme", "policy", ">runs", ">time", ">USD", ">USD a million images",
+               ">USD a GPU-hour", ">GPU busy", ">kg CO2e", ">" + outcome_of(page)});
   const std::vector<std::size_t> rows = listed(page);
   for (const std::size_t i : rows) {
     const ReportCandidate& row = page.candidates[i];
-    table.add({row.rented, gpus_of(row), row.infrastructure, row.scheme, row.policy, std::to_string(row.runs),
-               clock(row.time_s.middle), between(row.time_s, clock), cost_of(row.usd.middle) + price_mark(row),
-               between(row.usd, usd), shown_digits(1e6 * row.usd.middle / row.images),
-               shown_digits(row.usd_per_gpu_hour), percent(row.gpu_busy), shown_digits(row.kg_co2e),
-               row.met + risk_mark(row), standing_of(page, i)});
+    const auto above = [](const std::string& first, const std::string& small) {
+      return small.empty() ? first : first + "\n" + small;
+    };
+    table.add({above(row.rented, standing_of(page, i)), gpus_of(row), row.infrastructure, row.scheme, row.policy,
+               std::to_string(row.runs), above(clock(row.time_s.middle), between(row.time_s, clock)),
+               above(cost_of(row.usd.middle) + price_mark(row), between(row.usd, usd)),
+               shown_digits(1e6 * row.usd.middle / row.images), shown_digits(row.usd_per_gpu_hour),
+               percent(row.gpu_busy), shown_digits(row.kg_co2e), row.met + risk_mark(row)});
   }
   const std::string caption =
       rows.size() == page.candidates.size()
@@ -173,12 +176,12 @@ void add_scaling(const PageInput& page, std::vector<Section>& sections) {
       {"scaling",
        "Scaling",
        fmt::format(
-           "The highest rate of each {} with each number of GPUs, against as many times that of the fewest "
-           "(dashed). The chart has at most six, those of the line above first.{}",
+           "The highest rate of each {} with each number of GPUs while it trains, without boots and waits for nodes, "
+           "against as many times that of the fewest (dashed). The chart has at most six, those of the line above "
+           "first.",
            by == "gpu"     ? "kind of GPU"
            : by == "where" ? "place"
-                           : "scheme",
-           page.kind == "plan" ? " Of a plan's candidates: over their whole time, boot and losses included." : ""),
+                           : "scheme"),
        {{"scaling", "Images a second by number of GPUs, with the ideal"}},
        html_of(table, "Scaling")});
 }

@@ -26,8 +26,8 @@ Out rounded(double value) {
   return six;
 }
 
-double with_three_digits(double value) {
-  return std::isfinite(value) ? std::strtod(fmt::format("{:.3g}", value).c_str(), nullptr) : value;
+double with_digits(double value, int digits) {
+  return std::isfinite(value) ? std::strtod(fmt::format("{:.{}g}", value, digits).c_str(), nullptr) : value;
 }
 
 /// A column of values. A value that all rows have stands once; if many rows share few values, these are listed and each
@@ -103,14 +103,13 @@ Out columns_of(const PageInput& page) {
   out["instance_usd"] = numbers_of(page, [](const ReportCandidate& of) { return of.instance_usd; });
   out["hourly"] = numbers_of(page, [](const ReportCandidate& of) { return of.usd_per_gpu_hour; });
   out["images"] = numbers_of(page, [](const ReportCandidate& of) { return of.images; });
-  // A plan's rate is that of the images over the time.
-  if (page.kind != "plan") out["rate"] = numbers_of(page, [](const ReportCandidate& of) { return of.images_per_s; });
+  out["rate"] = numbers_of(page, [](const ReportCandidate& of) { return with_digits(of.images_per_s, 4); });
   out["busy"] = numbers_of(page, [](const ReportCandidate& of) { return std::round(1e3 * of.gpu_busy) / 1e3; });
-  out["kg"] = numbers_of(page, [](const ReportCandidate& of) { return with_three_digits(of.kg_co2e); });
+  out["kg"] = numbers_of(page, [](const ReportCandidate& of) { return with_digits(of.kg_co2e, 3); });
   out["kwh"] = numbers_of(page, [](const ReportCandidate& of) { return of.kwh; });
   out["met"] = numbers_of(page, [](const ReportCandidate& of) { return of.met_share; });
   out["met_text"] = words_of(page, &ReportCandidate::met);
-  out["losses"] = numbers_of(page, [](const ReportCandidate& of) { return with_three_digits(of.losses); });
+  out["losses"] = numbers_of(page, [](const ReportCandidate& of) { return with_digits(of.losses, 3); });
   out["chosen"] = flags_of(page, &ReportCandidate::chosen);
   out["scales"] = flags_of(page, &ReportCandidate::scales);
   out["ledger"] = ledgers_of(page);

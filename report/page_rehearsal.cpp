@@ -15,7 +15,7 @@
 
 namespace ganymede::report {
 namespace {
-constexpr double kLifeWidth = 1000, kLifeLeft = 90, kLaneHeight = 60, kMarkHeight = 22, kGap = 14;
+constexpr double kLifeWidth = 1000, kLifeLeft = 90, kLaneHeight = 60, kMarkHeight = 22, kMark = 2, kGap = 14;
 constexpr std::array kMarkColors = {"#009e73", "#d55e00", "#222222", "#0072b2", "#f0e442", "#cc79a7",
                                     "#56b4e9", "#8c564b", "#7f3fbf", "#e69f00", "#888888"};
 
@@ -51,9 +51,10 @@ std::string timelines_svg(const Json& document) {
   const LifeAxes axes(document);
   const double lanes = kLaneHeight * static_cast<double>(std::max<std::size_t>(1, axes.pools.size()));
   std::string out;
-  const auto text = [&](double at, double y, const std::string& words) {
-    out += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" font-size=\"12\" fill=\"currentColor\">{}</text>\n", at, y,
-                       escaped(words));
+  const auto text = [&](double at, double y, const std::string& words, const char* anchor = "start") {
+    out +=
+        fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" font-size=\"12\" text-anchor={} fill=\"currentColor\">{}</text>\n",
+                    at, y, anchor, escaped(words));
   };
   double top = 0;
   for (const char* which : {"predicted", "measured"}) {
@@ -79,24 +80,21 @@ std::string timelines_svg(const Json& document) {
       if (!is_marked(kind)) continue;
       const double at = event.at("at_s").get<double>();
       out += fmt::format(
-          "<rect x=\"{:.2f}\" y=\"{:.1f}\" width=\"2\" height=\"{:.1f}\" fill=\"{}\"><title>{} at {}</title></rect>\n",
-          axes.x(at), top + 4, kMarkHeight + lanes - 4, axes.color(kind), escaped(kind), clock(at));
+          "<rect x=\"{:.2f}\" y=\"{:.1f}\" width=\"{:g}\" height=\"{:.1f}\" fill=\"{}\"><title>{} at "
+          "{}</title></rect>\n",
+          axes.x(at), top + 4, kMark, kMarkHeight + lanes - 4, axes.color(kind), escaped(kind), clock(at));
     }
     top += kMarkHeight + lanes + kGap;
   }
   text(kLifeLeft, top + 6, "0");
-  text(kLifeWidth - 70, top + 6, clock(axes.total));
-  double at = kLifeLeft;
-  for (const auto& [kind, index] : axes.kinds) {
-    out += fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"4\" height=\"12\" fill=\"{}\"/>\n", at, top + 18,
-                       axes.color(kind));
-    text(at + 8, top + 28, kind);
-    at += 20 + 7 * static_cast<double>(kind.size());
-  }
+  text(kLifeWidth, top + 6, clock(axes.total), "end");
+  std::vector<std::pair<std::string, std::string>> key;
+  for (const auto& [kind, index] : axes.kinds) key.emplace_back(kind, axes.color(kind));
   return fmt::format(
-      "<div class=scroll><svg viewBox=\"0 0 {:.0f} {:.0f}\" width=\"100%\" role=img aria-label=\"The predicted life "
-      "over the measured one\">\n{}</svg></div>\n",
-      kLifeWidth, top + 36, out);
+             "<div class=scroll tabindex=0 role=region aria-label=Timelines><svg class=picture viewBox=\"0 0 {:.0f} "
+             "{:.0f}\" role=img aria-label=\"The predicted life over the measured one\">\n{}</svg></div>\n",
+             kLifeWidth + kMark, top + 12, out) +
+         key_html(key);
 }
 
 std::string amount_text(const Json& row, const char* which) {

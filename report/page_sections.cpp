@@ -221,7 +221,11 @@ void add_energy(const PageInput& page, std::vector<Section>& sections) {
        std::string() +
            "Of GPUs and, where their power is known, hosts, with the region's grid and the data center's "
            "overhead (PUE)." +
-           (page.kind == "result" ? "" : " The chart shows the 25 with least that the filters leave.") + listing(page),
+           (page.kind == "result" ? ""
+            : page.kind == "plan" ? " The chart shows, of what the filters leave, the least of each provider and kind "
+                                    "of GPU, at most 25, and what the plan chose."
+                                  : " The chart shows the 25 with least that the filters leave.") +
+           listing(page),
        {{"energy", "Carbon of each candidate"}},
        html_of(table, "Energy and carbon")});
 }

@@ -99,6 +99,9 @@ void add_validation(const PageInput& page, std::vector<Section>& sections);
 /// Returns the table as HTML. A long table scrolls inside the page; rows have numbers, which the script uses.
 std::string html_of(const Table& table, const std::string& caption, const std::string& id = "");
 
+/// What the colours of a picture stand for, as HTML that takes as many lines as a narrow window needs.
+std::string key_html(const std::vector<std::pair<std::string, std::string>>& names_and_colors);
+
 /// What the page's script draws, as JSON.
 OrderedJson page_data(const PageInput& page);
 

@@ -33,9 +33,8 @@ Section overview(const Json& document) {
   }
   Section out{"summary", "Summary", "", {{"validation", "Predicted against measured, of each published figure"}}, ""};
   out.about =
-      "By study; below, each point is a published figure that the simulator predicts without having seen it, with its "
-      "90 % interval; on "
-      "the dashed line the two are equal.";
+      "By study; below, each point is a published figure that is predicted from others, with its 90 % interval; on the "
+      "dashed line the two are equal.";
   out.tables = html_of(table, "Error of predictions, beside simpler ones");
   out.tables_first = true;
   return out;

@@ -273,8 +273,8 @@ std::string plan_range_level(const Json& plan) {
                         !plan.at("chosen").contains("quality");
   const Json& rows = plan.at("simulated");
   const bool waits = std::any_of(rows.begin(), rows.end(), [](const Json& row) { return drawn_runs(row) > 0; });
-  return fmt::format("Ranges hold about {} % of what may happen: the spread of the runs and all stated error.{}",
-                     measured ? 95 : 90,
+  return fmt::format("Ranges hold about {} % of what may happen: the spread of the runs and all stated error{}.{}",
+                     measured ? 95 : 90, kUnknownMachines,
                      waits ? " Time holds the hours in which a node is waited for, which are not paid." : "");
 }
 

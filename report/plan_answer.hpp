@@ -10,6 +10,10 @@
 
 namespace ganymede::report {
 
+/// Said beside the share that ranges hold: they were made as wide as known machines ask for (docs/model.md).
+inline constexpr const char* kUnknownMachines =
+    "; on machines unlike those that the model was made with fewer hold, of collectives about half";
+
 /// The probability of a plan's row to meet the goals, for example "97 %", rounded down. "> 99 %" stands for more,
 /// because errors are stated from some hundreds of measurements, which cannot tell more. Where interruptions are drawn
 /// and all runs meet the goals, it is "all of 20", which is all that 20 runs say. Rows of earlier versions have the

@@ -149,7 +149,7 @@ std::string validation_text(const OrderedJson& result, bool details, std::size_t
   std::string out = wrap_prose(rehearsed_text(result), width);
   for (const OrderedJson& study : result.at("studies"))
     out += wrap_prose(study_text(study, details, width), width) + "\n";
-  if (result.at("studies").size() == 1) return out;
+  if (result.at("studies").size() == 1) return out + wrap_prose(std::string(kKnownStudies) + "\n", width);
   Table table({"study", ">predicted", ">mean error", ">worst", ">no communication", ">skill", ">in the 90 % interval"});
   const auto add = [&](const std::string& name, const OrderedJson& summary) {
     if (summary.at("cells") == 0) return table.add({name, "0", "", "", "", "", ""});
@@ -170,7 +170,7 @@ std::string validation_text(const OrderedJson& result, bool details, std::size_t
   add("all", result.at("summary"));
   out += table.text(width) + "\n" + coverage_text(result.at("coverage"), width);
   if (!result.at("leave_one_out").empty()) out += "\n" + leave_one_out_text(result.at("leave_one_out"), width);
-  return out;
+  return out + "\n" + wrap_prose(std::string(kKnownStudies) + "\n", width);
 }
 
 std::string validation_csv(const OrderedJson& result) {

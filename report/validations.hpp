@@ -8,6 +8,11 @@
 
 namespace ganymede::report {
 
+/// What the errors of studies that were known do not say; docs/model.md has the figures.
+inline constexpr const char* kKnownStudies =
+    "The studies that come with the program were known while the model was made. On machines that were held out it is "
+    "about three times as far off, and of the 90 % intervals of collectives about half hold.";
+
 /// Returns for each study its assumptions (in full only if `details`), what was fitted, its cells, claims and promises;
 /// then a summary over all studies. It is fitted to `width` columns (table.hpp).
 std::string validation_text(const OrderedJson& result, bool details, std::size_t width = kAnyWidth);

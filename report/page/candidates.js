@@ -13,7 +13,7 @@ const standing = (row, best) => (row.chosen ? "chosen" : best.has(row) ? "Pareto
 
 // `of` is what a column sorts by, `text` what it shows, `more` what stands below.
 const kColumns = [
-  { name: "rented", of: (row) => row.rented, always: true },
+  { name: "rented", of: (row) => row.rented, more: (row, best) => standing(row, best), always: true },
   { name: "GPUs", of: (row) => row.gpus, text: (row) => `${row.fewest < row.gpus ? `${row.fewest} to ` : ""}${row.gpus} x ${row.gpu}`, numeric: true },
   { name: "where", of: (row) => row.where },
   { name: "scheme", of: (row) => row.scheme },
@@ -61,11 +61,10 @@ function line(row, best) {
     const cell = document.createElement("td");
     if (column.numeric) cell.className = "n";
     cell.textContent = written(column, row);
-    const more = column.more ? column.more(row) : "";
+    const more = column.more ? column.more(row, best) : "";
     if (more) cell.append(Object.assign(document.createElement("small"), { textContent: more }));
     out.append(cell);
   }
-  out.append(Object.assign(document.createElement("td"), { textContent: standing(row, best) }));
   return out;
 }
 
@@ -86,11 +85,10 @@ function buildCandidates() {
   const table = document.getElementById("candidates");
   if (!table) return;
   const heading = document.createElement("tr");
-  for (const column of [...shownColumns, { name: "" }]) {
+  for (const column of shownColumns) {
     const cell = document.createElement("th");
     if (column.numeric) cell.className = "n";
     heading.append(cell);
-    if (!column.name) continue;
     const button = Object.assign(document.createElement("button"), { type: "button", textContent: column.name });
     button.addEventListener("click", () => {
       sorting = { column, sign: sorting?.column === column && sorting.sign === 1 ? -1 : 1 };

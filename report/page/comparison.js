@@ -54,22 +54,35 @@ function beyond(colours, name, limit, horizontal, at) {
   return { type: "custom", name, renderItem: render, silent: true, clip: true, z: 0, data: [at], encode: { x: 0, y: 1 }, tooltip: { show: false }, itemStyle: { color: "#d55e00" } };
 }
 
-// Names beside the points of the Pareto set, as many as there is room for, the chosen one's first.
-function names(params, api) {
-  const boxes = params.context.boxes ??= [], said = params.context.said ??= new Set();
-  const row = rows[api.value(2)], [x, y] = api.coord([api.value(0), api.value(1)]), { coordSys } = params;
-  const text = shapeOf(row);
-  if (said.has(text)) return null;
-  const width = 6.4 * text.length, left = x + width + 12 > coordSys.x + coordSys.width;
-  for (const [dx, dy] of [[left ? -width - 8 : 8, -14], [left ? -width - 8 : 8, 5], [-width - 8, 5], [-width - 8, -14]]) {
-    const box = [x + dx, y + dy, x + dx + width, y + dy + 12];
-    if (box[0] < coordSys.x || box[2] > coordSys.x + coordSys.width || box[1] < coordSys.y || box[3] > coordSys.y + coordSys.height) continue;
-    if (boxes.some((other) => box[0] < other[2] && other[0] < box[2] && box[1] < other[3] && other[1] < box[3])) continue;
-    boxes.push(box);
+const kNameSize = 11;
+
+// Names beside the points of the Pareto set, as many as there is room for, the chosen one's first. One that would hide a
+// point or another name is left out, except the chosen one's: tooltips have them all. A thin line leads to a point that
+// is not near. `drawnPoints`: hours, dollars and size of each point.
+function names(drawnPoints, colours) {
+  return (params, api) => {
+    const { x: west, y: north, width: across, height: down } = params.coordSys;
+    const taken = params.context.taken ??= drawnPoints.map(([hours, usd, size]) => {
+      const [x, y] = api.coord([hours, usd]);
+      return [x - size / 2, y - size / 2, x + size / 2, y + size / 2];
+    });
+    const said = params.context.said ??= new Set();
+    const row = rows[api.value(2)], [x, y] = api.coord([api.value(0), api.value(1)]);
+    const text = shapeOf(row), fontWeight = row.chosen ? "bold" : "normal", width = widthOf(text, kNameSize, fontWeight), height = kNameSize + 2;
+    if (said.has(text)) return null;
+    const hidden = ([left, top, right, bottom]) => taken.filter((other) => left < other[2] && other[0] < right && top < other[3] && other[1] < bottom).length;
+    const places = [0, 10, 20, 34].flatMap((far) => [[10, -8 - height - far], [10, 8 + far], [-width - 10, -8 - height - far], [-width - 10, 8 + far], [-width / 2, -12 - height - far], [-width / 2, 12 + far]]
+      .map(([dx, dy]) => ({ far, box: [x + dx, y + dy, x + dx + width, y + dy + height] })))
+      .filter(({ box: [left, top, right, bottom] }) => left >= west && right <= west + across && top >= north && bottom <= north + down);
+    const place = places.find(({ box }) => hidden(box) === 0) ?? (row.chosen ? places.sort((a, b) => hidden(a.box) - hidden(b.box))[0] : undefined);
+    if (!place) return null;
+    const [left, top, right, bottom] = place.box, within = (value, low, high) => Math.min(high, Math.max(low, value));
+    taken.push(place.box);
     said.add(text);
-    return { type: "text", silent: true, style: { text, x: box[0], y: box[1], fill: api.visual("color"), fontSize: 11, fontWeight: row.chosen ? "bold" : "normal" } };
-  }
-  return null;
+    const leader = { type: "line", silent: true, style: { stroke: colours.dim, lineWidth: 0.7 }, shape: { x1: x, y1: y, x2: within(x, left, right), y2: within(y, top, bottom) } };
+    return { type: "group", silent: true, children: [...(place.far > 0 ? [leader] : []),
+      { type: "text", silent: true, style: { text, x: left, y: top, fill: colours.text, stroke: colours.back, lineWidth: 2.5, fontSize: kNameSize, fontFamily: family, fontWeight } }] };
+  };
 }
 
 function paretoOption(colours) {
@@ -88,6 +101,7 @@ function paretoOption(colours) {
     values.push(limit * 1.05);
     series.push(beyond(colours, name, limit, horizontal, [hours[0], costs[0]]));
   }
+  const size = (row) => (row.chosen ? 17 : best.includes(row) ? 12 : among.length > 500 ? 6 : 8);
   const groups = new Map();
   for (const provider of providers) for (const market of markets) groups.set([provider, market && market !== "on-demand" ? market : ""].filter((part) => part).join(" "), among.filter((row) => row.provider === provider && row.market === market));
   for (const [name, members] of groups) {
@@ -95,7 +109,7 @@ function paretoOption(colours) {
     const color = colourOf(members[0]), symbol = shapeOfMarket(members[0]);
     // The legend shows the shape of the first series of a name.
     series.push({ type: "scatter", name, symbol, itemStyle: { color }, z: 3,
-      data: members.map((row) => ({ value: [row.time[0] / 3600, priced(row)], row: row.i, symbolSize: row.chosen ? 17 : best.includes(row) ? 12 : among.length > 500 ? 6 : 8,
+      data: members.map((row) => ({ value: [row.time[0] / 3600, priced(row)], row: row.i, symbolSize: size(row),
         itemStyle: { opacity: meets(row) || data.kind !== "plan" ? 0.85 : 0.25, ...(row.chosen ? { borderColor: colours.text, borderWidth: 2 } : {}) } })) });
     series.push({ type: "custom", name, renderItem: whiskers, itemStyle: { color }, silent: true, clip: true, z: 1, dimensions: ["hours", "usd", "low", "high", "usd low", "usd high"], encode: { x: 0, y: 1 },
       data: members.filter((row) => whiskered.has(row)).map((row) => [row.time[0], priced(row), row.time[1] || row.time[0], row.time[2] || row.time[0], priced(row, 1) || priced(row), priced(row, 2) || priced(row)]
@@ -103,7 +117,7 @@ function paretoOption(colours) {
   }
   series.push({ type: "line", name: "beaten by none", step: "end", showSymbol: false, silent: true, lineStyle: { color: colours.text, width: 1.5, type: "dashed" }, itemStyle: { color: colours.text },
     data: best.map((row) => [row.time[0] / 3600, priced(row)]), z: 2 });
-  series.push({ type: "custom", name: "names", renderItem: names, silent: true, z: 4, encode: { x: 0, y: 1 }, itemStyle: { color: colours.text },
+  series.push({ type: "custom", name: "names", renderItem: names(among.map((row) => [row.time[0] / 3600, priced(row), size(row)]), colours), silent: true, z: 4, encode: { x: 0, y: 1 }, itemStyle: { color: colours.text },
     data: [...best].sort((a, b) => Number(b.chosen) - Number(a.chosen)).map((row) => [row.time[0] / 3600, priced(row), row.i]) });
   return {
     height: 480,
@@ -158,7 +172,7 @@ function barsOption(colours, members, series, unit, written, most) {
     legend: series.length > 1 ? legend(colours) : undefined,
     grid: { left: 10, right: 30, top: series.length > 1 ? 36 : 10, bottom: 44, containLabel: true },
     xAxis: axis(colours, { type: "value", name: unit, max: most }),
-    yAxis: axis(colours, { type: "category", data: shown.map((row) => row.i), axisLabel: { formatter: (i) => labelOf(rows[i]), width: labelRoom(420), overflow: "truncate", fontSize: 11, interval: 0 } }),
+    yAxis: axis(colours, { type: "category", data: shown.map((row) => row.i), axisLabel: { formatter: (i) => `${rows[i].chosen ? "chosen: " : ""}${data.kind === "plan" ? `${rows[i].gpus} x ${rows[i].gpu}, ${rows[i].where}` : labelOf(rows[i])}`, width: labelRoom(420), overflow: "truncate", fontSize: 11, interval: 0 } }),
     tooltip: { trigger: "item", formatter: (item) => `${nameOf(rows[Number(item.name)])}\n${item.seriesName}: ${written(item.value, rows[Number(item.name)])}` },
     series: series.map(({ name, color, of }) => ({ type: "bar", name, stack: "all", itemStyle: { color }, data: shown.map(of) })),
   };
@@ -174,10 +188,14 @@ function ledgerOption(colours) {
 }
 
 function energyOption(colours) {
-  // A plan shows the least of each instance and count: others differ in their batch, scheme or checkpoints.
-  const seen = new Set(), isNew = (row) => data.kind !== "plan" || (!seen.has(kindOf(row)) && seen.add(kindOf(row)));
-  const members = visible().filter((row) => row.kg !== null).sort((a, b) => a.kg - b.kg || a.i - b.i).filter(isNew);
+  // A plan shows the least of each provider and kind of GPU, and what it chose: others differ by little from these, in
+  // their number, batch or scheme.
+  const seen = new Set(), isNew = (key) => !seen.has(key) && seen.add(key);
+  const known = visible().filter((row) => row.kg !== null).sort((a, b) => a.kg - b.kg || a.i - b.i);
+  const least = data.kind === "plan" ? known.filter((row) => row.chosen || isNew(`${row.provider} ${row.gpu}`)) : known;
+  const members = least.slice(0, kMostBars), chosen = least.find((row) => row.chosen);
   if (members.length === 0) return null;
+  if (chosen && !members.includes(chosen)) members[members.length - 1] = chosen;
   return barsOption(colours, members, [{ name: "carbon", color: palette[2], of: (row) => row.kg }], "kg CO2e",
     (value, row) => `${value.toPrecision(4)} kg CO2e${row.kwh === null ? "" : `, ${row.kwh.toPrecision(4)} kWh`}`);
 }

@@ -19,7 +19,7 @@ function decode() {
     i, provider: of.provider(i), region: of.region(i), where: of.where(i), market: of.market(i), rented: of.rented(i), gpu: of.gpu(i), scheme: of.scheme(i), policy: of.policy(i),
     gpus: of.gpus(i), fewest: of.fewest_gpus(i) ?? of.gpus(i), runs: of.runs(i), time: [of.time(i), of.time_low(i), of.time_high(i)], usd: [of.usd(i), of.usd_low(i), of.usd_high(i)],
     ranked: of.ranked_usd(i), doubtful: of.doubtful(i) === 1, assumed: of.assumed(i) === 1, spot: of.spot_usd(i) || 0, instances: of.instance_usd(i) || 0,
-    images: of.images(i), rate: of.rate(i) ?? (of.time(i) > 0 ? of.images(i) / of.time(i) : null), busy: of.busy(i), hourly: of.hourly(i), kg: of.kg(i), kwh: of.kwh(i), met: of.met(i), metText: of.met_text(i), losses: of.losses(i),
+    images: of.images(i), rate: of.rate(i), busy: of.busy(i), hourly: of.hourly(i), kg: of.kg(i), kwh: of.kwh(i), met: of.met(i), metText: of.met_text(i), losses: of.losses(i),
     chosen: of.chosen(i) === 1, scales: of.scales(i) === 1, ledger: of.ledger(i) || [],
   }));
 }

@@ -9,6 +9,7 @@ const useColours = { compute: "#009e73", "exposed_communication": "#d55e00", str
 let printing = false;
 const kPaper = { text: "#000000", dim: "#333333", line: "#bbbbbb", back: "#ffffff", panel: "#ffffff" };
 const kPaperWidth = 680, kPaperHeight = 300;
+const kHeight = 420;  // of a chart that states none, as page.css has it
 // What labels beside bars may take: at most a third of a narrow window, so that there is room for the bars.
 const labelRoom = (most) => Math.round(Math.min(most, (printing ? kPaperWidth : document.documentElement.clientWidth) / 3));
 
@@ -19,7 +20,34 @@ const theme = () => {
   return { text: colour("--text"), dim: colour("--dim"), line: colour("--line"), back: colour("--back"), panel: colour("--panel") };
 };
 
+// A canvas does not inherit: it ignores a font whose family is "inherit", and draws and measures in one of its own.
+const family = getComputedStyle(document.body).fontFamily;
+const pen = document.createElement("canvas").getContext("2d");
+// Pixels that a text takes.
+function widthOf(text, size, weight = "normal") {
+  pen.font = `${weight} ${size}px ${family}`;
+  return pen.measureText(text).width;
+}
+
 const charts = new Map();
+
+// Makes room for a legend that takes several lines in a window of that width.
+function fitLegend(option, width) {
+  if (!option.legend) return;
+  const names = option.legend.data ?? [...new Set(option.series.map(({ name }) => name))];
+  let lines = 1, used = 0;
+  for (const name of names) {
+    const wide = 40 + widthOf(name, 12);  // with its symbol and the gaps
+    if (used > 0 && used + wide > width - 20) { lines += 1; used = 0; }
+    used += wide;
+  }
+  if (lines > kLegendLines) option.legend.type = "scroll";
+  else if (lines > 1) {
+    const more = kLegendLine * (lines - 1);
+    option.grid = [option.grid].flat().map((grid) => ({ ...grid, top: grid.top + more }));
+    option.height = (option.height || kHeight) + more;
+  }
+}
 
 // `make(theme)` returns what ECharts draws, or null where nothing is left to draw.
 function chart(name, make, prepare) {
@@ -37,6 +65,7 @@ function draw(name, resized = false) {
     entry.hidden = true;
     return;
   }
+  fitLegend(option, printing ? kPaperWidth : entry.place.clientWidth);
   entry.place.style.width = printing ? `${kPaperWidth}px` : "";
   const height = printing ? Math.min(option.height || kPaperHeight, kPaperHeight) : option.height || 0;
   if (height !== (entry.height || 0)) {
@@ -54,7 +83,7 @@ function draw(name, resized = false) {
   entry.hidden = false;
   entry.instance.setOption({
     animation: false,
-    textStyle: { color: colours.text, fontFamily: "inherit" },
+    textStyle: { color: colours.text, fontFamily: family },
     color: palette,
     // Drawn on the canvas: what the data says can be no markup.
     tooltip: { renderMode: "richText", confine: true, backgroundColor: colours.panel, borderColor: colours.line,
@@ -114,7 +143,9 @@ function fitted(colours, values, more) {
   return { ...out, axisTick: { ...out.axisTick, customValues }, splitLine: { ...out.splitLine, customValues } };
 }
 
-const legend = (colours, more = {}) => ({ type: "scroll", top: 0, textStyle: { color: colours.text, fontSize: 12 },
+// Legends of more lines than these have pages.
+const kLegendLines = 4, kLegendLine = 22;
+const legend = (colours, more = {}) => ({ type: "plain", top: 0, textStyle: { color: colours.text, fontSize: 12 },
   pageTextStyle: { color: colours.dim }, pageIconColor: colours.text, pageIconInactiveColor: colours.line, ...more });
 
 // Buttons that zoom and move a chart's time axis, for keyboards.

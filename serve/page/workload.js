@@ -3,6 +3,25 @@
 import {bytes, el, field, fieldset, number, select, text} from './dom.js';
 import {ownFiles} from './uploads.js';
 
+// What a form begins with: at most the usual batch, and what a GPU of that memory holds: P100, V100 and T4 have it, with
+// one of which a comparison begins.
+const kUsualBatch = 64, kMemoryAtFirst = 16 * 2 ** 30;
+// Trainings have taken up to so many times the memory that their layers say: StyleGAN2 at 256 pixels and batch 4 takes
+// 6.4 GB (rosinality/stylegan2-pytorch, issue 10), where 2.0 GiB are counted.
+const kBeyondLayers = 3;
+
+/** The batch that a workload begins with, and why it is not the usual one; `memory`: what a GPU of it needs. */
+function firstBatch(one) {
+  const counted = one.trace.startsWith('layers:');
+  const fits = (value) => one.memory_bytes[value] * (counted ? kBeyondLayers : 1) <= kMemoryAtFirst;
+  const usual = one.batches.filter((value) => value <= kUsualBatch);
+  const value = usual.filter(fits).at(-1) ?? one.batches[0];
+  const most = usual.at(-1);
+  if (most === undefined || value === most) return {value, why: ''};
+  const room = `${bytes(kMemoryAtFirst)}${counted ? `, even if the training takes ${kBeyondLayers} times what its layers say, as some have` : ''}`;
+  return {value, why: `${fits(value) ? `Batch ${value} to begin with: it fits a GPU of ${room}.` : `Even batch ${value} may not fit a GPU of ${room}.`} Batch ${most} needs ${bytes(one.memory_bytes[most])} or more.`};
+}
+
 const groups = [['Recorded step by step', 'recorded:'], ['Counted from layers', 'layers:'], ['Yours', 'upload:']];
 
 /** The GPUs that can be rented, by name, with their memory. */
@@ -20,8 +39,8 @@ function memoryTable(choices, needed) {
       el('td', {}, el('meter', {min: '0', max: '1', high: '0.9', value: String(Math.min(1, share)), 'aria-label': `${name}: share of the memory`})),
       el('td', {}, share > 1 ? 'too small' : share < 0.01 ? '< 1 %' : `${Math.round(100 * share)} %`));
   };
-  return el('table', {class: 'memory'}, el('thead', {}, el('tr', {}, ...['GPU', 'memory', '', 'needed'].map((name) => el('th', {}, name)))),
-    el('tbody', {}, ...gpusOf(choices).map(row)));
+  return el('div', {class: 'scroll'}, el('table', {class: 'memory'}, el('thead', {}, el('tr', {}, ...['GPU', 'memory', '', 'needed'].map((name) => el('th', {}, name)))),
+    el('tbody', {}, ...gpusOf(choices).map(row))));
 }
 
 /** `changed()` is called when model or batch are others. needs(): bytes that a GPU must hold; undefined: not known. */
@@ -62,9 +81,10 @@ export function workload(choices, units, changed = () => {}) {
   };
   const showModel = () => {
     const one = current();
-    about.textContent = one.about;
-    batch.replaceChildren(...one.batches.map((value) => el('option', {value: String(value)}, String(value))));
-    batch.value = String(one.batches.includes(64) ? 64 : one.batches.at(-1));
+    const first = firstBatch(one);
+    about.textContent = [one.about, first.why].filter((part) => part).join('. ');
+    batch.replaceChildren(...one.batches.map((value) => el('option', {value: String(value)}, `${value} (${bytes(one.memory_bytes[value])})`)));
+    batch.value = String(first.value);
     dataset.value = one.dataset;
     showDataset();
     showMemory();

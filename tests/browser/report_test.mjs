@@ -417,5 +417,112 @@ await test("the bill is a tree with bars, the same with and without a script", a
   await done();
 });
 
+// A cluster, and a life with more kinds of events than fit beside one another.
+fs.writeFileSync(at("cluster-input.json"), run("example", "cluster"));
+run("simulate", "cluster-input.json", "--format", "json", "-o", "cluster.json");
+const lived = read("result.json");
+lived.events = ["requested", "ready", "checkpoint", "straggler", "recovered", "notice", "lost", "crashed", "restored", "resized", "released", "waiting", "evaluated", "stage", "checkpoint-failed", "finished"]
+  .map((event, i) => ({ at_s: (lived.time.total_s * i) / 15, event, ...(i === 0 ? { pool: "p3 us-east-1 on-demand", nodes: 2 } : {}) }));
+write("life.json", { schema: "ganymede.rehearsal/1", scenario: "life", predicted: lived, measured: lived, hosts: 4, network: "paced", took_s: 60, scale: 0.1, steps_each: 10,
+  processes: { nodes_started: 2, nodes_killed: 1, trainings_started: 2, steps_played: 9, checkpoints_written: 1, checkpoints_read: 1 },
+  comparison: [{ what: "time", unit: "s", predicted: 1, measured: 1, off: 0, share: 1 }], decisions: { same: true, predicted: [], measured: [] } });
+
+// Elements beyond the window, captions beyond their box, and words of pictures beyond the picture.
+const overruns = (page) => page.evaluate(() => {
+  const beyond = (inner, outer) => inner.right > outer.right + 1 || inner.left < outer.left - 1;
+  const said = (element) => `${element.tagName} ${element.id} ${element.className.baseVal ?? element.className}: ${element.textContent.slice(0, 40)}`;
+  const window = { left: 0, right: document.documentElement.clientWidth };
+  return [
+    ...[...document.querySelectorAll("body *")].filter((one) => !one.parentElement.closest(".scroll, pre, svg") && beyond(one.getBoundingClientRect(), window)),
+    ...[...document.querySelectorAll(".scroll caption")].filter((one) => beyond(one.getBoundingClientRect(), one.closest(".scroll").getBoundingClientRect())),
+    ...[...document.querySelectorAll("svg text")].filter((one) => beyond(one.getBoundingClientRect(), one.closest("svg").getBoundingClientRect())),
+  ].map(said);
+});
+
+// The texts of each chart as they are drawn: what they say, their font and their place.
+const chartTexts = (page) => page.evaluate(() => [...document.querySelectorAll(".chart canvas")].map((canvas) => {
+  const place = canvas.closest(".chart"), placed = (element) => { const rect = element.getBoundingRect().clone(); if (element.transform) rect.applyTransform(element.transform); return rect; };
+  const texts = echarts.getInstanceByDom(place).getZr().storage.getDisplayList()
+    .filter((one) => one.type === "tspan" && one.style.text && !one.ignore && !one.invisible && one.style.opacity !== 0)
+    // What a clip hides, such as the other pages of a legend, is not seen.
+    .filter((one) => (one.__clipPaths || []).every((clip) => { const [inner, outer] = [placed(one), placed(clip)]; return inner.x >= outer.x - 1 && inner.x + inner.width <= outer.x + outer.width + 1; }))
+    .map((one) => { const { x, y, width, height } = placed(one); return { text: one.style.text, font: one.style.font, box: [x, y, x + width, y + height] }; });
+  const pen = document.createElement("canvas").getContext("2d");
+  const [legend] = echarts.getInstanceByDom(place).getOption().legend || [];
+  return { chart: place.id, legend: legend?.type, width: place.clientWidth, height: place.clientHeight, texts: texts.map((one) => { pen.font = "1px monospace"; pen.font = one.font; return { ...one, known: pen.font !== "1px monospace" }; }) };
+}));
+const overlap = (a, b) => Math.min(a[2], b[2]) - Math.max(a[0], b[0]) > 1 && Math.min(a[3], b[3]) - Math.max(a[1], b[1]) > 3;
+
+for (const width of [390, 1280])
+  for (const name of ["result", "sweep", "scaling", "plan", "validation", "cluster", "life"])
+    await test(`${name} at ${width} pixels: nothing is cut off, no label lies on another`, async () => {
+      const { page, done } = await open(report(name), { viewport: { width, height: 900 } });
+      assert.deepEqual(await overruns(page), []);
+      if (width === 1280)
+        assert.deepEqual(await page.evaluate(() => [...document.querySelectorAll(".scroll table")].filter((one) => one.scrollWidth > one.parentElement.clientWidth).map((one) => one.caption.textContent)), [], "wider than the page");
+      for (const { chart, legend, width: most, texts } of await chartTexts(page)) {
+        // The titles of twenty studies take pages; all other legends are seen whole.
+        if (name !== "validation") assert.notEqual(legend, "scroll", chart);
+        assert.ok(texts.length > 2, chart);
+        for (const { text, font, known, box } of texts) {
+          assert.ok(known, `${chart}: a canvas does not know the font ${font}`);
+          assert.ok(box[0] > -1 && box[2] < most + 1, `${chart}: "${text}" from ${box[0]} to ${box[2]} of ${most}`);
+        }
+        texts.forEach((one, i) => texts.slice(i + 1).forEach((other) => assert.ok(!overlap(one.box, other.box), `${chart}: "${one.text}" lies on "${other.text}"`)));
+      }
+      await screen(page, `${name}-${width}`);
+      await done();
+    });
+
+await test("names of the Pareto set hide no point, and the chosen one has its name", async () => {
+  for (const width of [390, 1280]) {
+    const { page, done } = await open("plan.html", { viewport: { width, height: 900 } });
+    const points = await page.evaluate(() => {
+      const chart = echarts.getInstanceByDom(document.getElementById("chart-pareto"));
+      return chart.getOption().series.filter(({ type }) => type === "scatter").flatMap(({ data }) => data.map(({ value }) => chart.convertToPixel({ xAxisIndex: 0, yAxisIndex: 0 }, value)));
+    });
+    const names = (await chartTexts(page)).find(({ chart }) => chart === "chart-pareto").texts.filter(({ text }) => /^\d+ x /.test(text));
+    assert.ok(names.some(({ font, text }) => /bold/.test(font) && text.endsWith(read("plan.json").chosen.instance)), "the chosen one has no name");
+    for (const { text, font, box } of names)
+      if (!/bold/.test(font)) assert.ok(!points.some(([x, y]) => x > box[0] && x < box[2] && y > box[1] && y < box[3]), `"${text}" hides a point`);
+    await done();
+  }
+});
+
+await test("a plan's scaling is that of training: no wait for a node is in it", async () => {
+  const { page, done } = await open("plan.html");
+  const { simulated, request } = read("plan.json");
+  const lines = await page.evaluate(() => echarts.getInstanceByDom(document.getElementById("chart-scaling")).getOption().series.filter(({ name }) => name !== "ideal").map(({ name, data }) => [name, data]));
+  assert.ok(lines.length > 1);
+  for (const [gpu, points] of lines)
+    for (const [gpus, rate] of points) {
+      const highest = Math.max(...simulated.filter((one) => one.gpu === gpu && one.gpus === gpus && one.policy === "fixed").map((one) => one.images_per_s));
+      assert.ok(Math.abs(rate / highest - 1) < 1e-3, `${gpus} x ${gpu}: ${rate} rather than ${highest}`);
+    }
+  // On demand and on spot the same nodes train as fast.
+  for (const one of simulated) assert.ok(one.images_per_s * one.time_s.median >= request.images * 0.97, `${one.instance} trains longer than its whole time`);
+  const kinds = new Map();
+  for (const one of simulated.filter(({ policy, losses_mean }) => policy === "fixed" && losses_mean === 0)) {
+    const key = [one.provider, one.instance, one.nodes, one.gpus, one.batch_per_gpu, one.scheme].join();
+    assert.ok(Math.abs(one.images_per_s / (kinds.get(key) ?? one.images_per_s) - 1) < 0.02, key);
+    kinds.set(key, one.images_per_s);
+  }
+  await done();
+});
+
+await test("carbon is compared between providers and kinds of GPU, not between twins", async () => {
+  const { page, done } = await open("plan.html");
+  const shown = await page.evaluate(() => echarts.getInstanceByDom(document.getElementById("chart-energy")).getOption().yAxis[0].data);
+  const { simulated } = read("plan.json"), known = simulated.filter((one) => one.kg_co2e !== null);
+  const kind = (one) => `${one.provider} ${one.gpu}`;
+  assert.equal(shown.filter((i) => !simulated[i].chosen).length, new Set(shown.filter((i) => !simulated[i].chosen).map((i) => kind(simulated[i]))).size);
+  for (const of of new Set(known.map(kind))) {
+    const least = Math.min(...known.filter((one) => kind(one) === of).map((one) => one.kg_co2e.median));
+    assert.ok(shown.some((i) => kind(simulated[i]) === of && Math.abs(simulated[i].kg_co2e.median / least - 1) < 0.01), of);
+  }
+  assert.ok(shown.some((i) => simulated[i].chosen), "what the plan chose is not there");
+  await done();
+});
+
 await browser.close();
 console.log(`${tests} tests passed${process.exitCode ? ", others failed" : ""}`);

@@ -14,7 +14,7 @@ process.on("exit", () => { server.kill(); fs.rmSync(folder, { recursive: true, f
 const address = await new Promise((resolve) => server.stdout.once("data", (text) => resolve(String(text).trim())));
 
 const browser = await chromium.launch({ executablePath: executable, args: ["--no-sandbox", "--disable-gpu"] });
-const looks = { light: {}, dark: { colorScheme: "dark" }, narrow: { viewport: { width: 420, height: 900 } } };
+const looks = { light: {}, dark: { colorScheme: "dark" }, narrow: { viewport: { width: 390, height: 900 } } };
 let tests = 0;
 
 // Fails on anything that the page says on the console, and on requests that leave the server.
@@ -29,6 +29,9 @@ async function open(tab, look) {
   const done = async (name) => {
     const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
     assert.ok(wide <= 0, `${name}: ${wide} pixels wider than the window`);
+    const beyond = await page.evaluate(() => [...document.querySelectorAll("main section *")].filter((one) => !one.parentElement.closest(".scroll, pre, #jobs")
+      && one.getBoundingClientRect().right > one.closest("section").getBoundingClientRect().right - parseFloat(getComputedStyle(one.closest("section")).paddingRight) + 1).map((one) => `${one.tagName} ${one.id} ${one.textContent.slice(0, 30)}`));
+    assert.deepEqual(beyond, [], `${name}: beyond its part of the page`);
     if (screens) { fs.mkdirSync(screens, { recursive: true }); await page.screenshot({ path: path.join(screens, `serve-${name}-${look}.png`), fullPage: true }); }
     assert.deepEqual(complaints, [], name);
     await context.close();
@@ -74,6 +77,22 @@ await test("the memory of each GPU, and a step measured by hand", async (look) =
   await panel.getByLabel("It took, or did").fill("0.11s");
   await panel.locator(".problem:not([hidden])").first().waitFor({ state: "detached" });
   await done("measured");
+});
+
+await test("every model begins with a batch that the GPUs at first hold, and says why", async (look) => {
+  const { page, panel, done } = await open("compare", look);
+  const models = panel.getByLabel("Model", { exact: true }), batch = panel.getByLabel("Batch per GPU");
+  for (const model of await models.locator("option").evaluateAll((all) => all.map((one) => one.value))) {
+    await models.selectOption(model);
+    const [, amount, unit] = (await batch.locator("option:checked").textContent()).match(/^\d+ \(([\d.]+) ([KMG])iB\)$/);
+    assert.ok((amount / { K: 2 ** 20, M: 1024, G: 1 }[unit]) * (model.startsWith("layers:") ? 3 : 1) <= 16, `${model}: ${amount} ${unit}iB`);
+  }
+  // By its layers 80.2 GiB at a batch of 64; 3 times 3.36 GiB at a batch of 2 are within 16 GiB, 3 times 5.84 GiB are not.
+  await models.selectOption("layers:stylegan2");
+  assert.equal(await batch.inputValue(), "2");
+  assert.match(await panel.textContent(), /Batch 2 to begin with: it fits a GPU of 16\.0 GiB/);
+  assert.equal(await panel.locator(".size").textContent(), "6 runs");
+  await done("batch");
 });
 
 await test("a comparison is run, named, compared with another and forgotten", async (look) => {

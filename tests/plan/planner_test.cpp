@@ -102,7 +102,12 @@ TEST_F(Plans, WhatSimulatesTheChosenScenarioGetsThePlansFigures) {
   EXPECT_EQ(scenario.deadline, Seconds{2400});
   EXPECT_EQ(scenario.budget, MicroUsd{20'000'000});
   const Json run = Json::parse(sim::result_json(sim::simulate(scenario)));
-  EXPECT_NEAR(run["time"]["total_s"].get<double>(), plan["chosen"]["time_s"]["median"].get<double>(), 1e-6);
+  const Json& time = run["time"];
+  EXPECT_NEAR(time["total_s"].get<double>(), plan["chosen"]["time_s"]["median"].get<double>(), 1e-6);
+  // The rate is that of training: boots are not in it.
+  const auto images = time["images"].get<double>(), rate = plan["chosen"]["images_per_s"].get<double>();
+  EXPECT_NEAR(rate, images / (time["step_mean_s"].get<double>() * time["steps"].get<double>()), 1e-6 * rate);
+  EXPECT_GT(rate, images / time["total_s"].get<double>());
   // The result holds its inputs, and the same scenario in a file of its own is the same.
   EXPECT_EQ(run["provenance"]["scenario"], plan["chosen"]["scenario"]);
   EXPECT_TRUE(run["provenance"]["files"].contains("/workload/trace"));

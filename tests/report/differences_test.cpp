@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <sstream>
 
 #include "common/errors.hpp"
 #include "common/json_value.hpp"
@@ -95,6 +96,34 @@ TEST(Differences, NameEachInputByItsPointer) {
   EXPECT_EQ(found["/cost/items/0/unit_price_usd"]["kind"], "price");
   EXPECT_EQ(found["/cost/items/0/unit_price_usd"]["after"], "2.50");
   EXPECT_EQ(found["/provenance/tool"]["kind"], "program");
+}
+
+// Where a row takes two lines, what changed is on the first.
+TEST(Differences, TheChangeStandsOnTheFirstLineOfARow) {
+  Json before = a_whole_result(), after = a_whole_result();
+  before["energy"] = {{"kwh", 0.01663},
+                      {"kwh_interval", {0.01648, 0.01693}},
+                      {"kg_co2e", 0.006912},
+                      {"kg_co2e_interval", {0.006852, 0.007039}}};
+  after["energy"] = {{"kwh", 0.04621},
+                     {"kwh_interval", {0.04608, 0.04647}},
+                     {"kg_co2e", 0.01921},
+                     {"kg_co2e_interval", {0.01916, 0.01932}}};
+  for (const std::size_t width : {60U, 80U, 100U}) {
+    std::istringstream lines(differences_text(compared(before, after), width));
+    std::string carbon;
+    for (std::string line; std::getline(lines, line);) {
+      if (line.starts_with("carbon")) carbon = line;
+      if (line.find("b.json") == std::string::npos) {
+        EXPECT_LE(line.size(), width) << line;
+      }
+    }
+    // 0.01921 - 0.006912 is 1.779 times 0.006912.
+    EXPECT_THAT(carbon, AllOf(HasSubstr("+0.0123 kg CO2e"), HasSubstr("+177.9 %"))) << width;
+    if (width >= 80) {
+      EXPECT_THAT(carbon, AllOf(HasSubstr("0.006912 kg CO2e"), HasSubstr("0.01921 kg CO2e"), HasSubstr("beyond")));
+    }
+  }
 }
 
 TEST(Differences, AFileWithAnotherContentIsNamed) {
@@ -189,8 +218,8 @@ TEST(Differences, MarkdownIsEscaped) {
   after["provenance"]["scenario"]["platform"]["nodes"] = "<img src=x>|[a](b)\n# h " + kHostile;
   const std::string markdown = differences_markdown(compared(a_whole_result(), after, {"+10%"}));
   EXPECT_THAT(markdown,
-              AllOf(HasSubstr("&lt;img src=x&gt;\\|\\[a\\](b)"), Not(HasSubstr("<img")),
-                    HasSubstr("| time | 1:00:00 |"), Not(HasSubstr("\x1b")), HasSubstr("- :white_check_mark: time")));
+              AllOf(HasSubstr("&lt;img src=x&gt;\\|\\[a\\](b)"), Not(HasSubstr("<img")), HasSubstr("| time | none |"),
+                    Not(HasSubstr("\x1b")), HasSubstr("- :white_check_mark: time")));
 }
 
 }  // namespace

@@ -188,7 +188,7 @@ TEST(Page, ManyCandidatesAreAllInItsData) {
   EXPECT_EQ(data["columns"]["rented"]["words"].size(), 8001U);
   EXPECT_EQ(data["columns"]["gpus"], (Json{{"all", 1}}));
   EXPECT_THAT(page, HasSubstr("Candidates: 100 of 8001 are listed"));
-  EXPECT_THAT(page, HasSubstr("<td>best x a</td>"));
+  EXPECT_THAT(page, HasSubstr("<td>best x a<small>Pareto</small></td>"));
 }
 
 TEST(Page, FiltersProvidersRegionsAndMarketsApart) {
@@ -338,6 +338,43 @@ TEST(Page, WithoutAPriceACostIsUnknown) {
   EXPECT_THAT(page, HasSubstr("no price"));
   EXPECT_EQ(cell_of(data_of(page), "usd", 0), nullptr);
   EXPECT_THAT(page, Not(HasSubstr(">nan")));
+}
+
+// A key takes as many lines as it needs; a word of a picture that lies beyond its box would not be seen.
+TEST(Page, TheKeyOfALifeIsNotCutOff) {
+  Json lived = run("1 x a", 1, 3, "3.00");
+  const std::vector<std::string> kinds = {"checkpoint", "crashed",   "finished", "lost",     "notice",
+                                          "ready",      "recovered", "released", "restored", "resized",
+                                          "stage",      "straggler", "waiting"};
+  for (const std::string& kind : kinds) lived["events"].push_back({{"at_s", 2.0}, {"event", kind}});
+  const Json document = {
+      {"schema", "ganymede.rehearsal/1"},
+      {"scenario", "s"},
+      {"predicted", lived},
+      {"measured", lived},
+      {"hosts", 4},
+      {"network", "paced"},
+      {"took_s", 60.0},
+      {"scale", 0.1},
+      {"steps_each", 10.0},
+      {"processes",
+       {{"nodes_started", 2},
+        {"nodes_killed", 1},
+        {"trainings_started", 2},
+        {"steps_played", 9},
+        {"checkpoints_written", 1},
+        {"checkpoints_read", 1}}},
+      {"comparison",
+       {{{"what", "time"}, {"unit", "s"}, {"predicted", 1.0}, {"measured", 1.0}, {"off", 0.0}, {"share", 1.0}}}},
+      {"decisions", {{"same", true}, {"predicted", Json::array()}, {"measured", Json::array()}}}};
+  const std::string page = report_page(document);
+  const std::size_t key = page.find("<ul class=key>");
+  ASSERT_NE(key, std::string::npos);
+  for (const std::string& kind : kinds) EXPECT_NE(page.find("</svg>" + kind + "</li>", key), std::string::npos) << kind;
+  const std::string svg = page.substr(page.find("<svg class=picture"), key - page.find("<svg class=picture"));
+  const std::regex text("<text x=\"([0-9.]+)\"");
+  for (std::sregex_iterator at(svg.begin(), svg.end(), text), end; at != end; ++at)
+    EXPECT_LE(std::stod((*at)[1]), 1000) << at->str();
 }
 
 TEST(Page, AnEmptyStudyIsAPage) { EXPECT_THAT(report_page(sweep({})), HasSubstr("no finished run")); }

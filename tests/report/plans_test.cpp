@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <sstream>
 
 #include "common/json_value.hpp"
@@ -123,7 +124,8 @@ TEST(PlanReport, EndsInASentenceAndCards) {
   EXPECT_EQ(cards[0].hourly, "1.00 USD/h of 2026-07-20");
   EXPECT_THAT(report_page(plan),
               AllOf(HasSubstr("<dt>balanced, safest<small>the best trade"), HasSubstr("class=answer>Rent 1 x cheap"),
-                    HasSubstr("<small>1.00 USD/h of 2026-07-20</small>"), HasSubstr("Ranges hold about 90 %")));
+                    HasSubstr("<small>1.00 USD/h of 2026-07-20</small>"), HasSubstr("Ranges hold about 90 %"),
+                    HasSubstr("on machines unlike those that the model was made with fewer hold")));
   for (const std::size_t width : {80U, 140U}) {
     std::istringstream lines(plan_text(plan, width, PlanDetail::answer));
     for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), width) << line;
@@ -277,6 +279,17 @@ TEST(PlanReport, ThePageMarksWhatIsDoubtfulAndSaysWhatTheMarksMean) {
   EXPECT_THAT(page, HasSubstr("\"doubtful\":{\"values\":[0,0,1,0]}"));
   plan["simulated"].erase(2);
   EXPECT_THAT(report_page(plan), AllOf(Not(HasSubstr("(!) how often")), Not(HasSubstr("(?) a price"))));
+}
+
+// Images over the whole time would hold the wait for nodes: three hours here, and a million images.
+TEST(PlanReport, ARateIsThatOfTrainingOrNotKnown) {
+  Json plan = a_searched_plan();
+  EXPECT_TRUE(std::isnan(candidates_of(plan)[0].images_per_s));
+  EXPECT_THAT(report_page(plan), Not(HasSubstr("chart-scaling")));
+  plan["simulated"][0].update({{"gpus", 1}, {"images_per_s", 500.0}});
+  plan["simulated"][1].update({{"gpus", 2}, {"images_per_s", 900.0}});
+  EXPECT_DOUBLE_EQ(candidates_of(plan)[0].images_per_s, 500);
+  EXPECT_THAT(report_page(plan), AllOf(HasSubstr("chart-scaling"), HasSubstr("while it trains")));
 }
 
 }  // namespace
