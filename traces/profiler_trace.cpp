@@ -119,10 +119,11 @@ void add_work(TraceBatch& batch, const ProfilerOptions& options, TraceNetwork& n
 std::vector<std::vector<ProfiledKernel>> profiled_kernels(const std::vector<Step>& steps) {
   std::vector<std::vector<ProfiledKernel>> all;
   for (const Step& step : steps) {
-    std::vector<ProfiledKernel>& kernels = all.emplace_back();
+    std::vector<ProfiledKernel> kernels;
     for (const auto* event : step.events)
       if (event->kind == EventKind::compute)
         kernels.push_back({step.phases[step.phase_of[kernels.size()]].name, event->end - event->start, event->matrix});
+    all.push_back(std::move(kernels));
   }
   return all;
 }
