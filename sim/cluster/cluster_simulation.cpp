@@ -346,7 +346,7 @@ void ClusterSimulation::warn_of_packing() {
     if (cluster_.jobs[job].gpus != 1) continue;
     const std::string model = model_of(job).first;
     if (model.empty()) {
-      speeds_.warn(fmt::format("jobs of the workload {} share no GPU: \"packing\" is for measured models",
+      speeds_.warn(fmt::format("jobs of the workload \"{}\" share no GPU: packing is for measured models",
                                cluster_.workloads[cluster_.jobs[job].workload].name));
       continue;
     }
