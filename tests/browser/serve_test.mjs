@@ -29,7 +29,7 @@ async function open(tab, look) {
   const done = async (name) => {
     const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
     assert.ok(wide <= 0, `${name}: ${wide} pixels wider than the window`);
-    const beyond = await page.evaluate(() => [...document.querySelectorAll("main section *")].filter((one) => !one.parentElement.closest(".scroll, pre, #jobs")
+    const beyond = await page.evaluate(() => [...document.querySelectorAll("main section *")].filter((one) => one.getClientRects().length > 0 && !one.parentElement.closest(".scroll, pre, #jobs")
       && one.getBoundingClientRect().right > one.closest("section").getBoundingClientRect().right - parseFloat(getComputedStyle(one.closest("section")).paddingRight) + 1).map((one) => `${one.tagName} ${one.id} ${one.textContent.slice(0, 30)}`));
     assert.deepEqual(beyond, [], `${name}: beyond its part of the page`);
     if (screens) { fs.mkdirSync(screens, { recursive: true }); await page.screenshot({ path: path.join(screens, `serve-${name}-${look}.png`), fullPage: true }); }
