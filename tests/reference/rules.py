@@ -23,7 +23,6 @@ OPEN = {
     "cost of the search among equals": "is_better in plan/choice.cpp does not look at the cost of candidates that are equally fast",
     "images to an FID after a setback": "first_met in traces/quality_curve.cpp interpolates from the best point, which may lie before points "
                                         "that fell short",
-    "choice above a threshold of why": "find_rival in plan/why.cpp leaves out regions that are dearer before the price has risen",
 }
 
 HERE = pathlib.Path(__file__).parent
