@@ -87,15 +87,15 @@ def transfer(case: Case) -> None:
     links = {frozenset(link["between"]): link for link in run["platform"]["links"]}
     count, alone = len(names), Training(scenario_of(run), lab, steps)
     piece, rounds = alone.gradients / count, 2 * (count - 1)
-    slowest = max(q(link["latency"]) for link in links.values()) + piece / min(q(link["bandwidth"]) for link in links.values())
+    ring = [links[frozenset(hop)] for hop in zip(names, (*names[1:], names[0]))]
+    slowest = max(q(link["latency"]) for link in ring) + piece / min(q(link["bandwidth"]) for link in ring)
     # The time for adding, which is far below that of any link between places, is left out.
     case.same("step of several places", result["time"]["step_mean_s"], alone.own_step + rounds * slowest, 1e-6)
     if result["time"]["total_s"] > MONTH * HOUR:  # tiers begin anew
         return
     gb = rounds * piece * result["time"]["steps"] / 1e9
     zone = 0.02 if lab["transfer"]["zone_charged"] == "both ends" else 0.01
-    right = sum(alone.internet(gb, False) if clouds else round(gb * MICRO * links[frozenset(hop)].get("usd_per_gb", zone))
-                for hop in zip(names, (*names[1:], names[0])))
+    right = sum(alone.internet(gb, False) if clouds else round(gb * MICRO * link.get("usd_per_gb", zone)) for link in ring)
     said = sum(micro(item["usd"]) for item in result["cost"]["items"] if item["item"] == "data transfer")
     case.same(f"data transfer between {'clouds' if clouds else 'zones'}", said, right, 0, 3 * count)
 
