@@ -24,10 +24,10 @@ double excess_of(const Request& request, double time_s, double usd) {
 }
 
 /// True if candidate `a` is better than `b` or if there is no `b`. Between equal ones the faster is better, then the
-/// first.
+/// cheaper, then the first.
 bool is_better(const Request& request, const Plan& plan, std::size_t a, const std::optional<std::size_t>& b) {
   const auto rank = [&](std::size_t i) {
-    return std::tuple(objective_of(request, plan.runs[i]), plan.runs[i].time_s.median, i);
+    return std::tuple(objective_of(request, plan.runs[i]), plan.runs[i].time_s.median, plan.runs[i].usd_at_worst, i);
   };
   return !b || rank(a) < rank(*b);
 }

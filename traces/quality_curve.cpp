@@ -49,10 +49,7 @@ std::optional<double> first_met(const QualityCurve& curve, const QualityTarget& 
     const double here = shortfall(curve.points[i], target);
     if (here > 0) continue;
     if (i == 0) return curve.points[0].images;
-    // Interpolate from the best point before it, the nearest one that falls short.
-    const QualityPoint& before =
-        *std::min_element(curve.points.begin(), curve.points.begin() + static_cast<std::ptrdiff_t>(i),
-                          [&](const auto& a, const auto& b) { return shortfall(a, target) < shortfall(b, target); });
+    const QualityPoint& before = curve.points[i - 1];
     const double left = shortfall(before, target);
     const double a = portable_log(before.images), b = portable_log(curve.points[i].images);
     return portable_exp(a + (b - a) * left / (left - here));

@@ -105,7 +105,11 @@ void add_services(BillDraft& draft) {
   const Charges& charges = draft.scenario.charges;
   const platforms::Services& services = draft.first().platform->services;
   if (charges.kubernetes) {
-    const double free_h = charges.free_tiers ? services.control_plane_free.si / 3600 * std::ceil(draft.months()) : 0;
+    // Hours that a month does not use are not carried over to the next.
+    const double free_of_month = charges.free_tiers ? services.control_plane_free.si / 3600 : 0;
+    const double whole_months = std::floor(draft.hours() / kHoursPerMonth);
+    const double free_h = whole_months * std::min(free_of_month, kHoursPerMonth) +
+                          std::min(free_of_month, draft.hours() - whole_months * kHoursPerMonth);
     if (draft.hours() > free_h)
       draft.add(
           charge("control plane", "managed Kubernetes", draft.hours() - free_h, "h", {services.control_plane->value}),

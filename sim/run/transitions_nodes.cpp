@@ -71,6 +71,11 @@ Actions lose_node(const RunContext& context, RunState& state, std::size_t index,
 Actions transition(const RunContext& context, RunState& state, const RequestAnswered& event) {
   Actions actions;
   answer_request(context, state, actions, event.node);
+  // Nodes that became ready meanwhile were kept for this one, which may never come.
+  const auto& alive = state.fleet.alive();
+  actions.consult_policy = state.phase == RunPhase::idle && state.fleet.on_the_way() == 0 &&
+                           std::any_of(alive.begin(), alive.end(),
+                                       [&](std::size_t i) { return state.fleet[i].state == Node::State::ready; });
   return actions;
 }
 

@@ -56,7 +56,8 @@ void read_command(JsonObject& in, PolicyChoice& choice) {
 
 std::vector<std::string> shell_command(const std::string& line, const std::filesystem::path& folder) {
   const std::string start = folder.empty() ? "." : folder.string();
-  return {"/bin/sh", "-c", "cd \"$0\" && exec " + line, start};
+  // The line may be compound. A shell whose line is one simple command becomes that command.
+  return {"/bin/sh", "-c", "cd \"$0\" && exec /bin/sh -c \"$1\"", start, line};
 }
 
 void read_policy(const JsonNode& node, Scenario& scenario, Fingerprint& fingerprint) {

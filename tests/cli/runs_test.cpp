@@ -131,6 +131,13 @@ TEST_F(Runs, TheExamplePolicyDecides) {
                   " --format json");
   ASSERT_EQ(line.code, 0) << line.err;
   EXPECT_EQ(Json::parse(line.out)["time"], run["time"]);
+  const Outcome lines = run_program(
+      "simulate " +
+      scenario(
+          {{"policy", {{"name", "external"}, {"command", "for policy in policy.py; do exec python3 $policy; done"}}}}) +
+      " --format json");
+  ASSERT_EQ(lines.code, 0) << lines.err;
+  EXPECT_EQ(Json::parse(lines.out)["time"], run["time"]);
   // The example policy rents what the scenario asks for, as `fixed` does.
   const Json fixed = Json::parse(run_program("simulate " + scenario() + " --format json").out);
   EXPECT_EQ(run["time"]["total_s"], fixed["time"]["total_s"]);

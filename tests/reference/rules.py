@@ -13,16 +13,8 @@ SHARES = {"bill": 4.0, "one_job": 3, "transfer": 2, "cluster": 4, "losses": 3, "
 
 # Differences that are known and not mended yet, with their causes: they are not searched for, unless --open asks for them.
 OPEN = {
-    "control plane in a short last month": "the free hours of all months together are taken off, also those that the last month does not use "
-                                           "(sim/run/bill_services.cpp)",
-    "exit code of a budget below one billed hour": "it is refused as a wrong input, 2, where docs/commands.md says 3 for what nothing can serve",
-    "policy as a line for the shell": "shell_command in sim/scenario/policy.cpp puts exec before the line, which then must be one simple command",
-    "time with a notice during a boot": "a node that is ready while the request of its replacement is unanswered is not put to work when that "
-                                        "request has to wait (NodeReady in sim/run/transitions_nodes.cpp)",
-    "time of the last checkpoint's event": "the event has the time at which the stretch of training ended",
-    "cost of the search among equals": "is_better in plan/choice.cpp does not look at the cost of candidates that are equally fast",
-    "images to an FID after a setback": "first_met in traces/quality_curve.cpp interpolates from the best point, which may lie before points "
-                                        "that fell short",
+    "time of the last checkpoint's event": "the event has the time at which the stretch of training ended (end_segment in "
+                                           "sim/run/training_control.cpp)",
 }
 
 HERE = pathlib.Path(__file__).parent

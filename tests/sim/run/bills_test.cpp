@@ -231,6 +231,10 @@ TEST_F(Bills, KubernetesFee) {
   expect_sums(cost);
   scenario["billing"]["free_tiers"] = true;
   EXPECT_EQ(bill()["total_usd"], "3.6225");
+  // 731 h, of which three a month are free: the second month has one hour, and what it does not use is not taken off.
+  platform["services"]["control_plane_free"] = "3h";
+  scenario["billing"]["idle_tail"] = "730h";
+  EXPECT_EQ(item(bill(), "control plane"), "72.70");
 }
 
 // A slice of four chips is rented as a whole: 8.00 USD for the hour. Three of the chips idle while one trains.
