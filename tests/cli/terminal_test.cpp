@@ -32,7 +32,7 @@ constexpr const char* kStudy = GANYMEDE_SOURCE_DIR "/studies/first-look.json";
 /// been written.
 std::string on_terminal(const std::string& arguments, int columns = 80, const std::string& environment = "",
                         const std::vector<std::pair<std::string, std::string>>& typed = {}) {
-  const std::string command = "env -u NO_COLOR -u COLUMNS TERM=xterm " + environment +
+  const std::string command = "env -u NO_COLOR -u COLUMNS TERM=xterm GANYMEDE_NOW=2026-11-20T12:00:00Z " + environment +
                               " CUDA_VISIBLE_DEVICES= " GANYMEDE_BINARY " " + arguments;
   const winsize size{24, static_cast<unsigned short>(columns), 0, 0};
   int terminal = -1;
