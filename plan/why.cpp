@@ -16,6 +16,8 @@ constexpr double kNearEnough = 1.0002;
 /// Seconds that are added to the time to boot.
 constexpr double kLonger_s[] = {60, 300, 900, 3600, 4 * 3600, 12 * 3600, 24 * 3600, 3 * 24 * 3600, 10 * 24 * 3600};
 constexpr double kNearEnough_s = 1;
+/// How often a value is looked at again after a candidate that was given up turned out to be better.
+constexpr int kTriesMax = 3;
 /// The objective if nothing meets the goals.
 constexpr double kNothing = std::numeric_limits<double>::infinity();
 
@@ -68,14 +70,14 @@ class Turning {
     double low = out.now;
     for (const double value : values(out.now)) {
       out.tried = value;
-      while (!stays_chosen(value)) {
+      for (int tries = 0; tries < kTriesMax && !stays_chosen(value); ++tries) {
         const double high = lowest_change(low, value);
         if (choose_among_all(high)) {
           out.threshold = high;
           out.next = next_;
           return out;
         }
-        // The same nodes are chosen after all: by the order of equals, or a candidate that was given up is better.
+        // The same nodes are chosen after all, because they are better than when they were given up.
         hopeless_.clear();
         low = high;
         if (high >= value) break;
@@ -153,8 +155,10 @@ class Turning {
     };
     options.at_most = rival_;
     const Plan plan = make_plan(changed, options);
-    return plan.best && objective_of(changed, plan.runs[*plan.best]) < rival_ &&
-           rents_the_same(changed, plan.candidates.all[*plan.best], chosen_);
+    const double objective = plan.best ? objective_of(changed, plan.runs[*plan.best]) : kNothing;
+    // Which of equals is chosen is decided among all.
+    if (objective >= rival_) return objective == rival_ && plan.best && !choose_among_all(value);
+    return rents_the_same(changed, plan.candidates.all[*plan.best], chosen_);
   }
 
   /// Plans with the knob at this value, among all candidates, as a plan would that knows nothing but those that the
