@@ -105,7 +105,8 @@ TEST(Cluster, PackedJobsOfAModelWithoutMeasuredPairsAreMarkedAsEstimated) {
   Json platform = Json::parse(made_up_platform());
   platform["gpus"]["GPU-X"]["family"] = "P100";
   document["platform"] = {{"catalog", platform}, {"instance", "one"}, {"region", "room-1"}, {"nodes", 1}};
-  EXPECT_EQ(result_of(document)["provenance"]["warnings"].size(), 0U) << "nobody asked for packing";
+  EXPECT_THAT(result_of(document)["provenance"]["warnings"].dump(), testing::Not(testing::HasSubstr("share")))
+      << "nobody asked for packing";
   document["packing"] = 1.0;
   const Json packed = result_of(document);
   EXPECT_EQ(start_of(packed, 1), 0);
@@ -115,8 +116,8 @@ TEST(Cluster, PackedJobsOfAModelWithoutMeasuredPairsAreMarkedAsEstimated) {
   }
   EXPECT_FALSE(packed["jobs"][2]["stays"][0].contains("estimated"));
   EXPECT_THAT(packed["provenance"]["warnings"].get<std::vector<std::string>>(),
-              testing::UnorderedElementsAre(testing::HasSubstr("CycleGAN was not measured beside other jobs on a P100"),
-                                            testing::HasSubstr("share no GPU")));
+              testing::IsSupersetOf({testing::HasSubstr("CycleGAN was not measured beside other jobs on a P100"),
+                                     testing::HasSubstr("share no GPU")}));
 }
 
 TEST(Cluster, TheSameInputGivesTheSameBytes) {

@@ -34,17 +34,14 @@ class Bills : public testing::Test {
   Json run() const { return simulate_json(load()); }
   Json bill() const { return run()["cost"]; }
   std::string error() const {
-    return message_of<ConfigError>([&] { load(); });
+    return message_of<ConfigError>([this] { load(); });
   }
 
  private:
   ScenarioFiles files_;
 };
 
-std::int64_t micro_dollars(const Json& text) {
-  const double dollars = std::stod(text.get<std::string>());
-  return std::llround(dollars * 1e6);
-}
+std::int64_t micro_dollars(const Json& text) { return std::llround(std::stod(text.get<std::string>()) * 1e6); }
 
 /// The cost of all items of that name; `quantity` gets the sum of their quantities.
 std::string item(const Json& bill, const std::string& name, double* quantity = nullptr) {
@@ -231,10 +228,9 @@ TEST_F(Bills, KubernetesFee) {
   expect_sums(cost);
   scenario["billing"]["free_tiers"] = true;
   EXPECT_EQ(bill()["total_usd"], "3.6225");
-  // 731 h, of which three a month are free: the second month has one hour, and what it does not use is not taken off.
   platform["services"]["control_plane_free"] = "3h";
   scenario["billing"]["idle_tail"] = "730h";
-  EXPECT_EQ(item(bill(), "control plane"), "72.70");
+  EXPECT_EQ(item(bill(), "control plane"), "72.70");  // 731 h; three of the first month are free, and the second's one
 }
 
 // A slice of four chips is rented as a whole: 8.00 USD for the hour. Three of the chips idle while one trains.
