@@ -86,7 +86,7 @@ def check_plan(folder, name, deadline_h, budget_usd, *more):
     if chosen["risk"] != "none":
         runs = chosen["seeds"]
         kept = runs if expected > max(0.99, 1 - 0.5 / runs) else math.floor(runs * expected)
-        least = int(re.search(r"simulated runs keep to .*?, which shows a probability of at least (\d+) % \(confidence 95 %\)", text)[1])
+        least = int(re.search(r"with a confidence of 95 %, the probability is at least (\d+) %", text)[1])
         assert 0 <= at_least(kept, runs) - least / 100 < 0.01, f"{name}: {at_least(kept, runs)}, the plan says {least} %"
         said += f", at least {least} %"
     print(f"probability {said}")
