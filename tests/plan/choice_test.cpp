@@ -165,14 +165,14 @@ TEST_F(Choices, AreTheBestOfAllPairs) {
       if (random.uniform() < 0.3) plan.runs.back().risk = "assumed";
     }
     choose();
-    using Rank = std::tuple<double, double, std::size_t>;
+    using Rank = std::tuple<double, double, double, std::size_t>;
     std::set<Rank> ranks, known;
     std::vector<std::size_t> front;
     for (std::size_t i = 0; i < plan.runs.size(); ++i) {
       const PlannedRun& run = plan.runs[i];
       if (run.verdict != Verdict::meets) continue;
       const double time_s = run.time_s.median, usd = run.usd_at_worst;
-      const Rank rank{request.objective == Objective::cost ? usd : time_s, time_s, i};
+      const Rank rank{request.objective == Objective::cost ? usd : time_s, time_s, usd, i};
       ranks.insert(rank);
       if (run.risk != "assumed") known.insert(rank);
       bool dominated = false;
@@ -186,8 +186,8 @@ TEST_F(Choices, AreTheBestOfAllPairs) {
     }
     std::sort(front.begin(), front.end(),
               [&](std::size_t a, std::size_t b) { return plan.runs[a].time_s.median < plan.runs[b].time_s.median; });
-    EXPECT_EQ(plan.best, ranks.empty() ? std::nullopt : std::optional(std::get<2>(*ranks.begin())));
-    EXPECT_EQ(plan.best_of_known_risk, known.empty() ? std::nullopt : std::optional(std::get<2>(*known.begin())));
+    EXPECT_EQ(plan.best, ranks.empty() ? std::nullopt : std::optional(std::get<3>(*ranks.begin())));
+    EXPECT_EQ(plan.best_of_known_risk, known.empty() ? std::nullopt : std::optional(std::get<3>(*known.begin())));
     EXPECT_EQ(plan.pareto, front);
     EXPECT_EQ(plan.cards.cheapest, front.empty() ? std::nullopt : std::optional(front.back()));
   }
