@@ -14,6 +14,7 @@
 #include "cli/terminal.hpp"
 #include "common/errors.hpp"
 #include "common/units.hpp"
+#include "platforms/catalog.hpp"
 #include "report/table.hpp"
 #include "traces/profiler_trace.hpp"
 
@@ -28,6 +29,21 @@ struct ProfilerFlags {
   bool override_gpu = false;
 };
 
+/// How a recorded GPU is asked for: by its name in the catalog in use, else in another one.
+std::string flags_of(const calibration::GpuSheet* recorded, const std::string& catalog) {
+  const auto name_in = [&](const platforms::Platform& platform) -> std::string {
+    for (const platforms::Gpu& gpu : platform.gpus)
+      if (calibration::find_gpu_sheet(gpu.name) == recorded) return gpu.name;
+    return "";
+  };
+  if (const std::string name = name_in(platforms::load_catalog(catalog, ".")); !name.empty())
+    return fmt::format("expected --gpu {}", name);
+  for (const std::string& provider : platforms::provider_names())
+    if (const std::string name = name_in(platforms::catalog(provider)); !name.empty())
+      return fmt::format("expected --gpu {} --catalog {}", name, provider);
+  return "which no catalog has: expected a platform file with it";
+}
+
 /// Refuses a --gpu that is not the one that a trace names, unless it is to replace it. Returns a note where the trace
 /// does not confirm it, or nothing.
 std::string check_gpu(const ProfilerFlags& flags, const traces::ProfilerEvents& events) {
@@ -36,9 +52,9 @@ std::string check_gpu(const ProfilerFlags& flags, const traces::ProfilerEvents& 
   if (recorded != nullptr && recorded == calibration::find_gpu_sheet(flags.gpu)) return "";
   if (recorded != nullptr && !flags.override_gpu)
     throw ConfigError(
-        fmt::format("--gpu {}: {} was recorded on a \"{}\", expected --gpu {}; --override-gpu takes its times as those "
-                    "of the {} nevertheless",
-                    flags.gpu, events.file, events.device, recorded->name, flags.gpu));
+        fmt::format("--gpu {}: {} was recorded on a \"{}\", {}; --override-gpu takes its times as those of the {} "
+                    "nevertheless",
+                    flags.gpu, events.file, events.device, flags_of(recorded, flags.catalog), flags.gpu));
   return fmt::format("recorded on \"{}\", by --gpu its times are taken as those of the {}", events.device, flags.gpu);
 }
 

@@ -94,7 +94,7 @@ class MetricsServer {
 class Silence {
  public:
   void check(const plan::RunLog& log, const Shared& shared) {
-    const double silent_s = static_cast<double>(now()) - log.last_unix_s;
+    const double silent_s = static_cast<double>(stated_now()) - log.last_unix_s;
     const double usual_s =
         (log.last_unix_s - log.begin_unix_s) / static_cast<double>(std::max<std::size_t>(1, log.steps.size()));
     const bool silent = log.end.empty() && silent_s > std::max(60.0, 20 * usual_s);

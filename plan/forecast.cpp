@@ -72,7 +72,7 @@ struct Recurring {
 };
 
 /// `lone` gets the names of pauses whose period is not known.
-std::vector<Recurring> recurring_pauses(const RunLog& log, const PausePeriods& planned,
+std::vector<Recurring> recurring_pauses(const RunLog& log, const PlannedPauses& planned,
                                         std::vector<std::string>& lone) {
   struct Kind {
     std::int64_t first_step = 0, last_step = 0;
@@ -94,12 +94,17 @@ std::vector<Recurring> recurring_pauses(const RunLog& log, const PausePeriods& p
     const auto known = planned.find(what);
     const double every = kind.count > 1 ? static_cast<double>(kind.last_step - kind.first_step) / (kind.count - 1)
                          : known == planned.end() ? 0
-                                                  : known->second;
+                                                  : known->second.every;
     if (every > 0)
       out.push_back({static_cast<double>(kind.last_step), every, kind.seconds / kind.count});
     else
       lone.push_back(what);
   }
+  // One that was due and is not in the log was made without a word: it is in the pace of the steps.
+  const auto begin = static_cast<double>(log.begin_step);
+  for (const auto& [what, pause] : planned)
+    if (!kinds.contains(what) && pause.seconds > 0 && static_cast<double>(log.done()) - begin < pause.every)
+      out.push_back({begin, pause.every, pause.seconds});
   return out;
 }
 
@@ -122,7 +127,7 @@ double RunForecast::chance_within(double seconds) const {
 }
 
 RunForecast forecast(const RunLog& log, const std::optional<StepPrior>& prior, const std::vector<StageWork>& stages,
-                     const PausePeriods& planned) {
+                     const PlannedPauses& planned) {
   RunForecast out;
   const double all = static_cast<double>(log.planned - log.begin_step);
   const double done = static_cast<double>(log.done() - log.begin_step);

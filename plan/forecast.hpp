@@ -22,8 +22,14 @@ struct StageWork {
   double step_s = 0;  ///< seconds a step by the plan, of which only the ratios between stages count
 };
 
-/// Steps from one planned pause to the next, by the names that logs give them.
-using PausePeriods = std::map<std::string, double>;
+/// A pause that is planned again and again.
+struct PlannedPause {
+  double every = 0;    ///< steps from one to the next
+  double seconds = 0;  ///< of one; 0: it is not known
+};
+
+/// By the names that logs give them.
+using PlannedPauses = std::map<std::string, PlannedPause>;
 
 /// Times in seconds since the log began.
 struct RunForecast {
@@ -43,12 +49,13 @@ struct RunForecast {
 };
 
 /// Extrapolates the rest of a run: the steps left at the observed pace (pace.hpp) without pauses, and pauses that recur
-/// after the same number of steps: two of a name tell how many, and of a single one `planned` does, if it knows. The
-/// pace is averaged with the prior's by their precisions, so that the prior counts for seconds of a log, not for hours.
-/// The interval does not come from the scatter of the steps, which says nothing about restarts and slow phases to come,
-/// but from how far 32 recorded trainings were off (forecast.cpp). A run with `stages` is at the plan's pace of the
-/// stage that it is in, relative to those that it was in.
+/// after the same number of steps: two of a name tell how many, and of a single one `planned` does, if it knows.
+/// Planned pauses of which none was due yet come as planned. The pace is averaged with the prior's by their precisions,
+/// so that the prior counts for seconds of a log, not for hours. The interval does not come from the scatter of the
+/// steps, which says nothing about restarts and slow phases to come, but from how far 32 recorded trainings were off
+/// (forecast.cpp). A run with `stages` is at the plan's pace of the stage that it is in, relative to those that it was
+/// in.
 RunForecast forecast(const RunLog& log, const std::optional<StepPrior>& prior,
-                     const std::vector<StageWork>& stages = {}, const PausePeriods& planned = {});
+                     const std::vector<StageWork>& stages = {}, const PlannedPauses& planned = {});
 
 }  // namespace ganymede::plan

@@ -67,22 +67,25 @@ std::vector<StageWork> stage_work(const sim::Scenario& scenario) {
   return out;
 }
 
-/// After how many steps of `batch` images, which take `step_s` seconds each, the scenario pauses again.
-PausePeriods planned_pauses(const sim::Scenario& scenario, double batch, double step_s) {
+/// The scenario's pauses in a training of `steps` steps of `batch` images on so many GPUs, which takes `seconds` with
+/// them.
+PlannedPauses planned_pauses(const sim::Scenario& scenario, double steps, double batch, int gpus, double seconds) {
   const double epoch = static_cast<double>(scenario.dataset.images) / batch;
-  const auto steps_in = [&](Seconds interval) { return step_s > 0 ? interval.si / step_s : 0; };
-  PausePeriods out;
+  const auto steps_in = [&](double interval_s) { return seconds > 0 ? steps * interval_s / seconds : 0; };
+  PlannedPauses out;
   if (const auto& evaluation = scenario.evaluation) {
     using Every = sim::Evaluation::Every;
-    out["evaluation"] = evaluation->every == Every::steps    ? evaluation->count
-                        : evaluation->every == Every::images ? evaluation->count / batch
-                        : evaluation->every == Every::epochs ? evaluation->count * epoch
-                                                             : steps_in(evaluation->interval);
+    const double pause_s = evaluation->pause(gpus).si;
+    out["evaluation"] = {evaluation->every == Every::steps    ? evaluation->count
+                         : evaluation->every == Every::images ? evaluation->count / batch
+                         : evaluation->every == Every::epochs ? evaluation->count * epoch
+                                                              : steps_in(evaluation->interval.si + pause_s),
+                         pause_s};
   }
   const sim::Checkpoints& checkpoints = scenario.checkpoints;
-  if (checkpoints.every == sim::Checkpoints::Every::interval) out["checkpoint"] = steps_in(checkpoints.interval);
+  if (checkpoints.every == sim::Checkpoints::Every::interval) out["checkpoint"] = {steps_in(checkpoints.interval.si)};
   if (checkpoints.every == sim::Checkpoints::Every::epochs)
-    out["checkpoint"] = static_cast<double>(checkpoints.epochs) * epoch;
+    out["checkpoint"] = {static_cast<double>(checkpoints.epochs) * epoch};
   return out;
 }
 
@@ -204,10 +207,10 @@ void add_warnings(const WatchedPlan& plan, const RunLog& log, const RunForecast&
                                    100 * chance.get<double>(), 100 * plan.certainty));
   if (log.end.empty())
     for (const std::string& what : now.lone_pauses)
-      warnings.push_back(
-          fmt::format("the run has paused once for \"{}\": how often it will again is not known, so that the "
-                      "forecast has no more of these pauses",
-                      what));
+      warnings.push_back(fmt::format(
+          "the run has paused at one step alone for \"{}\": how often it will again is not known, so that the "
+          "forecast has no more of these pauses",
+          what));
   if (log.end == "finished" && log.done() < log.planned)
     warnings.push_back(fmt::format("the run ended after {} of its {} steps", log.done(), log.planned));
   if (log.end == "stopped") warnings.push_back("the run was stopped before its end");
@@ -252,16 +255,20 @@ OrderedJson watch_json(const WatchedPlan& plan, const RunLog& log, const std::st
   const double setup = setup_s(plan.scenario);
   const double all = static_cast<double>(log.planned - log.begin_step);
   std::optional<StepPrior> prior;
-  const double training = std::max(plan.time_s.median - setup, plan.least_s);
+  // The plan's time for an image, so that a run of fewer images or of other batches has a step of its own length.
+  const double same_images = planned_images(plan) / static_cast<double>(log.batch);
+  const double steps = same_images > 0 ? same_images : static_cast<double>(log.planned);
+  const PlannedPauses pauses =
+      planned_pauses(plan.scenario, steps, static_cast<double>(log.batch), plan.gpus, plan.time_s.median - setup);
+  double training = plan.time_s.median - setup;
+  for (const auto& [what, pause] : pauses)
+    if (pause.every > 0) training -= std::floor(steps / pause.every) * pause.seconds;
+  training = std::max(training, plan.least_s);
   if (all > 0 && training > 0) {
-    // The plan's time for an image, so that a run of fewer images or of other batches has a step of its own length.
-    const double steps = planned_images(plan) / static_cast<double>(log.batch);
-    const double step_s = training / (steps > 0 ? steps : static_cast<double>(log.planned));
+    const double step_s = training / steps;
     prior = StepPrior{
         {step_s, step_s * plan.time_s.low / plan.time_s.median, step_s * plan.time_s.high / plan.time_s.median}};
   }
-  const PausePeriods pauses =
-      planned_pauses(plan.scenario, static_cast<double>(log.batch), prior ? prior->seconds.median : 0);
   const RunForecast now = forecast(log, prior, stage_work(plan.scenario), pauses);
   // Storage, network and other items that hours of nodes do not explain are billed as the plan had them.
   const double other_usd = std::max(0.0, plan.usd.median - plan.usd_per_hour * plan.time_s.median / kHour);

@@ -29,6 +29,8 @@ std::string old_age(const Price& price, const PriceAge& age) {
   if (price.as_of == "undated") return "undated";
   if (age.today.empty()) return "";
   const int days = days_between(price.as_of, age.today);
+  // Somewhere on Earth it is already tomorrow.
+  if (days < -1) return fmt::format("of {}, after {}", price.as_of, age.today);
   return days > age.most_days ? fmt::format("of {}, {} days old", price.as_of, days) : "";
 }
 

@@ -133,6 +133,8 @@ void read_azure(const Listed& list, const std::string& file, PriceCollector& out
     out.add(text_of(item, "armSkuName"), where, text_of(item, "armRegionName"), "", market, number_of(amount) / hours,
             out.options().as_of, currency.empty() ? "USD" : currency);
   }
+  if (list.contains("NextPageLink") && !list["NextPageLink"].is_string() && !list["NextPageLink"].is_null())
+    throw ConfigError(fmt::format("{}: /NextPageLink: expected an address or null", file));
   out.end_page(text_of(list, "NextPageLink"));
 }
 

@@ -57,6 +57,7 @@ std::pair<std::string, Accelerators> parts_of(const Instance& instance) {
 /// On-demand and spot price of a machine or of a part of it; absent: none is listed.
 struct PartPrices {
   std::optional<double> list, spot;
+  bool operator==(const PartPrices&) const = default;
 };
 
 class SkyPilotList {
@@ -73,7 +74,11 @@ class SkyPilotList {
     for (const CsvTable::Row& row : table_.rows()) {
       const std::string& name = cell(row, "AcceleratorName");
       if (table_.at(row, "InstanceType").empty() && !name.empty()) {
-        accelerators_[{name, accelerator_count(row), table_.at(row, "Region"), zone(row)}] = prices(row);
+        const Place place{name, accelerator_count(row), table_.at(row, "Region"), zone(row)};
+        const auto [known, fresh] = accelerators_.try_emplace(place, prices(row));
+        if (!fresh && known->second != prices(row))
+          throw ConfigError(fmt::format("{}: line {}: another price of {:g} x {} in {} than above", table_.file(),
+                                        row.line, std::get<double>(place), name, std::get<3>(place)));
         if (!asked_for(name)) out_.skip(name);
       }
     }
@@ -100,7 +105,11 @@ class SkyPilotList {
   }
   std::string zone(const CsvTable::Row& row) const { return cell(row, "AvailabilityZone"); }
   double accelerator_count(const CsvTable::Row& row) const {
-    return decimal_number(cell(row, "AcceleratorCount")).value_or(1);
+    const auto count = decimal_number(table_.at(row, "AcceleratorCount"));
+    if (!count || !(*count > 0) || !std::isfinite(*count))
+      table_.fail(row, "AcceleratorCount",
+                  fmt::format("found \"{}\", expected a number of GPUs", table_.at(row, "AcceleratorCount")));
+    return *count;
   }
   PartPrices prices(const CsvTable::Row& row) const {
     return {price_cell(table_, row, "Price"), price_cell(table_, row, "SpotPrice")};

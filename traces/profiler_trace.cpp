@@ -141,7 +141,12 @@ ProfilerBreakdown mean_breakdown(const std::vector<Step>& steps) {
   return mean;
 }
 
-void add_notes(ProfilerImport& out, const ProfilerOptions& options, bool no_annotations) {
+void add_notes(ProfilerImport& out, const ProfilerEvents& events, const ProfilerOptions& options, bool no_annotations) {
+  if (std::none_of(events.gpu.begin(), events.gpu.end(), [](const auto& event) { return event.launched >= 0; }))
+    out.notes.emplace_back(
+        "no launches in it: each kernel counts for the step in which it ran, which is wrong where the GPU lags its "
+        "host; "
+        "record with ProfilerActivity.CPU too");
   if (!options.layers)
     out.notes.emplace_back(
         "a profiler trace has no FLOPs: on other GPUs its work is taken as a usual mix (--layers counts it)");
@@ -199,7 +204,7 @@ ProfilerImport import_profiler(const ProfilerEvents& events, const ProfilerOptio
   }
   trace.networks["model"] = network;
   trace.batches.push_back(std::move(batch));
-  add_notes(out, options, outer.empty());
+  add_notes(out, events, options, outer.empty());
   return out;
 }
 

@@ -57,16 +57,17 @@ ClusterCosts cluster_costs(const Cluster& cluster, const ClusterRecord& record) 
 
 OwnerCosts owner_costs(const Cluster& cluster, const ClusterRecord& record, const Bill& bill) {
   std::vector<double> of_pool;
+  const double paid_s = record.span_s() + cluster.charges.idle_tail.si;
   double rest = static_cast<double>(bill.total().value), all_gpu_s = 0;
   for (const ScenarioPool& pool : cluster.pools) {
     of_pool.push_back(static_cast<double>(pool_total(bill, pool.name).value));
     rest -= of_pool.back();
-    all_gpu_s += record.span_s() * pool.pool.nodes * pool.pool.gpus_per_node;
+    all_gpu_s += paid_s * pool.pool.nodes * pool.pool.gpus_per_node;
   }
   std::vector<double> usd(cluster.owners.size(), 0);
   for (std::size_t p = 0; p < cluster.pools.size() && all_gpu_s > 0; ++p) {
     const policies::Pool& pool = cluster.pools[p].pool;
-    const double per_gpu_s = of_pool[p] / (record.span_s() * pool.nodes * pool.gpus_per_node) + rest / all_gpu_s;
+    const double per_gpu_s = of_pool[p] / (paid_s * pool.nodes * pool.gpus_per_node) + rest / all_gpu_s;
     for (std::size_t i = 0; i < record.jobs.size(); ++i)
       for (const Stay& stay : record.jobs[i].stays)
         if (stay.pool == p)

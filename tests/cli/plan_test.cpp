@@ -232,6 +232,7 @@ TEST(PlanCommand, NamesWhatIsWrong) {
   refused("--model dcgan-64 --images 5 --saves hourly", "--saves: found hourly, expected on-notice, never, or every:");
   refused("--model dcgan-64 --images 5 --saves every:", "--saves");
   refused("--model dcgan-64 --images 5 --saves every:soon", "/checkpoint/every");
+  refused("--model dcgan-64 --images 5 --saves never --checkpoint 1h", "--saves never: found with --checkpoint");
   refused("--trace recorded:dcgan --images 5", "no trace \"dcgan\" comes with the program");
   refused("--model dcgan-64 --images 5 --set /serch/gpus=[]", "serch");
 }

@@ -159,13 +159,22 @@ TEST(Forecast, APauseAloneDoesNotRecur) {
   EXPECT_EQ(forecast(log, {}).pause_s, 0);
   EXPECT_THAT(forecast(log, {}).lone_pauses, testing::ElementsAre("evaluation"));
   // The plan evaluates every 4,000 steps: 24 times after step 1.
-  EXPECT_NEAR(forecast(log, {}, {}, {{"evaluation", 4000}}).total_s.median, 100'000 * 0.5 + 25 * 30, 1e-6);
-  EXPECT_NEAR(forecast(log, {}, {}, {{"checkpoint", 4000}}).total_s.median, 100'000 * 0.5 + 30, 1e-6);
+  EXPECT_NEAR(forecast(log, {}, {}, {{"evaluation", {4000}}}).total_s.median, 100'000 * 0.5 + 25 * 30, 1e-6);
+  EXPECT_NEAR(forecast(log, {}, {}, {{"checkpoint", {4000}}}).total_s.median, 100'000 * 0.5 + 30, 1e-6);
   // A second one after step 501 says more than the plan: 200 in all, the last one after step 99,501.
   evaluate_after(501);
-  EXPECT_NEAR(forecast(log, {}, {}, {{"evaluation", 4000}}).total_s.median, 100'000 * 0.5 + 200 * 30, 1e-6);
+  EXPECT_NEAR(forecast(log, {}, {}, {{"evaluation", {4000}}}).total_s.median, 100'000 * 0.5 + 200 * 30, 1e-6);
   EXPECT_NEAR(forecast(log, {}).pause_s, 30.0 / 500, 1e-12);
   EXPECT_TRUE(forecast(log, {}).lone_pauses.empty());
+}
+
+// After 1,000 of 100,000 steps none of the plan's 25 evaluations was due; those of every 900 steps were, and are in the
+// pace.
+TEST(Forecast, PlannedPausesComeThoughNoneWasMade) {
+  RunLog log = varied(1000, 1, [](int) { return 0.5; });
+  log.planned = 100'000;
+  EXPECT_NEAR(forecast(log, {}, {}, {{"evaluation", {4000, 60}}}).total_s.median, 100'000 * 0.5 + 25 * 60, 1e-6);
+  EXPECT_NEAR(forecast(log, {}, {}, {{"evaluation", {900, 60}}}).total_s.median, 100'000 * 0.5, 1e-6);
 }
 
 // Two metrics are evaluated one after the other.
@@ -326,7 +335,8 @@ TEST_F(Watched, ASinglePauseRecursAsThePlanEvaluates) {
   log.steps.push_back({10, log.last_unix_s});
   const auto planned_s = watched(log)["time_s"]["median"].get<double>();
   log.pauses[0].what = "of another name";
-  EXPECT_NEAR(planned_s - watched(log)["time_s"]["median"].get<double>(), 9 * 30, 1e-6);  // after steps 110 to 910
+  // After steps 110 to 910; if the plan's have not begun, after 100 to 1,000.
+  EXPECT_NEAR(planned_s - watched(log)["time_s"]["median"].get<double>(), (9 - 10) * 30, 1e-6);
   EXPECT_THAT(watched(log)["warnings"].dump(), HasSubstr("how often it will again is not known"));
 }
 

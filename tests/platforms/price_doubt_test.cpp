@@ -38,6 +38,8 @@ TEST(PriceDoubt, ADatedPriceIsBelievedForAYear) {
   const Instance node = rented_at({price_of(Market::on_demand, 4, "2026-01-01")});
   EXPECT_FALSE(price_doubt(node, node.prices[0], {"2027-01-01", 365}).any());  // 365 days
   EXPECT_EQ(price_doubt(node, node.prices[0], {"2027-01-01", 365}).high, 1);
+  EXPECT_FALSE(price_doubt(node, node.prices[0], {"2025-12-31", 365}).any());
+  EXPECT_EQ(price_doubt(node, node.prices[0], {"2025-12-30", 365}).why, "of 2026-01-01, after 2025-12-30");
   const PriceDoubt old = price_doubt(node, node.prices[0], {"2027-01-02", 365});
   EXPECT_EQ(old.why, "of 2026-01-01, 366 days old");
   EXPECT_DOUBLE_EQ(old.high, kListMove);

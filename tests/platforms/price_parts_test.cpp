@@ -81,6 +81,17 @@ TEST_F(PriceParts, AListOfPartsAloneIsRefused) {
               HasSubstr("line 2: a2-highgpu-8g in r-a, without its 8 x A100"));
 }
 
+TEST_F(PriceParts, AcceleratorsHaveOnePriceAndANumber) {
+  const std::string host = "a2-highgpu-8g,96,680,,,,r1,r1-a,4,2\n", gpus = ",,,A100,8,,r1,r1-a,16,7\n";
+  EXPECT_EQ(lines(read(gpus + gpus + host)), lines(read(gpus + host)));
+  EXPECT_THAT(message_of<ConfigError>([&] { read(gpus + ",,,A100,8,,r1,r1-a,17,7\n" + host); }),
+              HasSubstr("line 3: another price of 8 x A100 in r1-a than above"));
+  for (const char* count : {"eight", "", "0", "-8", "nan"})
+    EXPECT_THAT(message_of<ConfigError>([&] { read(",,,A100," + std::string(count) + ",,r1,r1-a,16,7\n" + host); }),
+                testing::AllOf(HasSubstr("line 2"), HasSubstr("expected a number of GPUs")))
+        << count;
+}
+
 // More than half is half and a micro-dollar more, up or down.
 TEST_F(PriceParts, AChangeOfMoreThanHalfIsNamed) {
   const auto jumps = [&](const std::string& price) {

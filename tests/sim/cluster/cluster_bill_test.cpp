@@ -132,6 +132,16 @@ TEST(ClusterBill, CountsFromTheFirstArrivalInRecordingsToo) {
   EXPECT_NEAR(grams(), 200, 1e-9);
 }
 
+// One of two nodes trains for 100 s, and both are held for 300 s more: the owner's share is an eighth.
+TEST(ClusterBill, TheIdleTailIsNobodys) {
+  Json document = with_electricity(4, 100.0 / 3600);
+  document["billing"] = {{"idle_tail", "300s"}};
+  const Json result = result_of(document);
+  const double total = result["cost"]["usd"].get<double>();
+  EXPECT_GT(total, 0);
+  EXPECT_NEAR(result["owners"][0]["usd_number"].get<double>(), total / 8, 1e-6);
+}
+
 TEST(ClusterBill, RefusesChargesThatHaveNoPrice) {
   Json document = cluster_of(Json::array({timed("a", 0, 1, 1)}));
   document["billing"] = {{"kubernetes", true}};
