@@ -284,7 +284,8 @@ TEST(ImportProfiler, AGpuThatTheTraceDoesNotNameIsRefused) {
   EXPECT_EQ(refused.code, 2);
   EXPECT_THAT(refused.err, testing::AllOf(HasSubstr("rank0.json was recorded on a \"Tesla V100-SXM2-32GB\""),
                                           HasSubstr("expected --gpu V100")));
-  EXPECT_THAT(import("NVIDIA GeForce RTX 3090", "--gpu H100").err, HasSubstr("expected --gpu RTX3090 --catalog genesis"));
+  EXPECT_THAT(import("NVIDIA GeForce RTX 3090", "--gpu H100").err,
+              HasSubstr("expected --gpu RTX3090 --catalog genesis"));
   EXPECT_THAT(import("NVIDIA GH200 480GB", "--gpu H100").err, HasSubstr("which no catalog has"));
   const Outcome taken = import("Tesla V100-SXM2-32GB", "--gpu H100 --override-gpu");
   EXPECT_EQ(taken.code, 0) << taken.err;
