@@ -62,11 +62,8 @@ std::vector<JsonOverride> overrides_of(const RequestFlags& flags) {
   if (flags.batches.size() == 1) measured.batch = flags.batches.front();
   for (JsonOverride& override : measured_overrides(measured)) overrides.push_back(std::move(override));
   if (flags.certainty != 0) overrides.push_back({"/search/certainty", Json(flags.certainty).dump()});
-  if (flags.members.has("/search/checkpoints")) {
-    if (flags.saves == "never" || flags.saves.starts_with(kEvery))
-      throw ConfigError(fmt::format("--saves {}: found with --checkpoint, which says other intervals", flags.saves));
-    overrides.push_back({"/checkpoint/every", "null"});
-  }
+  if (flags.members.has("/search/checkpoints") && (flags.saves == "never" || flags.saves.starts_with(kEvery)))
+    throw ConfigError(fmt::format("--saves {}: found with --checkpoint, which says other intervals", flags.saves));
   for (JsonOverride& override : saves_overrides(flags.saves)) overrides.push_back(std::move(override));
   if (flags.sure) overrides.push_back({"/search/sure", "true"});
   if (!flags.seed.empty()) overrides.push_back({"/seed", flags.seed});

@@ -287,7 +287,7 @@ void read_checkpoint(const JsonNode& node, Request& request) {
   if (const auto on_notice = in.optional("on_notice")) request.on_notice = on_notice->as_bool();
   const auto every = in.optional("every");
   in.finish();
-  if (!every || every->value().is_null()) return;  // --checkpoint takes it away
+  if (!every) return;
   if (every->as_string() != "never") {
     check_checkpoint_interval(*every);
     request.checkpoints = {every->as_string()};
