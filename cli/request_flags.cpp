@@ -165,7 +165,15 @@ void declare_request(Parser command, RequestFlags& flags) {
 JsonNode request_of(const RequestFlags& flags, const char* command, const std::vector<JsonOverride>& more) {
   auto overrides = overrides_of(flags);
   overrides.insert(overrides.end(), more.begin(), more.end());
-  if (!flags.file.empty()) return JsonNode::load(flags.file, overrides);
+  if (!flags.file.empty()) {
+    JsonNode request = JsonNode::load(flags.file, overrides);
+    // The request's own word goes before the intervals that are tried, so that the flag would say nothing.
+    if (flags.members.has("/search/checkpoints") && request.value().contains(JsonPointer("/checkpoint/every")))
+      throw ConfigError(fmt::format(
+          "--checkpoint: {}: /checkpoint/every says already how often the training saves itself; --saves replaces that",
+          flags.file));
+    return request;
+  }
   if (flags.members.has("/workload/model") || flags.members.has("/workload/trace"))
     return JsonNode::parse(R"({ "schema": "ganymede.request/1" })", "the command line", overrides);
   throw ConfigError(fmt::format(

@@ -31,7 +31,8 @@ TransferPrice price_between(const Scenario& scenario, std::size_t from, std::siz
   return {between, price.value_or(0), price && between == PoolLink::Between::clouds};
 }
 
-/// Whose traffic to the internet a provider sums up in a month.
+/// The customer whose traffic to the internet is summed up in a month: one for each provider, and one for each catalog
+/// of owned machines.
 std::string account_of(const ScenarioPool& pool) {
   const std::string& provider = pool.platform->provider;
   return platforms::provider_of(provider).owned ? pool.catalog : provider;

@@ -233,6 +233,11 @@ TEST(PlanCommand, NamesWhatIsWrong) {
   refused("--model dcgan-64 --images 5 --saves every:", "--saves");
   refused("--model dcgan-64 --images 5 --saves every:soon", "/checkpoint/every");
   refused("--model dcgan-64 --images 5 --saves never --checkpoint 1h", "--saves never: found with --checkpoint");
+  const Scratch own;
+  refused(own.write("own.json", R"({ "schema": "ganymede.request/1", "checkpoint": { "every": "1h" },
+                                     "workload": { "model": "dcgan-64", "images": 5 } })") +
+              " --checkpoint 10min",
+          "own.json: /checkpoint/every says already");
   refused("--trace recorded:dcgan --images 5", "no trace \"dcgan\" comes with the program");
   refused("--model dcgan-64 --images 5 --set /serch/gpus=[]", "serch");
 }
