@@ -86,7 +86,7 @@ void run_simulate(const SimulateOptions& options, Shared& shared) {
   auto waiting = show_elapsed(shared, "simulating");
   // At message fidelity every seed takes as long to simulate as the first one.
   const int seeds = options.seeds > 0 ? options.seeds : sim::default_seeds(scenario);
-  const std::string json = run_child([&] { return sim::result_json(sim::simulate_seeds(scenario, seeds)); });
+  const std::string json = run_child([&] { return documents::result_text(sim::simulate_seeds(scenario, seeds)); });
   waiting.reset();
   const auto run = Json::parse(json);
   emit(shared, shared.format == "json"  ? json

@@ -175,7 +175,7 @@ void train_elastically(Parser command, const TrainArguments& arguments, const El
                                {"steps", scenario.steps},
                                {"batch", arguments.options.batch},
                                {"starts", starts_json(world.starts())},
-                               {"life", sim::result_row(life)},
+                               {"life", documents::result_row(life)},
                                {"report", OrderedJson::parse(report)}}
                            .dump(2) +
                        "\n");

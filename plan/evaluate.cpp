@@ -154,8 +154,8 @@ void RunSums::add(const Request& request, const sim::Scenario& scenario, const s
     all_usd.push_back({cost.usd, low * chances.price.low, high, deviations, least * chances.price.low});
     images.push_back(static_cast<double>(scenario.images));
   }
-  const double co2e = run.energy ? run.energy->kg_co2e : 0;
-  kg.add(co2e, run.kg_co2e.low, run.kg_co2e.high);
+  const auto energy = run.energy.value_or(documents::EnergyUse());
+  kg.add(energy.kg_co2e, energy.kg_co2e_interval.low, energy.kg_co2e_interval.high);
   busy += run.gpu_busy;
   images_per_s += static_cast<double>(run.images) / (run.step_mean.si * static_cast<double>(run.steps));
   losses += static_cast<double>(run.losses);

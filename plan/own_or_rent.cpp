@@ -159,7 +159,7 @@ Owned owned_machines(const Request& request, const Plan& plan) {
     throw ConfigError(fmt::format("{}: /instances/{}/prices: the price in {} has no \"ownership\"", platform.file,
                                   chosen.instance->name, chosen.region));
   const auto run = Json::parse(run_child([&] {
-    return sim::result_json(
+    return documents::result_text(
         sim::simulate(sim::read_scenario(JsonNode::wrap(scenario_of(request, chosen), request.file, ""))));
   }));
   Owned owned;

@@ -210,8 +210,8 @@ Json rehearse_life(const sim::Scenario& scenario, const LifeRequest& request, do
             {"predicted", decisions_json(scenario, expected)},
             {"measured", decisions_json(scenario, decided)}}},
           {"processes", processes_json(world.facts())},
-          {"predicted", sim::result_row(predicted)},
-          {"measured", sim::result_row(measured)}};
+          {"predicted", documents::result_row(predicted)},
+          {"measured", documents::result_row(measured)}};
 }
 
 }  // namespace ganymede::rehearsal

@@ -15,7 +15,7 @@ std::string StudySimulator::row(std::size_t index) {
   const StudyRun& run = study_.runs[index];
   sim::Scenario& scenario = copies_.try_emplace(run.base.get(), *run.base).first->second;
   sim::set_seed(scenario, run.seed);
-  const OrderedRow result = sim::result_row(sim::simulate(scenario, cache_));
+  const OrderedRow result = documents::result_row(sim::simulate(scenario, cache_));
   return facts_line(facts_of(result)) + "\t" + result.dump();
 }
 

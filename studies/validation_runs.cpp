@@ -43,7 +43,7 @@ class StudyRuns {
   explicit StudyRuns(const Validation& validation) {
     for (const auto& [name, node] : validation.runs) {
       const sim::Scenario scenario = sim::read_scenario(node);
-      const std::string text = run_child([&] { return sim::result_json(sim::simulate(scenario)); });
+      const std::string text = run_child([&] { return documents::result_text(sim::simulate(scenario)); });
       results_[name] = Json::parse(text);
     }
   }

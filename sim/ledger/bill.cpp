@@ -15,14 +15,6 @@
 
 namespace ganymede::sim {
 
-MicroUsd Bill::total() const {
-  MicroUsd sum;
-  for (const BillItem& item : items) {
-    if (__builtin_add_overflow(sum.value, item.usd.value, &sum.value)) throw Failure("the bill's total does not fit");
-  }
-  return sum;
-}
-
 std::int64_t billed_time(std::int64_t metered, const BillingRule& rule) {
   const std::int64_t granularity = whole_nanoseconds(rule.granularity);
   assert(granularity > 0 && metered >= 0);

@@ -1,5 +1,5 @@
 #pragma once
-// Bills: items in whole micro-dollars, whose sum is the total exactly.
+// How bills (documents/bill.hpp) are made: metered times, rounded as providers round them, and tiers of prices.
 
 #include <cstdint>
 #include <span>
@@ -7,28 +7,13 @@
 #include <vector>
 
 #include "common/units.hpp"
+#include "documents/bill.hpp"
 #include "platforms/billing.hpp"
 
 namespace ganymede::sim {
 
-/// One line of a bill. `usd` is exact; `quantity` explains it, and may be rounded to a double.
-struct BillItem {
-  std::string item;                                     ///< what is charged, for example "instance-hours"
-  std::string pool;                                     ///< for which pool: "p3.8xlarge us-east-1 on-demand"
-  double quantity = 0;                                  ///< in units
-  std::string unit;                                     ///< "h"
-  MicroUsd unit_price;                                  ///< for one unit
-  MicroUsd usd;                                         ///< the amount charged
-  std::string provider = {}, region = {}, market = {};  ///< empty where they do not apply
-  MicroUsd list_price = {};                             ///< for one unit, before discounts; 0: the same as `unit_price`
-  bool operator==(const BillItem&) const = default;
-};
-
-struct Bill {
-  std::vector<BillItem> items;
-
-  MicroUsd total() const;  ///< throws Failure if the sum does not fit into 64 bits
-};
+using documents::Bill;
+using documents::BillItem;
 
 /// A metered time is the sum of very many steps, whose lengths are doubles. Time that exceeds a provider's unit by no
 /// more than this is rounding noise of that sum, and does not begin another unit.

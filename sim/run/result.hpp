@@ -1,158 +1,17 @@
 #pragma once
-// The result of a simulated run: the typed form of `ganymede.result/1`.
+// What a run leaves for people and other programs is a document (documents/result.hpp). Its parts by their short names:
 
-#include <array>
-#include <cstdint>
-#include <map>
-#include <optional>
-#include <string>
-#include <vector>
-
-#include "calibration/quality/forecast.hpp"
-#include "calibration/statistics.hpp"
-#include "common/json_fwd.hpp"
-#include "common/units.hpp"
-#include "sim/ledger/bill.hpp"
-#include "sim/ledger/energy.hpp"
-#include "sim/ledger/ledger.hpp"
-#include "sim/steps/step_process.hpp"
+#include "documents/result.hpp"
 
 namespace ganymede::sim {
 
-struct Interval {
-  double low = 0;
-  double high = 0;
-};
-
-/// Something that happened in a run: "requested", "provisioned", "ready" (training begins), "stage", "checkpoint",
-/// "notice", "lost", "crashed", "restored", "resized", "released", "waiting", "straggler", …, "finished".
-struct RunEvent {
-  Seconds at;
-  std::string what;
-  std::string pool;    ///< whose nodes it is about; may be empty
-  int nodes = 0;       ///< 0 if it is not about nodes
-  std::string detail;  ///< name of a stage, or factor of a slowdown
-  /// Several checkpoints without another event between them are one entry, at the end of the last one.
-  std::int64_t times = 1;
-};
-
-/// What a run used of one pool.
-struct PoolUse {
-  std::string pool, gpu;
-  GpuSeconds gpu_seconds;
-  double node_hours = 0;
-  MicroUsd usd;               ///< for its instance-hours
-  std::optional<double> kwh;  ///< none if the platform states no power
-  double kg_co2e = 0;         ///< for `kwh`
-  std::string owned;          ///< assumptions behind the price of owned machines; empty: rented ones
-};
-
-/// Where the money for instance-hours went. The parts sum exactly to those items of the bill.
-struct CostByUse {
-  std::array<MicroUsd, kGpuUseNames.size()> by_gpu_use{};
-  MicroUsd idle_tail;             ///< nodes that are held after the last step
-  MicroUsd minimum_and_rounding;  ///< time that is billed and was not used
-};
-
-/// What the run was asked to rent of one pool.
-struct LaunchPool {
-  std::string provider, region, zone;  ///< names of the catalog; the zone may be empty
-  std::string market, instance, gpu;
-  int nodes = 0, gpus_per_node = 0;
-};
-
-/// The result's "launch": what to train and what to rent, as the scenario asked for it. Launch files are made from it.
-struct LaunchRequest {
-  std::string model, precision;   ///< of the trace
-  std::string dataset;            ///< as the scenario calls it
-  int batch_per_gpu = 0;          ///< images
-  std::int64_t global_batch = 0;  ///< images that count in a step on the nodes asked for
-  std::vector<LaunchPool> pools;  ///< those asked for; pools that only the policy may use are left out
-};
-
-/// Runs of the same scenario with several seeds, the result's own among them.
-struct SeedRuns {
-  std::uint64_t first = 0;  ///< the seeds are `first` and those that follow it
-  int count = 0;
-  int finished = 0;  ///< runs that finish; the fields below are about these
-  int met = 0;       ///< runs that keep deadline and budget
-  double losses_mean = 0;
-  SeedQuantiles time_s, usd;
-};
-
-struct Result {
-  // What was asked for.
-  std::string platform;    ///< "aws us-east-1"
-  std::string market;      ///< "on-demand"
-  std::string allocation;  ///< "2 x p3.2xlarge"
-  std::string gpu;
-  std::string scheme;
-  std::string mode, placement, policy;
-  int gpus = 0;  ///< the most that trained at once; the instances may hold more
-  LaunchRequest launch;
-
-  /// What is known of the images to the FID that is the goal, if one is.
-  std::optional<calibration::TargetOutlook> quality;
-
-  // Time.
-  Seconds total;  ///< from the request to the end of the last step, or of the last checkpoint
-  std::int64_t steps = 0;
-  std::int64_t images = 0;
-  Seconds step_mean;
-  Interval interval_s;           ///< of the total: all stated error
-  Interval sampling_interval_s;  ///< of the total: error of the steps' sampling, and the spread between equal runs
-  double confidence = 0.95;      ///< of sampling_interval_s, and of interval_s if the inputs are measured
-  std::int64_t steps_simulated = 0;
-  std::string fidelity;
-
-  // Utilization.
-  double gpu_busy = 0;   ///< share of the GPU-seconds held in which the GPU works on phases of the step
-  double gpu_flops = 0;  ///< useful FLOPs over the peak of the GPUs held
-  /// Share of the vCPUs held that input and launching keep busy; none if vCPUs are not stated.
-  std::optional<double> cpu;
-  std::optional<double> cpu_reserved, memory_reserved;  ///< shares of the training nodes' vCPUs and memory, over time
-  double network = 0;  ///< share of the run's time in which gradients keep the busiest link busy
-  Bytes memory;        ///< of one GPU
-
-  // What happened.
-  GpuSeconds gpu_seconds;
-  std::vector<PoolUse> pools;       ///< those that were used
-  std::int64_t losses = 0;          ///< nodes taken back or crashed
-  std::int64_t checkpoints = 0;     ///< complete
-  Seconds lost_training;            ///< training time that had to be done again
-  std::optional<double> staleness;  ///< asynchronous: updates by others between reading and updating
-  std::optional<Seconds> deadline;
-  std::optional<MicroUsd> budget;
-  bool met = true;  ///< true: the run keeps its deadline and its budget, if any
-  std::optional<SeedRuns> seeds;
-  std::vector<RunEvent> events;
-  std::vector<StepSpan> spans;  ///< of some steps of the configuration that trained most; empty unless asked for
-
-  // Money and energy.
-  Bill bill;
-  CostByUse cost_by_use;
-  Interval cost_usd;                 ///< in dollars, over the bounds of interval_s
-  std::optional<Energy> energy;      ///< none if the platform states no power
-  Interval kwh, kg_co2e;             ///< of `energy`, at the bounds of interval_s
-  double gpu_kwh = 0, host_kwh = 0;  ///< parts of it; 0 for hosts whose power is not stated
-  std::string grid;                  ///< sources of the carbon intensities
-
-  // Provenance.
-  std::string hash;                                ///< of the scenario with its files
-  std::string scenario;                            ///< as it was read, JSON in one line
-  std::map<std::string, std::string> file_hashes;  ///< of the files that it names, by JSON pointer
-  std::uint64_t seed = 0;
-  /// How certain it is when spot nodes are taken back, for the least certain pool: "none" (no spot), "measured",
-  /// "stated", "preset" or "assumed".
-  std::string risk;
-  std::string inputs;  ///< the least certain of the inputs: "measured" or "transferred"
-  std::string step_source, fabric_source, software, prices_as_of;
-  std::vector<std::string> warnings;
-};
-
-/// The text of `ganymede.result/1`: the same bytes for the same scenario and seed.
-std::string result_json(const Result& result);
-/// The same without `provenance.scenario` and `provenance.files`: a sweep holds its study instead.
-OrderedJson result_row(const Result& result);
+using documents::CostByUse;
+using documents::Interval;
+using documents::LaunchPool;
+using documents::LaunchRequest;
+using documents::PoolUse;
+using documents::Result;
+using documents::RunEvent;
+using documents::SeedRuns;
 
 }  // namespace ganymede::sim

@@ -83,8 +83,11 @@ void describe(Result& result, const Scenario& scenario) {
   for (const std::size_t stage : scenario.stages)
     result.memory = std::max(result.memory, gpu_memory(scenario.trace.batches[stage]));
   result.hash = scenario.hash;
-  result.scenario = scenario.content;
-  result.file_hashes = scenario.file_hashes;
+  result.tool = "ganymede " GANYMEDE_VERSION;
+  if (!scenario.content.empty()) {
+    result.scenario.text = scenario.content;
+    result.file_hashes = scenario.file_hashes;
+  }
   result.seed = scenario.seed;
   result.fabric_source = first.platform->fabric_label(first.instance(), first.max_nodes, first.pool.gpus_per_node);
   result.software = fmt::format("{} {} ({})", scenario.trace.software.name, scenario.trace.software.version,

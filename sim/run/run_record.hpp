@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "sim/ledger/bill.hpp"
 #include "sim/ledger/ledger.hpp"
 #include "sim/run/fleet.hpp"
 #include "sim/run/result.hpp"

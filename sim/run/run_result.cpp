@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "calibration/statistics.hpp"
 #include "common/units.hpp"
 #include "sim/run/cost_by_use.hpp"
 #include "sim/run/run_bill.hpp"
@@ -17,11 +18,30 @@ namespace {
 /// 97.5 % of the standard normal distribution lie below this value, so 95 % lie within as many standard deviations.
 constexpr double kTwoSided95 = 1.96;
 
+documents::GpuTime time_by_use(const GpuSeconds& account) {
+  documents::GpuTime time;
+  for (std::size_t use = 0; use < kGpuUseNames.size(); ++use)
+    time.by_use[use] = account.seconds(static_cast<GpuUse>(use));
+  time.total = account.total_seconds();
+  return time;
+}
+
+documents::StepSpans rows_of(const std::vector<StepSpan>& spans) {
+  documents::StepSpans out;
+  for (const StepSpan& span : spans) {
+    auto name = std::find(out.names.begin(), out.names.end(), span.name);
+    if (name == out.names.end()) name = out.names.insert(name, span.name);
+    out.rows.push_back({static_cast<int>(span.worker), static_cast<int>(span.kind),
+                        static_cast<int>(name - out.names.begin()), span.start, span.end - span.start});
+  }
+  return out;
+}
+
 /// Progress and events.
 void add_training(Result& result, const Scenario& scenario, const RunRecord& record) {
   const StepTotals& totals = record.totals;
   for (const StepDistribution* steps : record.distributions) {
-    if (result.spans.empty()) result.spans = steps->spans;
+    if (!result.spans && !steps->spans.empty()) result.spans = rows_of(steps->spans);
     result.steps_simulated += steps->simulated;
   }
   result.gpus = std::max(1, record.most_gpus);
@@ -51,7 +71,7 @@ void add_intervals(Result& result, const RunRecord& record) {
 }
 
 void add_utilization(Result& result, const RunUtilization& use) {
-  result.gpu_seconds = use.gpu_seconds;
+  result.gpu_seconds = time_by_use(use.gpu_seconds);
   result.gpu_busy = use.gpu_busy;
   result.gpu_flops = use.gpu_flops;
   result.cpu = use.cpu;
@@ -62,12 +82,9 @@ void add_utilization(Result& result, const RunUtilization& use) {
 }
 
 void add_energy(Result& result, const RunEnergy& energy) {
-  result.energy = energy.total;
-  result.gpu_kwh = energy.gpu_kwh;
-  result.host_kwh = energy.host_kwh;
-  result.kwh = energy.kwh;
-  result.kg_co2e = energy.kg_co2e;
-  result.grid = energy.grid;
+  if (energy.total)
+    result.energy = {energy.total->kwh, energy.total->kg_co2e, energy.kwh, energy.kg_co2e,
+                     energy.gpu_kwh,    energy.host_kwh,       energy.grid};
   append_new(result.warnings, energy.warnings);
 }
 
@@ -83,23 +100,19 @@ void add_bill(Result& result, const Scenario& scenario, const RunRecord& record,
   const auto [low, high] = std::minmax({total_usd(bill_at(result.interval_s.low).bill), total_usd(result.bill),
                                         total_usd(bill_at(result.interval_s.high).bill)});
   result.cost_usd = {low, high};
+  result.usd = result.bill.total();
 }
 
-std::vector<PoolUse> pool_uses(const Scenario& scenario, const std::vector<PoolAccount>& accounts,
-                               const RunEnergy& energy, const Bill& bill) {
+std::vector<PoolUse> pool_uses(const Scenario& scenario, const std::vector<PoolAccount>& accounts, const Bill& bill) {
   std::vector<PoolUse> uses;
   for (const PoolAccount& account : accounts) {
     const ScenarioPool& pool = scenario.pools[account.pool];
     PoolUse& use = uses.emplace_back();
     use.pool = pool.name;
     use.gpu = pool.gpu().name;
-    use.gpu_seconds = account.gpu_seconds;
+    use.gpu_seconds = time_by_use(account.gpu_seconds);
     use.node_hours = to_seconds(account.held).si / 3600;
     use.usd = instance_hours_usd(bill, pool);
-    if (const std::optional<Energy>& used = energy.pools[account.pool]) {
-      use.kwh = used->kwh;
-      use.kg_co2e = used->kg_co2e;
-    }
     use.owned = platforms::owning_assumes(*pool.platform, pool.instance(), pool.price);
   }
   return uses;
@@ -110,7 +123,8 @@ std::vector<PoolUse> pool_uses(const Scenario& scenario, const std::vector<PoolA
 Result result_of(const Scenario& scenario, const RunRecord& record) {
   Result result;
   describe(result, scenario);
-  result.quality = scenario.quality;
+  if (const std::optional<calibration::TargetOutlook>& goal = scenario.quality)
+    result.quality = {goal->fid, goal->images.median, {goal->images.low, goal->images.high}, 1 - goal->probability};
   result.inputs = step_inputs(record);
   result.step_source = step_source(record);
   result.risk = interruption_risk(scenario, record);
@@ -125,7 +139,7 @@ Result result_of(const Scenario& scenario, const RunRecord& record) {
   const RunEnergy energy = energy_of(scenario, record, accounts, cpu, result.interval_s);
   add_energy(result, energy);
   add_bill(result, scenario, record, energy);
-  result.pools = pool_uses(scenario, accounts, energy, result.bill);
+  result.pools = pool_uses(scenario, accounts, result.bill);
   result.cost_by_use = cost_by_use(scenario, record, accounts, result.bill);
   result.met = (!scenario.deadline || result.total <= *scenario.deadline) &&
                (!scenario.budget || result.bill.total() <= *scenario.budget);

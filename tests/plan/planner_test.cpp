@@ -101,7 +101,7 @@ TEST_F(Plans, WhatSimulatesTheChosenScenarioGetsThePlansFigures) {
   const sim::Scenario scenario = load_scenario_or_plan(file);
   EXPECT_EQ(scenario.deadline, Seconds{2400});
   EXPECT_EQ(scenario.budget, MicroUsd{20'000'000});
-  const Json run = Json::parse(sim::result_json(sim::simulate(scenario)));
+  const Json run = Json::parse(documents::result_text(sim::simulate(scenario)));
   const Json& time = run["time"];
   EXPECT_NEAR(time["total_s"].get<double>(), plan["chosen"]["time_s"]["median"].get<double>(), 1e-6);
   // The rate is that of training: boots are not in it.

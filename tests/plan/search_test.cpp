@@ -76,7 +76,7 @@ TEST_F(SearchedPlans, APartOfAnInstanceIsOfferedAndItsIdleRestIsPaid) {
               10.8 * std::ceil(plan["chosen"]["time_s"]["median"].get<double>()) / 3600, 0.0031);
   EXPECT_THAT(report::plan_text(plan), HasSubstr("1 x four, 3 GPUs of each"));
   const Json run =
-      Json::parse(sim::result_json(sim::simulate(load_scenario_or_plan(folder_.add("plan.json", plan.dump())))));
+      Json::parse(documents::result_text(sim::simulate(load_scenario_or_plan(folder_.add("plan.json", plan.dump())))));
   // It is idle from the end of the 90 s of boot; the boot counts as provisioning for all four.
   EXPECT_NEAR(run["gpu_seconds"]["idle"].get<double>(), run["time"]["total_s"].get<double>() - 90, 1e-6);
   // Whole instances fit a number that divides by four, so no part of an instance is offered.

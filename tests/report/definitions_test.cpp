@@ -44,14 +44,15 @@ sim::Result made_up(std::uint64_t seed, double hours, const char* policy = "fixe
   result.interval_s = {0.9 * result.total.si, 1.1 * result.total.si};
   result.sampling_interval_s = result.interval_s;
   result.fidelity = "sampled";
-  sim::Ledger ledger;
-  ledger.add(GpuUse::compute, 1, 0.25 * result.total);
-  ledger.add(GpuUse::exposed_communication, 1, 0.125 * result.total);
-  ledger.add(GpuUse::provisioning, 1, Seconds{1800});
-  result.gpu_seconds = ledger.close(1, result.total);
+  const double total_s = result.gpu_seconds.total = result.total.si;
+  result.gpu_seconds.by_use[static_cast<std::size_t>(GpuUse::compute)] = 0.25 * total_s;
+  result.gpu_seconds.by_use[static_cast<std::size_t>(GpuUse::exposed_communication)] = 0.125 * total_s;
+  result.gpu_seconds.by_use[static_cast<std::size_t>(GpuUse::provisioning)] = 1800;
+  result.gpu_seconds.by_use[static_cast<std::size_t>(GpuUse::idle)] = 0.625 * total_s - 1800;
   result.gpu_busy = 0.25;
   const auto micro = static_cast<std::int64_t>(hours * 1e6);
   result.bill.items = {{"instance-hours", "1 x p3.2xlarge", hours, "h", {1'000'000}, {micro}}};
+  result.usd = result.bill.total();
   result.cost_usd = {0.9 * hours, 1.1 * hours};
   result.hash = "0123456789abcdef";
   result.seed = seed;
@@ -68,8 +69,8 @@ Json sweep_of(const std::vector<sim::Result>& results) {
   Json document = {{"schema", "ganymede.sweep/1"}, {"study", "s"}, {"runs", Json::array()}, {"failed", Json::array()}};
   std::vector<studies::RunFacts> facts;
   for (const sim::Result& result : results) {
-    document["runs"].push_back(Json::parse(sim::result_json(result)));
-    facts.push_back(studies::facts_of(OrderedJson::parse(sim::result_json(result))));
+    document["runs"].push_back(Json::parse(documents::result_text(result)));
+    facts.push_back(studies::facts_of(OrderedJson::parse(documents::result_text(result))));
   }
   const studies::Summary summary = studies::summarize(facts);
   document["groups"] = Json::parse(summary.groups.dump());
@@ -100,8 +101,8 @@ TEST(Definitions, TheIntervalOverSeedsIsOneEverywhere) {
 }
 
 TEST(Definitions, GpuBusyIsOfTheTimeHeldEverywhere) {
-  const Json run = Json::parse(sim::result_json(made_up(1, 2)));
-  const Json other = Json::parse(sim::result_json(made_up(1, 4)));
+  const Json run = Json::parse(documents::result_text(made_up(1, 2)));
+  const Json other = Json::parse(documents::result_text(made_up(1, 4)));
   // Half an hour of the two hours is boot, so that 25 % of the whole time are a third of the rest.
   EXPECT_THAT(run_text(run), AllOf(HasSubstr("25.0 %"), HasSubstr("33.3 % while training")));
   const Json document = {{"schema", "ganymede.sweep/1"}, {"study", "s"}, {"runs", {run}}};
@@ -198,13 +199,13 @@ TEST(Definitions, GpusThatAPolicyCameToHoldMakeNoOtherGroup) {
 TEST(Definitions, GoalsOfSeveralSeedsAreCounted) {
   sim::Result result = made_up(3, 8);
   result.deadline = Seconds{10 * 3600.0};
-  const Json alone = Json::parse(sim::result_json(result));
+  const Json alone = Json::parse(documents::result_text(result));
   EXPECT_THAT(run_text(alone), HasSubstr("-> met, seed 3 alone\n"));
   EXPECT_THAT(report_page(alone), AllOf(HasSubstr("The run of this seed meets the goals; others may fare otherwise."),
                                         Not(HasSubstr("All goals are met"))));
   result.seeds = sim::SeedRuns{
       3, 20, 19, 12, 1.5, {9 * 3600.0, 5 * 3600.0, 30 * 3600.0, 4 * 3600.0, 33 * 3600.0}, {9, 5, 30, 4, 33}};
-  const Json many = Json::parse(sim::result_json(result));
+  const Json many = Json::parse(documents::result_text(result));
   EXPECT_THAT(run_text(many), AllOf(HasSubstr("-> met, seed 3 alone; 12 of 20 seeds meet the goals"),
                                     HasSubstr("time, 19 seeds"), HasSubstr("9:00:00"), HasSubstr("4:00:00 .. 33:00:00"),
                                     HasSubstr("time, seed 3"), HasSubstr("8:00:00")));
@@ -217,8 +218,8 @@ TEST(Definitions, GoalsOfSeveralSeedsAreCounted) {
   // If no random event affects the run, no seeds are counted.
   result.seeds.reset();
   result.risk = "none";
-  EXPECT_THAT(run_text(Json::parse(sim::result_json(result))), HasSubstr("-> met\n"));
-  EXPECT_THAT(report_page(Json::parse(sim::result_json(result))), HasSubstr("All goals are met."));
+  EXPECT_THAT(run_text(Json::parse(documents::result_text(result))), HasSubstr("-> met\n"));
+  EXPECT_THAT(report_page(Json::parse(documents::result_text(result))), HasSubstr("All goals are met."));
 }
 
 }  // namespace

@@ -42,14 +42,15 @@ Json made_up(const Made& made) {
   result.interval_s = {0.5 * result.total.si, 2 * result.total.si};
   result.sampling_interval_s = result.interval_s;
   result.fidelity = "sampled";
-  sim::Ledger ledger;
-  ledger.add(GpuUse::compute, made.gpus, 0.8 * training);
-  ledger.add(GpuUse::exposed_communication, made.gpus, 0.2 * training);
-  ledger.add(GpuUse::provisioning, made.gpus, Seconds{made.boot_s});
-  result.gpu_seconds = ledger.close(made.gpus, result.total);
+  const double trained_s = made.gpus * training.si;
+  result.gpu_seconds.by_use[static_cast<std::size_t>(GpuUse::compute)] = 0.8 * trained_s;
+  result.gpu_seconds.by_use[static_cast<std::size_t>(GpuUse::exposed_communication)] = 0.2 * trained_s;
+  result.gpu_seconds.by_use[static_cast<std::size_t>(GpuUse::provisioning)] = made.gpus * made.boot_s;
+  result.gpu_seconds.total = made.gpus * result.total.si;
   result.gpu_busy = result.gpu_seconds.share(GpuUse::compute);
   result.memory = Bytes{116e6};
   result.bill.items = {{"instance-hours", made.allocation, 1, "h", {made.micro_usd}, {made.micro_usd}}};
+  result.usd = result.bill.total();
   result.cost_usd = {static_cast<double>(made.micro_usd) * 0.5e-6, static_cast<double>(made.micro_usd) * 2e-6};
   result.hash = "0123456789abcdef";
   result.seed = 1;
@@ -59,7 +60,7 @@ Json made_up(const Made& made) {
   result.software = "ganymede 0.1.0 (eigen)";
   result.prices_as_of = "2026-07-20";
   result.warnings = {"beware of " + made.platform};
-  return Json::parse(sim::result_json(result));
+  return Json::parse(documents::result_text(result));
 }
 
 /// A sweep over two platforms. On "aws" the four GPUs come first; all runs train the same images.

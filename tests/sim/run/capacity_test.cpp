@@ -130,10 +130,11 @@ TEST_F(SpotCapacity, MakesRunsAsLongAsRecordingsDo) {
     Scenario scenario = load(content);
     std::vector<double> hours;
     for (std::uint64_t seed = 1; seed <= 40; ++seed)
-      hours.push_back(
-          Json::parse(run_child([&] { return result_json(simulate(with_seed(scenario, seed))); }))["time"]["total_s"]
-              .get<double>() /
-          3600);
+      hours.push_back(Json::parse(run_child([&] {
+                        return documents::result_text(simulate(with_seed(scenario, seed)));
+                      }))["time"]["total_s"]
+                          .get<double>() /
+                      3600);
     std::sort(hours.begin(), hours.end());
     return std::pair((hours[19] + hours[20]) / 2, hours.back() - hours.front());
   };
@@ -260,11 +261,12 @@ TEST_F(SpotCapacity, SeedsComeToWhatEachComesToAlone) {
   content["deadline"] = fmt::format("{}s", number(alone, "/time/total_s") + 1);
   const Scenario scenario = load(content);
   EXPECT_TRUE(has_chances(scenario));
-  const Json all = Json::parse(run_child([&] { return result_json(simulate_seeds(scenario, 9)); }));
+  const Json all = Json::parse(run_child([&] { return documents::result_text(simulate_seeds(scenario, 9)); }));
   std::vector<double> times;
   int met = 0;
   for (std::uint64_t seed = 5; seed < 14; ++seed) {
-    const Json one = Json::parse(run_child([&] { return result_json(simulate(with_seed(scenario, seed))); }));
+    const Json one =
+        Json::parse(run_child([&] { return documents::result_text(simulate(with_seed(scenario, seed))); }));
     times.push_back(number(one, "/time/total_s"));
     met += one["goals"]["met"].get<bool>() ? 1 : 0;
   }

@@ -42,7 +42,7 @@ TEST(CostIntervals, StretchWhatWasLostAsWellAsWhatWasKept) {
   content["storage"] = {{"checkpoint", "disk"}};
   content["checkpoint"] = {{"every", "1min"}};
   content["faults"]["events"] = {{{"at", "1890s"}, {"kind", "crash"}}};
-  const Json result = Json::parse(result_json(simulate(files.load(content))));
+  const Json result = Json::parse(documents::result_text(simulate(files.load(content))));
   const double total = number(result, "/time/total_s");
   const double last = total - 1890 - 90 - 0.5 - 1;  // training on the second node, in seconds
   ASSERT_GT(last, 60);
@@ -69,7 +69,7 @@ TEST(CostIntervals, EnergyIsOfWhatIsHeld) {
   content["workload"]["steps"] = 390'000;
   files.folder().add("late.csv", "time_s,nodes\n0,0\n36000,1\n");
   content["platform"]["capacity"] = "late.csv";
-  const Json result = Json::parse(result_json(simulate(files.load(content))));
+  const Json result = Json::parse(documents::result_text(simulate(files.load(content))));
   const double total = number(result, "/time/total_s");
   const double held = total - 36'000;
   EXPECT_NEAR(number(result, "/pools/0/node_hours") * 3600, held, 1e-3);

@@ -39,7 +39,7 @@ class Pools : public testing::Test {
     content["platform"] = {{"pools", pools}, {"links", links}};
     return content;
   }
-  Json run(const Json& content) const { return Json::parse(result_json(simulate(files_.load(content)))); }
+  Json run(const Json& content) const { return Json::parse(documents::result_text(simulate(files_.load(content)))); }
   ScenarioFiles files_;
 };
 

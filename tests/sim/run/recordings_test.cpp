@@ -34,7 +34,7 @@ class Recordings : public testing::Test {
     content["platform"]["notice"] = "120s";
     return content;
   }
-  Json run(const Json& content) const { return Json::parse(result_json(simulate(files_.load(content)))); }
+  Json run(const Json& content) const { return Json::parse(documents::result_text(simulate(files_.load(content)))); }
   std::vector<Held> nodes_of(const Json& content) const {
     const Scenario scenario = files_.load(content);
     StepDistributionCache cache;

@@ -54,14 +54,11 @@ TEST(Result, MoneyIsADecimalStringAndUnitsAreInTheNames) {
   EXPECT_TRUE(run["time"]["total_s"].is_number());
 }
 
-TEST(Result, EveryAmountIsANumberToo) {
+TEST(Result, AmountsOfPartsAreNumbersToo) {
   Json content = ScenarioFiles::basic();
   content["budget"] = "12.34USD";
   const Json run = simulate_json(ScenarioFiles().load(content));
   const Json& cost = run["cost"];
-  EXPECT_EQ(cost["usd"], std::stod(cost["total_usd"].get<std::string>()));
-  EXPECT_EQ(cost["usd_interval"][0], std::stod(cost["interval_usd"][0].get<std::string>()));
-  EXPECT_EQ(cost["usd_interval"][1], std::stod(cost["interval_usd"][1].get<std::string>()));
   EXPECT_EQ(run["goals"]["budget_usd_number"], 12.34);
   const auto expect_number = [](const Json& object, const std::string& key) {
     EXPECT_EQ(object.at(key + "_number"), std::stod(object.at(key).get<std::string>())) << key;
@@ -122,8 +119,8 @@ TEST(Result, IsTheSameBytesWhateverTheNumberOfProcesses) {
   for (const int nodes : {1, 2, 3, 4, 5, 6}) scenarios.push_back(files.load_with("/platform/nodes", nodes));
   const auto run = [&](int jobs) {
     std::string texts;
-    for (const auto& outcome :
-         run_children(scenarios.size(), jobs, [&](std::size_t i) { return result_json(simulate(scenarios[i])); })) {
+    for (const auto& outcome : run_children(
+             scenarios.size(), jobs, [&](std::size_t i) { return documents::result_text(simulate(scenarios[i])); })) {
       rethrow(outcome);
       texts += outcome.text;
     }

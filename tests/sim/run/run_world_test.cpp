@@ -46,7 +46,7 @@ Json run_in(const Scenario& scenario, Nanoseconds late) {
     const auto controller = make_controller(scenario);
     PunctualWorld world(late);
     const RunRecord record = RunSimulation(scenario, steps, *controller, &world).run();
-    return result_json(result_of(scenario, record));
+    return documents::result_text(result_of(scenario, record));
   }));
 }
 

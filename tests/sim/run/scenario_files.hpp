@@ -12,7 +12,7 @@ namespace ganymede::sim {
 
 /// Simulates in a child process, because SimGrid allows one engine a process, and returns the text of the result.
 inline std::string simulate_text(const Scenario& scenario) {
-  return run_child([&] { return result_json(simulate(scenario)); });
+  return run_child([&] { return documents::result_text(simulate(scenario)); });
 }
 inline Json simulate_json(const Scenario& scenario) { return Json::parse(simulate_text(scenario)); }
 

@@ -31,7 +31,7 @@ class SimulatedRuns : public testing::Test {
     content["faults"]["events"].push_back(event);
     return content;
   }
-  Json run(const Json& content) const { return Json::parse(result_json(simulate(files_.load(content)))); }
+  Json run(const Json& content) const { return Json::parse(documents::result_text(simulate(files_.load(content)))); }
   static std::vector<std::string> events(const Json& run) {
     std::vector<std::string> names;
     for (const auto& event : run["events"]) names.push_back(event["event"]);
