@@ -158,7 +158,8 @@ std::int64_t JsonNode::as_integer(std::int64_t low, std::int64_t high) const {
 }
 
 std::uint64_t JsonNode::as_seed() const {
-  if (!value_->is_number_unsigned()) expected("an integer from 0 to 18446744073709551615");
+  const bool whole = value_->is_number_unsigned() || (value_->is_number_integer() && value_->get<std::int64_t>() >= 0);
+  if (!whole) expected("an integer from 0 to 18446744073709551615");
   return value_->get<std::uint64_t>();
 }
 

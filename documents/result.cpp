@@ -15,8 +15,7 @@ const About kRequired = {.required = true};
 }  // namespace
 
 void describe(Walk& walk, GpuTime& time) {
-  for (std::size_t use = 0; use < kGpuUseNames.size(); ++use)
-    walk.member(kGpuUseNames[use], time.by_use[use], {.required = true});
+  for (std::size_t use = 0; use < kGpuUseNames.size(); ++use) walk.member(kGpuUseNames[use], time.by_use[use]);
   walk.member("total", time.total, {.required = true});
 }
 
@@ -264,7 +263,14 @@ OrderedJson result_row(Result result) {
 Result read_result(const JsonNode& node) {
   Result result;
   read(node, described(result), {.strict = false, .again = "simulate again with --format json"});
+  const auto below = [](int index, std::size_t size) { return index >= 0 && static_cast<std::size_t>(index) < size; };
+  if (result.spans)
+    for (const StepSpans::Row& row : result.spans->rows)
+      if (row.worker < 0 || !below(row.kind, StepSpans::kKinds.size()) || !below(row.name, result.spans->names.size()))
+        node.child("step_spans").child("rows").fail("a row has a worker, kind or name that is none");
   return result;
 }
+
+Result result_in(const Json& value) { return read_result(JsonNode::wrap(value, "result", {})); }
 
 }  // namespace ganymede::documents

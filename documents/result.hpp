@@ -106,6 +106,8 @@ struct EnergyUse {
 /// Rows of what workers do in some steps, for pictures. They refer to names and kinds by index, because there may be
 /// many.
 struct StepSpans {
+  static constexpr std::array kKinds = {"compute",   "host",  "communication", "exposed",
+                                        "straggler", "input", "input_stall",   "lost"};
   struct Row {
     static constexpr bool kIsRow = true;
     int worker = 0, kind = 0, name = 0;
@@ -185,5 +187,7 @@ std::string result_text(const Result& result);
 OrderedJson result_row(Result result);
 /// Throws ConfigError, located, unless `node` is a result. Members of newer programs are passed over.
 Result read_result(const JsonNode& node);
+/// The same for a value in memory, which errors call "result".
+Result result_in(const Json& value);
 
 }  // namespace ganymede::documents

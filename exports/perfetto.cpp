@@ -10,32 +10,30 @@
 #include "exports/exporter.hpp"
 #include "exports/run_trace.hpp"
 #include "report/holdings.hpp"
-#include "report/numbers.hpp"
 
 namespace ganymede::exports {
 namespace {
 /// The track of a worker on which a span of this kind of `step_spans` is shown: an index of kTracks.
-int track_of(const std::string& kind) { return kind == "communication" ? 1 : kind == "input" ? 2 : 0; }
+int track_of(std::string_view kind) { return kind == "communication" ? 1 : kind == "input" ? 2 : 0; }
 
-void add_steps(const Json& run, Seconds origin, std::vector<TimelineSpan>& spans) {
-  const Json& steps = run.at("step_spans");
+void add_steps(const documents::StepSpans& steps, Seconds origin, std::vector<TimelineSpan>& spans) {
   constexpr std::array<const char*, 3> kTracks = {"course", "collectives", "input pipeline"};
-  for (const Json& row : steps.at("rows")) {
-    const auto kind = steps.at("kinds").at(report::index_of(row.at(1))).get<std::string>();
+  for (const documents::StepSpans::Row& row : steps.rows) {
+    const char* kind = documents::StepSpans::kKinds.at(static_cast<std::size_t>(row.kind));
     const int track = track_of(kind);
-    const Seconds start = origin + Seconds{row.at(3).get<double>()};
-    spans.push_back({fmt::format("worker {}", report::index_of(row.at(0))),
+    const Seconds start = origin + row.start;
+    spans.push_back({fmt::format("worker {}", row.worker),
                      track,
                      kTracks[static_cast<std::size_t>(track)],
-                     steps.at("names").at(report::index_of(row.at(2))).get<std::string>(),
+                     steps.names.at(static_cast<std::size_t>(row.name)),
                      start,
-                     start + Seconds{row.at(4).get<double>()},
+                     start + row.length,
                      {{"kind", kind}}});
   }
 }
 
 /// Adds what a run held and what happened to it as tracks of the process `cluster`; returns when training began.
-Seconds add_cluster(const Json& run, const char* cluster, std::vector<TimelineSpan>& spans) {
+Seconds add_cluster(const documents::Result& run, const char* cluster, std::vector<TimelineSpan>& spans) {
   std::map<std::string, int> tracks;
   for (const report::Holding& holding : report::holdings_of(run)) {
     const int track = tracks.try_emplace(holding.pool, static_cast<int>(tracks.size()) + 1).first->second;
@@ -46,30 +44,30 @@ Seconds add_cluster(const Json& run, const char* cluster, std::vector<TimelineSp
     spans.push_back({cluster, track, holding.pool, name, Seconds{holding.from_s}, Seconds{holding.to_s}, {}});
   }
   Seconds training{0};
-  for (const Json& event : run.at("events")) {
-    const Seconds at{event.at("at_s").get<double>()};
-    if (event.at("event") == "ready" && training.si == 0) training = at;
-    std::vector<std::pair<std::string, std::string>> details;
-    for (const auto& [key, value] : event.items())
-      if (key != "at_s" && key != "event")
-        details.emplace_back(key, value.is_string() ? value.get<std::string>() : value.dump());
-    spans.push_back({cluster, 0, "events", event.at("event").get<std::string>(), at, at, std::move(details)});
+  for (const documents::RunEvent& event : run.events) {
+    if (event.what == "ready" && training.si == 0) training = event.at;
+    std::vector<std::pair<std::string, std::string>> details;  // sorted by their names
+    if (!event.detail.empty()) details.emplace_back("detail", event.detail);
+    if (event.nodes > 0) details.emplace_back("nodes", std::to_string(event.nodes));
+    if (!event.pool.empty()) details.emplace_back("pool", event.pool);
+    if (event.times > 1) details.emplace_back("times", std::to_string(event.times));
+    spans.push_back({cluster, 0, "events", event.what, event.at, event.at, std::move(details)});
   }
   return training;
 }
 
 }  // namespace
 
-std::string run_trace(const Json& run) {
+std::string run_trace(const documents::Result& run) {
   std::vector<TimelineSpan> spans;
   const Seconds training = add_cluster(run, "cluster", spans);
-  if (run.contains("step_spans")) add_steps(run, training, spans);
+  if (run.spans) add_steps(*run.spans, training, spans);
   return chrome_trace(spans);
 }
 
 std::string rehearsal_trace(const Json& rehearsal) {
   std::vector<TimelineSpan> spans;
-  for (const char* life : {"predicted", "measured"}) add_cluster(rehearsal.at(life), life, spans);
+  for (const char* life : {"predicted", "measured"}) add_cluster(documents::result_in(rehearsal.at(life)), life, spans);
   return chrome_trace(spans);
 }
 
@@ -91,7 +89,7 @@ Exporter perfetto_exporter() {
       .write = [](const report::Document& document, const ExportValues& /*values*/, const ExportConsole& /*console*/) {
         return document.kind == report::DocumentKind::cluster     ? cluster_trace(document.json())
                : document.kind == report::DocumentKind::rehearsal ? rehearsal_trace(document.json())
-                                                                  : run_trace(document.json());
+                                                                  : run_trace(documents::result_in(document.json()));
       }};
 }
 

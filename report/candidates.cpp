@@ -15,6 +15,7 @@
 
 #include "common/json_value.hpp"
 #include "common/statistics.hpp"
+#include "common/usd.hpp"
 #include "report/groups.hpp"
 #include "report/numbers.hpp"
 #include "report/plan_answer.hpp"
@@ -22,7 +23,8 @@
 
 namespace ganymede::report {
 namespace {
-using Runs = std::vector<const Json*>;
+using documents::Result;
+using Runs = std::vector<const Result*>;
 
 constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 
@@ -36,19 +38,19 @@ std::string with_market(const std::string& place, const std::string& market) {
 }
 
 /// The quantile over the runs whose value is finite; unknown if there is none.
-double quantile_of(const Runs& runs, double share, const std::function<double(const Json&)>& value) {
+double quantile_of(const Runs& runs, double share, const std::function<double(const Result&)>& value) {
   std::vector<double> values;
-  for (const Json* run : runs)
+  for (const Result* run : runs)
     if (const double one = value(*run); std::isfinite(one)) values.push_back(one);
   if (values.empty()) return kUnknown;
   std::sort(values.begin(), values.end());
   return quantile(values, share);
 }
 
-Estimate estimate(const Runs& runs, const std::function<double(const Json&)>& middle,
-                  const std::function<double(const Json&)>& low, const std::function<double(const Json&)>& high) {
+Estimate estimate(const Runs& runs, const std::function<double(const Result&)>& middle,
+                  const std::function<double(const Result&)>& low, const std::function<double(const Result&)>& high) {
   std::vector<double> values, lows, highs;
-  for (const Json* run : runs) {
+  for (const Result* run : runs) {
     values.push_back(middle(*run));
     lows.push_back(low(*run));
     highs.push_back(high(*run));
@@ -57,45 +59,36 @@ Estimate estimate(const Runs& runs, const std::function<double(const Json&)>& mi
   return {spread.median, spread.low, spread.high};
 }
 
-Estimate estimate(const Json& spread) {
-  return {amount(spread.at("median")), amount(spread.at("interval").at(0)), amount(spread.at("interval").at(1))};
-}
-
-double total_s(const Json& run) { return run.at("time").at("total_s").get<double>(); }
+Estimate estimate(const SeedQuantiles& spread) { return {spread.median, spread.low, spread.high}; }
 
 /// The run of median time; if two runs are in the middle, the faster one.
-const Json* median_run(Runs runs) {
+const Result* median_run(Runs runs) {
   const auto middle = runs.begin() + static_cast<std::ptrdiff_t>((runs.size() - 1) / 2);
   std::nth_element(runs.begin(), middle, runs.end(),
-                   [](const Json* a, const Json* b) { return std::pair(total_s(*a), a) < std::pair(total_s(*b), b); });
+                   [](const Result* a, const Result* b) { return std::pair(a->total, a) < std::pair(b->total, b); });
   return *middle;
 }
 
-double mean_of(const Runs& runs, const std::function<double(const Json&)>& value) {
+double mean_of(const Runs& runs, const std::function<double(const Result&)>& value) {
   double sum = 0;
-  for (const Json* run : runs) sum += value(*run);
+  for (const Result* run : runs) sum += value(*run);
   return sum / static_cast<double>(runs.size());
 }
 
-bool keeps_its_gpus(const Json& run) {
-  const std::string policy = word(run.at("run"), "policy");
-  return policy.empty() || policy == "fixed";
-}
+bool keeps_its_gpus(const Result& run) { return run.policy.empty() || run.policy == "fixed"; }
 
 /// The GPUs that the run requested at first, or `default_value` if the document does not say.
-int asked_gpus(const Json& run, int default_value) {
-  if (!run.contains("launch")) return default_value;
-  double sum = 0;
-  for (const Json& pool : run.at("launch").at("pools"))
-    sum += pool.at("nodes").get<double>() * pool.at("gpus_per_node").get<double>();
-  return int_of(sum);
+int asked_gpus(const Result& run, int default_value) {
+  int sum = 0;
+  for (const documents::LaunchPool& pool : run.launch.pools) sum += pool.nodes * pool.gpus_per_node;
+  return run.launch.pools.empty() ? default_value : sum;
 }
 
 /// How many GPUs of each node a run uses: a number, or an array for several pools; null if the run does not say.
-Json asked_per_node(const Json& run) {
-  if (!run.contains("launch")) return nullptr;
+Json asked_per_node(const Result& run) {
+  if (run.launch.pools.empty()) return nullptr;
   Json out = Json::array();
-  for (const Json& pool : run.at("launch").at("pools")) out.push_back(pool.at("gpus_per_node"));
+  for (const documents::LaunchPool& pool : run.launch.pools) out.push_back(pool.gpus_per_node);
   return out.size() == 1 ? out.front() : out;
 }
 
@@ -111,78 +104,68 @@ void name_parts(std::vector<ReportCandidate>& candidates) {
 
 /// Provider and region of a run's pools, of several different ones joined: "aws + gcp". A result of an earlier version
 /// has them in the platform's name alone.
-std::pair<std::string, std::string> provider_and_region(const Json& run) {
-  const std::string platform = word(run.at("run"), "platform");
-  const std::size_t space = std::min(platform.find(' '), platform.size());
-  if (!run.contains("launch"))
-    return {platform.substr(0, space), platform.substr(std::min(space + 1, platform.size()))};
-  const auto joined = [&](const char* member) {
+std::pair<std::string, std::string> provider_and_region(const Result& run) {
+  const std::size_t space = std::min(run.platform.find(' '), run.platform.size());
+  if (run.launch.pools.empty())
+    return {run.platform.substr(0, space), run.platform.substr(std::min(space + 1, run.platform.size()))};
+  const auto joined = [&](std::string documents::LaunchPool::*member) {
     std::vector<std::string> names;
-    for (const Json& pool : run.at("launch").at("pools"))
-      if (const std::string name = word(pool, member); std::find(names.begin(), names.end(), name) == names.end())
-        names.push_back(name);
+    for (const documents::LaunchPool& pool : run.launch.pools)
+      if (std::find(names.begin(), names.end(), pool.*member) == names.end()) names.push_back(pool.*member);
     return fmt::format("{}", fmt::join(names, " + "));
   };
-  return {joined("provider"), joined("region")};
+  return {joined(&documents::LaunchPool::provider), joined(&documents::LaunchPool::region)};
 }
 
 ReportCandidate of_runs(const Runs& runs) {
   ReportCandidate out;
-  const Json& what = runs.front()->at("run");
-  out.market = word(what, "market");
-  out.infrastructure = with_market(word(what, "platform"), out.market);
-  std::tie(out.provider, out.region) = provider_and_region(*runs.front());
-  out.rented = word(what, "allocation");
-  out.gpu = word(what, "gpu");
-  out.scheme = word(what, "scheme");
-  for (const auto& [key, usual] : {std::pair{"mode", "all-reduce"}, std::pair{"placement", "data-parallel"}})
-    if (const std::string value = word(what, key); !value.empty() && value != usual) out.scheme += ", " + value;
-  out.policy = word(what, "policy");
-  out.scales = keeps_its_gpus(*runs.front());
-  out.gpus = out.fewest_gpus = int_of(what.at("gpus"));
+  const Result& first = *runs.front();
+  out.market = first.market;
+  out.infrastructure = with_market(first.platform, out.market);
+  std::tie(out.provider, out.region) = provider_and_region(first);
+  out.rented = first.allocation;
+  out.gpu = first.gpu;
+  out.scheme = first.scheme;
+  if (!first.mode.empty() && first.mode != "all-reduce") out.scheme += ", " + first.mode;
+  if (!first.placement.empty() && first.placement != "data-parallel") out.scheme += ", " + first.placement;
+  out.policy = first.policy;
+  out.scales = keeps_its_gpus(first);
+  out.gpus = out.fewest_gpus = first.gpus;
   if (!out.scales)
-    for (const Json* run : runs) {
-      const int most = int_of(run->at("run").at("gpus"));
-      out.gpus = std::max(out.gpus, most);
-      out.fewest_gpus = std::min({out.fewest_gpus, most, asked_gpus(*run, most)});
+    for (const Result* run : runs) {
+      out.gpus = std::max(out.gpus, run->gpus);
+      out.fewest_gpus = std::min({out.fewest_gpus, run->gpus, asked_gpus(*run, run->gpus)});
     }
   out.runs = static_cast<int>(runs.size());
-  const auto end = [](const char* part, const char* interval, std::size_t which) {
-    return [=](const Json& run) { return amount(run.at(part).at(interval).at(which)); };
-  };
-  out.time_s = estimate(runs, total_s, end("time", "interval_s", 0), end("time", "interval_s", 1));
+  out.time_s = estimate(
+      runs, [](const Result& run) { return run.total.si; }, [](const Result& run) { return run.interval_s.low; },
+      [](const Result& run) { return run.interval_s.high; });
   out.usd = estimate(
-      runs, [](const Json& run) { return amount(run.at("cost").at("total_usd")); }, end("cost", "interval_usd", 0),
-      end("cost", "interval_usd", 1));
+      runs, [](const Result& run) { return usd_of(run.usd); }, [](const Result& run) { return run.cost_usd.low; },
+      [](const Result& run) { return run.cost_usd.high; });
   out.ranked_usd = out.usd.middle;
   out.run = median_run(runs);
   if (runs.size() == 1) {
     out.spot_usd = instance_usd(*out.run, true);
     out.instance_usd = instance_usd(*out.run, false);
   }
-  out.images = quantile_of(runs, 0.5, [](const Json& run) { return run.at("time").at("images").get<double>(); });
-  out.usd_per_gpu_hour = quantile_of(runs, 0.5, [](const Json& run) {
-    const double hours = run.value("gpu_hours", 0.0);
-    return hours > 0 ? amount(run.at("cost").at("total_usd")) / hours : kUnknown;
+  out.images = quantile_of(runs, 0.5, [](const Result& run) { return static_cast<double>(run.images); });
+  out.usd_per_gpu_hour = quantile_of(runs, 0.5, [](const Result& run) {
+    const double hours = run.gpu_seconds.hours();
+    return hours > 0 ? usd_of(run.usd) / hours : kUnknown;
   });
-  out.images_per_s = quantile_of(runs, 0.5, [](const Json& run) {
-    const double training = run.at("time").at("step_mean_s").get<double>() * run.at("time").at("steps").get<double>();
-    return training > 0 ? run.at("time").at("images").get<double>() / training : kUnknown;
+  out.images_per_s = quantile_of(runs, 0.5, [](const Result& run) {
+    const double training = run.step_mean.si * static_cast<double>(run.steps);
+    return training > 0 ? static_cast<double>(run.images) / training : kUnknown;
   });
-  out.gpu_busy = mean_of(runs, [](const Json& run) { return run.at("utilization").at("gpu_busy").get<double>(); });
-  const auto energy = [](const char* what_of) {
-    return [=](const Json& run) {
-      return run.at("energy").is_null() ? kUnknown : run.at("energy").at(what_of).get<double>();
-    };
-  };
-  out.kwh = quantile_of(runs, 0.5, energy("kwh"));
-  out.kg_co2e = quantile_of(runs, 0.5, energy("kg_co2e"));
-  out.losses = mean_of(runs, [](const Json& run) { return run.at("life").at("losses").get<double>(); });
-  out.met_share = mean_of(runs, [](const Json& run) { return run.at("goals").at("met").get<bool>() ? 1.0 : 0.0; });
+  out.gpu_busy = mean_of(runs, [](const Result& run) { return run.gpu_busy; });
+  out.kwh = quantile_of(runs, 0.5, [](const Result& run) { return run.energy ? run.energy->kwh : kUnknown; });
+  out.kg_co2e = quantile_of(runs, 0.5, [](const Result& run) { return run.energy ? run.energy->kg_co2e : kUnknown; });
+  out.losses = mean_of(runs, [](const Result& run) { return static_cast<double>(run.losses); });
+  out.met_share = mean_of(runs, [](const Result& run) { return run.met ? 1.0 : 0.0; });
   out.has_ledger = true;
   for (std::size_t use = 0; use < kGpuUseNames.size(); ++use)
-    out.gpu_seconds[use] = mean_of(
-        runs, [&](const Json& run) { return run.at("gpu_seconds").value(std::string(kGpuUseNames.at(use)), 0.0); });
+    out.gpu_seconds[use] = mean_of(runs, [&](const Result& run) { return run.gpu_seconds.by_use.at(use); });
   out.of_runs = runs;
   return out;
 }
@@ -238,12 +221,11 @@ ReportCandidate of_plan(const Json& row, const Json& request) {
 
 /// Groups of runs that differ in their seed alone. The number of GPUs that a policy held in the end is an outcome, so
 /// it does not separate groups.
-std::string kind_of(const Json& run) {
-  std::string key;
-  for (const char* part : {"platform", "market", "allocation", "gpu", "scheme", "mode", "placement", "policy"})
-    key += word(run.at("run"), part) + "\n";
-  key += asked_per_node(run).dump() + "\n";
-  return keeps_its_gpus(run) ? key + run.at("run").at("gpus").dump() : key;
+std::string kind_of(const Result& run) {
+  const std::string key =
+      fmt::format("{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n", run.platform, run.market, run.allocation, run.gpu, run.scheme,
+                  run.mode, run.placement, run.policy, asked_per_node(run).dump());
+  return keeps_its_gpus(run) ? key + std::to_string(run.gpus) : key;
 }
 
 }  // namespace
@@ -253,11 +235,10 @@ std::string gpus_of(const ReportCandidate& of) {
   return of.fewest_gpus == of.gpus ? most : fmt::format("{} to {}", of.fewest_gpus, most);
 }
 
-double instance_usd(const Json& run, bool spot) {
+double instance_usd(const Result& run, bool spot) {
   double sum = 0;
-  for (const Json& item : run.at("cost").at("items"))
-    if (word(item, "item") == "instance-hours" && (word(item, "market") == "spot") == spot)
-      sum += amount(item.at("usd"));
+  for (const documents::BillItem& item : run.bill.items)
+    if (item.item == "instance-hours" && (item.market == "spot") == spot) sum += usd_of(item.usd);
   return sum;
 }
 
@@ -270,20 +251,20 @@ double amount(const Json& value) {
   return end == text.c_str() ? kUnknown : parsed;
 }
 
-std::vector<ReportCandidate> candidates_of(const Json& document) {
+std::vector<ReportCandidate> candidates_of(const Json& document, const std::vector<Result>& runs) {
   std::vector<ReportCandidate> out;
   const auto schema = document.at("schema").get<std::string>();
-  if (schema == "ganymede.result/1") {
-    out.push_back(of_runs({&document}));
-    out.front().met = percent(out.front().met_share);
-    if (!document.contains("seeds")) return out;
-    const Json& seeds = document.at("seeds");
-    out.front().time_s = estimate(seeds.at("time_s"));
-    out.front().usd = estimate(seeds.at("usd"));
-    out.front().ranked_usd = out.front().usd.middle;
-    out.front().losses = amount(seeds.at("losses_mean"));
-    out.front().met_share = amount(seeds.at("met")) / amount(seeds.at("count"));
-    out.front().met = fmt::format("{} of {}", seeds.at("met").dump(), seeds.at("count").dump());
+  if (schema == documents::kResultSchema) {
+    ReportCandidate& one = out.emplace_back(of_runs({&runs.front()}));
+    one.met = percent(one.met_share);
+    if (const auto& seeds = runs.front().seeds) {
+      one.time_s = estimate(seeds->time_s);
+      one.usd = estimate(seeds->usd);
+      one.ranked_usd = one.usd.middle;
+      one.losses = seeds->losses_mean;
+      one.met_share = static_cast<double>(seeds->met) / seeds->count;
+      one.met = fmt::format("{} of {}", seeds->met, seeds->count);
+    }
     return out;
   }
   if (schema == "ganymede.plan/1") {
@@ -292,13 +273,13 @@ std::vector<ReportCandidate> candidates_of(const Json& document) {
   }
   std::vector<Runs> groups;
   std::map<std::string, std::size_t> known;
-  for (const Json& run : document.at("runs")) {
+  for (const Result& run : runs) {
     const auto [place, is_new] = known.try_emplace(kind_of(run), groups.size());
     if (is_new) groups.emplace_back();
     groups[place->second].push_back(&run);
   }
-  for (const Runs& runs : groups) {
-    out.push_back(of_runs(runs));
+  for (const Runs& group : groups) {
+    out.push_back(of_runs(group));
     out.back().met = percent(out.back().met_share);
   }
   name_parts(out);

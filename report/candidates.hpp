@@ -7,6 +7,7 @@
 
 #include "common/gpu_use.hpp"
 #include "common/json_fwd.hpp"
+#include "documents/result.hpp"
 
 namespace ganymede::report {
 
@@ -49,15 +50,16 @@ struct ReportCandidate {
   bool scales = true;       ///< its number of GPUs never changes, so that it is a point of a scaling curve
   bool has_ledger = false;  ///< gpu_seconds is known; plans do not record it
   std::array<double, kGpuUseNames.size()> gpu_seconds{};  ///< mean over the runs
-  /// The run that the report shows in detail: the only one, or the one of median time. Points into the document; null
-  /// for a plan's candidate.
-  const Json* run = nullptr;
-  std::vector<const Json*> of_runs;  ///< all runs; the pointers point into the document
+  /// The run that the report shows in detail: the only one, or the one of median time. Null for a plan's
+  /// candidate.
+  const documents::Result* run = nullptr;
+  std::vector<const documents::Result*> of_runs;  ///< all runs
 };
 
 /// Returns one candidate for a `ganymede.result/1`, one for each configuration of a `ganymede.sweep/1`, or one for each
-/// simulated candidate of a `ganymede.plan/1`, in the document's order. The document must outlive them.
-std::vector<ReportCandidate> candidates_of(const Json& document);
+/// simulated candidate of a `ganymede.plan/1`, in the document's order. `runs` are those of a result or sweep; they
+/// must outlive the candidates.
+std::vector<ReportCandidate> candidates_of(const Json& document, const std::vector<documents::Result>& runs);
 
 /// Indices of the candidates that no other beats in both time and ranked_usd, the fastest first. This is the rule and
 /// the order of plans. Candidates without a price are left out.
@@ -67,7 +69,7 @@ std::vector<std::size_t> pareto_of(const std::vector<ReportCandidate>& candidate
 std::string gpus_of(const ReportCandidate& of);
 
 /// What the instances of a run cost in dollars, at spot prices or at all others.
-double instance_usd(const Json& run, bool spot);
+double instance_usd(const documents::Result& run, bool spot);
 
 /// The value of a decimal string of a result, or of a number. Not finite for "inf" and null, which stand for no price.
 double amount(const Json& value);

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <map>
 
-#include "common/json_value.hpp"
-
 namespace ganymede::report {
 namespace {
 /// The state of one pool between two of its events.
@@ -33,17 +31,16 @@ void apply(Pool& pool, const std::string& what, int nodes) {
 
 }  // namespace
 
-std::vector<Holding> holdings_of(const Json& run) {
+std::vector<Holding> holdings_of(const documents::Result& run) {
   std::map<std::string, Pool> pools;
   std::vector<Holding> out;
   const auto end_holding = [&](const std::string& name, Pool& pool, double at) {
     if (at > pool.since && pool.held + pool.asked > 0) out.push_back({name, pool.since, at, pool.held, pool.asked});
     pool.since = at;
   };
-  for (const Json& event : run.at("events")) {
-    const auto what = event.at("event").get<std::string>();
-    const double at = event.at("at_s").get<double>();
-    if (what == "ready")
+  for (const documents::RunEvent& event : run.events) {
+    const double at = event.at.si;
+    if (event.what == "ready")
       // Training begins, so all requested nodes have started except those that the provider does not have.
       for (auto& [name, pool] : pools) {
         if (pool.asked == pool.waiting) continue;
@@ -51,17 +48,15 @@ std::vector<Holding> holdings_of(const Json& run) {
         pool.held += pool.asked - pool.waiting;
         pool.asked = pool.waiting;
       }
-    const std::string name = event.value("pool", "");
-    const int nodes = event.value("nodes", 0);
-    if (name.empty() || nodes == 0) continue;
-    Pool& pool = pools[name];
+    if (event.pool.empty() || event.nodes == 0) continue;
+    Pool& pool = pools[event.pool];
     Pool after = pool;
-    apply(after, what, nodes);
-    if (after.held != pool.held || after.asked != pool.asked) end_holding(name, pool, at);
+    apply(after, event.what, event.nodes);
+    if (after.held != pool.held || after.asked != pool.asked) end_holding(event.pool, pool, at);
     after.since = pool.since;
     pool = after;
   }
-  for (auto& [name, pool] : pools) end_holding(name, pool, run.at("time").at("total_s").get<double>());
+  for (auto& [name, pool] : pools) end_holding(name, pool, run.total.si);
   std::stable_sort(out.begin(), out.end(), [](const Holding& a, const Holding& b) { return a.from_s < b.from_s; });
   return out;
 }

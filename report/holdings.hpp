@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "common/json_fwd.hpp"
+#include "documents/result.hpp"
 
 namespace ganymede::report {
 
@@ -16,8 +16,8 @@ struct Holding {
   int asked = 0;  ///< requested and not there yet
 };
 
-/// The holdings of a `ganymede.result/1`, ordered by their start. Times at which a pool has neither held nor asked
+/// The holdings of a run, ordered by their start. Times at which a pool has neither held nor asked
 /// nodes are left out.
-std::vector<Holding> holdings_of(const Json& run);
+std::vector<Holding> holdings_of(const documents::Result& run);
 
 }  // namespace ganymede::report

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "common/json_fwd.hpp"
+#include "common/units.hpp"
 
 namespace ganymede::report {
 
@@ -22,6 +23,7 @@ std::string usd(double amount);
 /// An amount that a document states exactly ("12.345678"), for a table: cents, below a dollar up to four
 /// decimals, and "< 0.0001" for less than that.
 std::string usd_cell(const std::string& exact);
+inline std::string usd_cell(MicroUsd amount) { return usd_cell(decimal(amount)); }
 /// The price of a unit that a document states exactly, for a table or sentence: two to four decimals, below a cent up
 /// to six.
 std::string price_cell(const std::string& exact);

@@ -13,6 +13,7 @@
 #include "report/numbers.hpp"
 #include "report/page_sections.hpp"
 #include "report/plan_answer.hpp"
+#include "report/runs.hpp"
 
 namespace ganymede::report {
 namespace {
@@ -94,12 +95,12 @@ std::string title_of(const PageInput& page) {
   return fmt::format("{}, {}", run.rented, run.infrastructure);
 }
 
-std::string tool_of(const Json& document, const std::string& kind) {
-  if (kind == "result" || kind == "plan" || kind == "cluster")
-    return document.at("provenance").at("tool").get<std::string>();
+std::string tool_of(const PageInput& page) {
+  const Json& document = page.document;
+  const std::string& kind = page.kind;
+  if (!page.runs.empty()) return page.runs.front().tool;
+  if (kind == "plan" || kind == "cluster") return document.at("provenance").at("tool").get<std::string>();
   if (kind == "rehearsal") return document.at("measured").at("provenance").at("tool").get<std::string>();
-  if (kind == "sweep" && !document.at("runs").empty())
-    return document.at("runs").at(0).at("provenance").at("tool").get<std::string>();
   return "ganymede " GANYMEDE_VERSION;
 }
 
@@ -133,9 +134,13 @@ std::string key_html(const std::vector<std::pair<std::string, std::string>>& nam
 }
 
 std::string report_page(const Json& document, const std::map<std::string, std::string>& words) {
-  PageInput page{document, document_kind(document), {}, {}, {}, words};
+  const std::string kind = document_kind(document);
+  std::vector<documents::Result> runs;
+  if (kind == "result") runs.push_back(documents::result_in(document));
+  if (kind == "sweep") runs = runs_of(document);
+  PageInput page{document, runs, kind, {}, {}, {}, words};
   if (page.kind != "validation" && page.kind != "cluster" && page.kind != "rehearsal") {
-    page.candidates = candidates_of(document);
+    page.candidates = candidates_of(document, runs);
     page.pareto = pareto_of(page.candidates);
     page.detailed = detailed(page.candidates, page.pareto);
   }
@@ -169,8 +174,7 @@ std::string report_page(const Json& document, const std::map<std::string, std::s
       page.kind == "sweep" && document.contains("about")
           ? "<p class=about>" + escaped(document.at("about").get<std::string>()) + "</p>\n"
           : "",
-      answer_html(page) + words_html(page), links, body, escaped(tool_of(document, page.kind)),
-      embedded_json(page_data(page)), code);
+      answer_html(page) + words_html(page), links, body, escaped(tool_of(page)), embedded_json(page_data(page)), code);
 }
 
 }  // namespace ganymede::report

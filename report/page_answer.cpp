@@ -116,24 +116,21 @@ std::string answer_of_plan(const Json& plan) {
 }
 
 /// A short run's time says little of training if its nodes mostly boot.
-std::string provisioning_badge(const Json& run) {
-  const Json& seconds = run.at("gpu_seconds");
-  const double all = seconds.value("total", 0.0), share = all > 0 ? seconds.value("provisioning", 0.0) / all : 0;
+std::string provisioning_badge(const documents::Result& run) {
+  const double share = run.gpu_seconds.share(GpuUse::provisioning);
   return share > 0.2 ? badge("warn", percent(share) + " of the GPU time is provisioning") : "";
 }
 
 std::string answer_of_run(const PageInput& page) {
   const ReportCandidate& of = page.candidates.front();
-  const Json& run = page.document;
-  std::string out = fmt::format(
-      "<p class=answer>{} ({}) at {}: {} in {}.{}</p>\n<ul class=badges>\n", escaped(of.rented), escaped(gpus_of(of)),
-      escaped(of.infrastructure), with_range(of.usd, spoken_usd, " USD"), with_range(of.time_s, spoken_time),
-      run.contains("seeds") ? fmt::format(" These are medians of {} seeds.", run.at("seeds").at("finished").dump())
-                            : "");
-  if (run.contains("seeds"))
-    out += share_badge(of.met_share, "goals met by " + percent(of.met_share) + " of the seeds");
-  return "<p class=about>" + trained_in(run) + "</p>\n" + out + badges_of_run(run.at("provenance")) +
-         provisioning_badge(run) + "</ul>\n<p class=about>" + range_level(run.at("provenance")) + "</p>\n";
+  const documents::Result& run = page.runs.front();
+  std::string out = fmt::format("<p class=answer>{} ({}) at {}: {} in {}.{}</p>\n<ul class=badges>\n",
+                                escaped(of.rented), escaped(gpus_of(of)), escaped(of.infrastructure),
+                                with_range(of.usd, spoken_usd, " USD"), with_range(of.time_s, spoken_time),
+                                run.seeds ? fmt::format(" These are medians of {} seeds.", run.seeds->finished) : "");
+  if (run.seeds) out += share_badge(of.met_share, "goals met by " + percent(of.met_share) + " of the seeds");
+  return "<p class=about>" + trained_in(run) + "</p>\n" + out + badges_of_run(run) + provisioning_badge(run) +
+         "</ul>\n<p class=about>" + range_level(run) + "</p>\n";
 }
 
 std::string answer_of_validation(const Json& document) {
@@ -176,22 +173,19 @@ std::string share_badge(double share, const std::string& text) {
   return badge(share >= 0.95 ? "good" : share >= 0.5 ? "warn" : "bad", text);
 }
 
-std::string badges_of_run(const Json& provenance) {
-  return price_badge(named_text(provenance, "prices_as_of"), "", "") +
-         steps_badge(named_text(provenance, "inputs"), "") + risk_badge(named_text(provenance, "risk"));
+std::string badges_of_run(const documents::Result& run) {
+  return price_badge(run.prices_as_of, "", "") + steps_badge(run.inputs, "") + risk_badge(run.risk);
 }
 
-std::string trained_in(const Json& run) {
-  if (!run.contains("launch")) return "";
-  return fmt::format("{} ({}), {} images, batch {} a GPU. ", escaped(named_text(run.at("launch"), "model")),
-                     escaped(named_text(run.at("launch"), "precision")),
-                     with_thousands(int64_of(run.at("time").at("images"))),
-                     run.at("launch").at("batch_per_gpu").dump());
+std::string trained_in(const documents::Result& run) {
+  if (run.launch.model.empty()) return "";
+  return fmt::format("{} ({}), {} images, batch {} a GPU. ", escaped(run.launch.model), escaped(run.launch.precision),
+                     with_thousands(run.images), run.launch.batch_per_gpu);
 }
 
-std::string range_level(const Json& provenance) {
+std::string range_level(const documents::Result& run) {
   return fmt::format("Ranges hold about {} % of what may happen, with all stated error{}.",
-                     named_text(provenance, "inputs") == "measured" ? 95 : 90, kUnknownMachines);
+                     run.inputs == "measured" ? 95 : 90, kUnknownMachines);
 }
 
 std::string answer_html(const PageInput& page) {

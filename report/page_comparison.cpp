@@ -113,22 +113,19 @@ std::string difference_of(const Json& row) {
 }
 
 /// The distribution of one run's time and cost over the seeds.
-Section seeds_of_run(const PageInput& page) {
-  const Json& seeds = page.document.at("seeds");
+Section seeds_of_run(const documents::SeedRuns& seeds) {
   Section out{"seeds", "Over the seeds", "", {{"policies", "Time and cost over the seeds"}}, ""};
   out.about = fmt::format(
       "Chance decides when nodes are lost. The bar is the 5th to 95th percentile of {} seeds, its line the median, the "
       "thin line the interval with all stated error, a dashed line a goal. {} of {} seeds meet the goals; {:.1f} nodes "
       "are lost on average.",
-      seeds.at("finished").dump(), seeds.at("met").dump(), seeds.at("count").dump(),
-      seeds.at("losses_mean").get<double>());
+      seeds.finished, seeds.met, seeds.count, seeds.losses_mean);
   Table table({"what", ">median", ">5th percentile", ">95th percentile", "interval with all stated error"});
-  const auto add = [&](const char* name, const Json& of, auto&& shown) {
-    table.add({name, shown(amount(of.at("median"))), shown(amount(of.at("p5"))), shown(amount(of.at("p95"))),
-               range(amount(of.at("interval").at(0)), amount(of.at("interval").at(1)), shown)});
+  const auto add = [&](const char* name, const SeedQuantiles& of, auto&& shown) {
+    table.add({name, shown(of.median), shown(of.p5), shown(of.p95), range(of.low, of.high, shown)});
   };
-  add("time", seeds.at("time_s"), clock);
-  add("USD", seeds.at("usd"), cost_of);
+  add("time", seeds.time_s, clock);
+  add("USD", seeds.usd, cost_of);
   out.tables = html_of(table, "Over the seeds");
   return out;
 }
@@ -187,7 +184,7 @@ void add_scaling(const PageInput& page, std::vector<Section>& sections) {
 }
 
 void add_policies(const PageInput& page, std::vector<Section>& sections) {
-  if (page.kind == "result" && page.document.contains("seeds")) sections.push_back(seeds_of_run(page));
+  if (page.kind == "result" && page.runs.front().seeds) sections.push_back(seeds_of_run(*page.runs.front().seeds));
   if (page.kind != "sweep" || !page.document.contains("rankings") || page.document.at("rankings").empty()) return;
   Table table({"where", "what", "policy", ">median", "against", "difference of medians [95 %]"});
   const std::set<std::string> parted = parted_places(page.document);

@@ -9,6 +9,7 @@
 #include <map>
 
 #include "common/json_value.hpp"
+#include "common/usd.hpp"
 #include "report/holdings.hpp"
 #include "report/numbers.hpp"
 #include "report/page_sections.hpp"
@@ -119,16 +120,16 @@ Out columns_of(const PageInput& page) {
 Out details_of(const PageInput& page) {
   Out out = Out::array();
   for (const std::size_t i : page.detailed) {
-    const Json& run = *page.candidates[i].run;
-    Out detail = {{"row", i}, {"total_s", run.at("time").at("total_s")}, {"seed", run.at("provenance").at("seed")}};
+    const documents::Result& run = *page.candidates[i].run;
+    Out detail = {{"row", i}, {"total_s", run.total.si}, {"seed", run.seed}};
     detail["bill"] = Out::array();
     for (const BillRow& row : bill_tree(run))
       detail["bill"].push_back({row.depth, row.name, row.quantity, row.unit, row.price, row.usd,
                                 rounded(std::round(1e4 * row.share) / 1e4), row.share > 0 ? percent(row.share) : ""});
     detail["events"] = Out::array();
-    for (const Json& event : run.at("events"))
-      detail["events"].push_back({rounded(event.at("at_s").get<double>()), event.at("event"), event.value("pool", ""),
-                                  event.value("nodes", 0), event.value("detail", ""), event.value("times", 1)});
+    for (const documents::RunEvent& event : run.events)
+      detail["events"].push_back(
+          {rounded(event.at.si), event.what, event.pool, event.nodes, event.detail, event.times});
     detail["holdings"] = Out::array();
     for (const Holding& holding : holdings_of(run))
       detail["holdings"].push_back(
@@ -139,16 +140,13 @@ Out details_of(const PageInput& page) {
 }
 
 /// The distribution of a result that counts several seeds: low end, 5th percentile, median, 95th percentile, high end.
-Out seeds_of_result(const Json& seeds) {
-  const auto spread = [&](const char* what) {
-    const Json& of = seeds.at(what);
+Out seeds_of_result(const documents::SeedRuns& seeds) {
+  const auto spread = [&](const SeedQuantiles& of) {
     Out out = Out::array();
-    for (const Json& value :
-         {of.at("interval").at(0), of.at("p5"), of.at("median"), of.at("p95"), of.at("interval").at(1)})
-      out.push_back(rounded(amount(value)));
+    for (const double value : {of.low, of.p5, of.median, of.p95, of.high}) out.push_back(rounded(value));
     return out;
   };
-  return Out::array({Out{{"row", 0}, {"spread", {{"time", spread("time_s")}, {"usd", spread("usd")}}}}});
+  return Out::array({Out{{"row", 0}, {"spread", {{"time", spread(seeds.time_s)}, {"usd", spread(seeds.usd)}}}}});
 }
 
 /// For candidates with several runs: the time of each run, its cost with both ends of the interval, and the instances'
@@ -159,12 +157,11 @@ Out seeds_of(const PageInput& page) {
     const ReportCandidate& of = page.candidates[i];
     if (of.of_runs.size() < 2) continue;
     Out group = {{"row", i}};
-    for (const Json* run : of.of_runs) {
-      const Json& cost = run->at("cost");
-      group["time"].push_back(rounded(run->at("time").at("total_s").get<double>()));
-      group["usd"].push_back(rounded(amount(cost.at("total_usd"))));
-      group["low"].push_back(rounded(amount(cost.at("interval_usd").at(0))));
-      group["high"].push_back(rounded(amount(cost.at("interval_usd").at(1))));
+    for (const documents::Result* run : of.of_runs) {
+      group["time"].push_back(rounded(run->total.si));
+      group["usd"].push_back(rounded(usd_of(run->usd)));
+      group["low"].push_back(rounded(run->cost_usd.low));
+      group["high"].push_back(rounded(run->cost_usd.high));
       group["spot"].push_back(rounded(instance_usd(*run, true)));
       group["instances"].push_back(rounded(instance_usd(*run, false)));
     }
@@ -188,8 +185,6 @@ Out cells_of(const Json& document) {
   return out;
 }
 
-/// The highest number of kinds of spans in `step_spans`.
-constexpr std::size_t kKinds = 16;
 /// Indices of the kinds that have tracks of their own, beside the track of the worker's computation.
 constexpr int kCommunication = 2;
 constexpr int kInput = 5;
@@ -198,35 +193,33 @@ int track_of(int kind) { return kind == kCommunication ? 1 : kind == kInput ? 2 
 
 }  // namespace
 
-OrderedJson capped_spans(const Json& spans, std::vector<std::string>& names, std::size_t max_rows) {
-  const Json& rows = spans.at("rows");
+OrderedJson capped_spans(const documents::StepSpans& spans, std::vector<std::string>& names, std::size_t max_rows) {
+  using Row = documents::StepSpans::Row;
   OrderedJson out = OrderedJson::array();
-  if (rows.size() <= max_rows) {
-    for (const Json& row : rows) out.push_back(OrderedJson(row));
+  if (spans.rows.size() <= max_rows) {
+    for (const Row& row : spans.rows) out.push_back({row.worker, row.kind, row.name, row.start.si, row.length.si});
     return out;
   }
   struct Bin {
-    std::array<double, kKinds> seconds{};
+    std::array<double, documents::StepSpans::kKinds.size()> seconds{};
     std::size_t spans = 0;
   };
   double end = 0;
-  std::map<std::pair<std::size_t, int>, std::map<std::size_t, Bin>> tracks;
-  for (const Json& row : rows) {
-    end = std::max(end, row.at(3).get<double>() + row.at(4).get<double>());
-    tracks[{index_of(row.at(0)), track_of(int_of(row.at(1)))}];
+  std::map<std::pair<int, int>, std::map<std::size_t, Bin>> tracks;
+  for (const Row& row : spans.rows) {
+    end = std::max(end, (row.start + row.length).si);
+    tracks[{row.worker, track_of(row.kind)}];
   }
   const std::size_t bins = std::max<std::size_t>(1, max_rows / tracks.size());
   const double width = end / static_cast<double>(bins);
-  for (const Json& row : rows) {
-    const double start = row.at(3).get<double>();
-    const double stop = start + row.at(4).get<double>();
-    const auto kind = std::min<std::size_t>(kKinds - 1, index_of(row.at(1)));
-    auto& track = tracks[{index_of(row.at(0)), track_of(int_of(row.at(1)))}];
+  for (const Row& row : spans.rows) {
+    const double start = row.start.si, stop = (row.start + row.length).si;
+    auto& track = tracks[{row.worker, track_of(row.kind)}];
     for (auto bin = static_cast<std::size_t>(start / width); bin < bins; ++bin) {
       const double left = static_cast<double>(bin) * width;
       const double inside = std::min(stop, left + width) - std::max(start, left);
       if (inside <= 0) break;
-      track[bin].seconds[kind] += inside;
+      track[bin].seconds.at(static_cast<std::size_t>(row.kind)) += inside;
       ++track[bin].spans;
     }
   }
@@ -254,19 +247,20 @@ OrderedJson page_data(const PageInput& page) {
   out["outcome"] = page.kind == "plan" ? plan_outcome(page.document.at("request")) : "goals met";
   out["count"] = page.candidates.size();
   out["columns"] = columns_of(page);
-  const auto [deadline_s, budget_usd] = goals_of(page);
-  out["goals"] = {{"deadline_s", deadline_s}, {"budget_usd", rounded(amount(budget_usd))}};
+  const Goals goals = goals_of(page);
+  out["goals"] = {{"deadline_s", goals.deadline_s ? Out(*goals.deadline_s) : Out(nullptr)},
+                  {"budget_usd", goals.budget ? rounded(usd_of(*goals.budget)) : Out(nullptr)}};
   out["scaling_by"] = scaling_by(page.candidates);
   out["details"] = details_of(page);
-  out["seeds"] = page.document.contains("seeds") ? seeds_of_result(page.document.at("seeds")) : seeds_of(page);
-  if (page.document.contains("step_spans")) {
-    const Json& spans = page.document.at("step_spans");
-    auto names = spans.at("names").get<std::vector<std::string>>();
-    Out rows = capped_spans(spans, names, kMaxSpans);
+  const documents::Result* one = page.kind == "result" ? &page.runs.front() : nullptr;
+  out["seeds"] = one && one->seeds ? seeds_of_result(*one->seeds) : seeds_of(page);
+  if (one && one->spans) {
+    std::vector<std::string> names = one->spans->names;
+    Out rows = capped_spans(*one->spans, names, kMaxSpans);
     for (auto& row : rows)
       for (const std::size_t time : {3U, 4U})
         row[time] = std::strtod(fmt::format("{:.9f}", row.at(time).get<double>()).c_str(), nullptr);
-    out["spans"] = {{"kinds", spans.at("kinds")}, {"names", names}, {"rows", std::move(rows)}};
+    out["spans"] = {{"kinds", documents::StepSpans::kKinds}, {"names", names}, {"rows", std::move(rows)}};
   }
   return out;
 }

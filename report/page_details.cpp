@@ -7,16 +7,14 @@
 #include <cmath>
 #include <map>
 
-#include "common/json_value.hpp"
 #include "common/units.hpp"
+#include "common/usd.hpp"
 #include "report/numbers.hpp"
 #include "report/page_sections.hpp"
 
 namespace ganymede::report {
 namespace {
-double dollars_of(const Json& item) { return item.contains("usd") ? amount(item.at("usd")) : std::nan(""); }
-
-/// A node of the tree with the sum of what stands below it. Items without a price count as nothing.
+/// A node of the tree with the sum of what stands below it.
 BillRow bill_sum(int depth, const std::string& name, double sum, double total) {
   return {depth, name, "", "", "", usd(sum), total > 0 ? sum / total : 0};
 }
@@ -27,11 +25,14 @@ std::string with_spaces(std::string name) {
 }
 
 /// What the instance-hours went into, below their row. It is known for the whole bill only.
-void add_uses(const Json& cost, double total, std::vector<BillRow>& rows) {
-  if (!cost.contains("instance_hours_by_use")) return;
-  for (const auto& [use, value] : cost.at("instance_hours_by_use").items())
-    if (const double part = amount(value); part > 0)
-      rows.push_back({4, with_spaces(use), "", "", "", value.get<std::string>(), total > 0 ? part / total : 0});
+void add_uses(const documents::CostByUse& cost, double total, std::vector<BillRow>& rows) {
+  std::map<std::string, MicroUsd> uses = {{"idle_tail", cost.idle_tail},
+                                          {"minimum_and_rounding", cost.minimum_and_rounding}};
+  for (std::size_t use = 0; use < kGpuUseNames.size(); ++use)
+    uses.emplace(kGpuUseNames.at(use), cost.by_gpu_use.at(use));
+  for (const auto& [use, part] : uses)
+    if (part.value > 0)
+      rows.push_back({4, with_spaces(use), "", "", "", decimal(part), total > 0 ? usd_of(part) / total : 0});
 }
 
 void add_bill(const PageInput& page, std::vector<Section>& sections) {
@@ -58,12 +59,9 @@ void add_bill(const PageInput& page, std::vector<Section>& sections) {
 void add_timeline(const PageInput& page, std::vector<Section>& sections) {
   const ReportCandidate& of = page.candidates[page.detailed.front()];
   Table table({">at", "event", ">nodes", "pool", "detail"});
-  for (const Json& event : (*of.run).at("events")) {
-    std::string what = event.at("event").get<std::string>();
-    if (event.contains("times")) what += " x" + event.at("times").dump();
-    table.add({clock(event.at("at_s").get<double>()), what, event.contains("nodes") ? event.at("nodes").dump() : "",
-               event.value("pool", ""), event.value("detail", "")});
-  }
+  for (const documents::RunEvent& event : of.run->events)
+    table.add({clock(event.at.si), event.what + (event.times > 1 ? fmt::format(" x{}", event.times) : ""),
+               event.nodes > 0 ? std::to_string(event.nodes) : "", event.pool, event.detail});
   sections.push_back({"timeline",
                       "What happened when",
                       "<span id=timeline-pick></span>Nodes asked for and held, by pool; interruptions, checkpoints and "
@@ -73,16 +71,13 @@ void add_timeline(const PageInput& page, std::vector<Section>& sections) {
 }
 
 void add_steps(const PageInput& page, std::vector<Section>& sections) {
-  const Json& spans = page.document.at("step_spans");
-  std::map<std::size_t, std::vector<double>> by_worker;
-  const std::size_t kinds = spans.at("kinds").size();
-  for (const Json& row : spans.at("rows")) {
-    auto& seconds = by_worker[index_of(row.at(0))];
-    seconds.resize(kinds);
-    seconds.at(index_of(row.at(1))) += row.at(4).get<double>();
-  }
+  const documents::StepSpans& spans = *page.runs.front().spans;
+  constexpr std::size_t kKinds = documents::StepSpans::kKinds.size();
+  std::map<int, std::array<double, kKinds>> by_worker;
+  for (const documents::StepSpans::Row& row : spans.rows)
+    by_worker[row.worker].at(static_cast<std::size_t>(row.kind)) += row.length.si;
   std::vector<std::string> names{">worker"};
-  for (const Json& kind : spans.at("kinds")) names.push_back(">" + kind.get<std::string>());
+  for (const char* kind : documents::StepSpans::kKinds) names.push_back(std::string(">") + kind);
   for (auto& name : names) std::replace(name.begin(), name.end(), '_', ' ');
   Table table(names);
   for (const auto& [worker, seconds] : by_worker) {
@@ -93,11 +88,11 @@ void add_steps(const PageInput& page, std::vector<Section>& sections) {
   std::string about =
       "What each worker does in a few steps of the configuration that trained most: its own course, its collectives, "
       "its input pipeline, which works ahead: what it loads for later steps is not drawn.";
-  if (spans.at("rows").size() > kMaxSpans)
+  if (spans.rows.size() > kMaxSpans)
     about += fmt::format(
         " Of {} spans neighbours are drawn together, coloured by what has most of the time; <code>ganymede export "
         "perfetto</code> has each of them.",
-        spans.at("rows").size());
+        spans.rows.size());
   sections.push_back({"steps",
                       "Inside a step",
                       std::move(about),
@@ -107,22 +102,20 @@ void add_steps(const PageInput& page, std::vector<Section>& sections) {
 
 }  // namespace
 
-std::vector<BillRow> bill_tree(const Json& run) {
-  const Json& cost = run.at("cost");
-  std::map<std::string, std::map<std::string, std::vector<const Json*>>> tree;
+std::vector<BillRow> bill_tree(const documents::Result& run) {
+  using Items = std::vector<const documents::BillItem*>;
+  std::map<std::string, std::map<std::string, Items>> tree;
   double total = 0;
   std::size_t hours = 0;
-  for (const Json& item : cost.at("items")) {
-    tree[item.value("provider", "")][item.value("pool", "")].push_back(&item);
-    if (const double value = dollars_of(item); std::isfinite(value)) total += value;
-    hours += item.value("item", "") == "instance-hours" ? 1 : 0;
+  for (const documents::BillItem& item : run.bill.items) {
+    tree[item.provider][item.pool].push_back(&item);
+    total += usd_of(item.usd);
+    hours += item.item == "instance-hours" ? 1 : 0;
   }
-  const Json& all = cost.at("total_usd");
-  std::vector<BillRow> rows = {{0, "total", "", "", "", std::isfinite(amount(all)) ? usd_cell(all) : "no price", 1}};
-  const auto sum_of = [](const std::vector<const Json*>& items) {
+  std::vector<BillRow> rows = {{0, "total", "", "", "", usd_cell(run.usd), 1}};
+  const auto sum_of = [](const Items& items) {
     double sum = 0;
-    for (const Json* item : items)
-      if (const double value = dollars_of(*item); std::isfinite(value)) sum += value;
+    for (const documents::BillItem* item : items) sum += usd_of(item->usd);
     return sum;
   };
   for (const auto& [provider, pools] : tree) {
@@ -131,15 +124,11 @@ std::vector<BillRow> bill_tree(const Json& run) {
     rows.push_back(bill_sum(1, provider.empty() ? "bill" : provider, sum, total));
     for (const auto& [pool, items] : pools) {
       rows.push_back(bill_sum(2, pool, sum_of(items), total));
-      for (const Json* item : items) {
-        const double value = dollars_of(*item);
-        const std::string market = item->value("market", "");
-        rows.push_back({3, item->value("item", "") + (market.empty() ? "" : ", " + market),
-                        fmt::format("{:.4f}", item->at("quantity").get<double>()), item->value("unit", ""),
-                        item->contains("unit_price_usd") ? price_cell(item->at("unit_price_usd")) : "no price",
-                        std::isfinite(value) ? usd_cell(item->at("usd")) : "no price",
-                        total > 0 && std::isfinite(value) ? value / total : 0});
-        if (hours == 1 && item->value("item", "") == "instance-hours") add_uses(cost, total, rows);
+      for (const documents::BillItem* item : items) {
+        rows.push_back({3, item->item + (item->market.empty() ? "" : ", " + item->market),
+                        fmt::format("{:.4f}", item->quantity), item->unit, price_cell(decimal(item->unit_price)),
+                        usd_cell(item->usd), total > 0 ? usd_of(item->usd) / total : 0});
+        if (hours == 1 && item->item == "instance-hours") add_uses(run.cost_by_use, total, rows);
       }
     }
   }
@@ -151,7 +140,7 @@ void add_details(const PageInput& page, std::vector<Section>& sections) {
     add_bill(page, sections);
     add_timeline(page, sections);
   }
-  if (page.document.contains("step_spans")) add_steps(page, sections);
+  if (page.kind == "result" && page.runs.front().spans) add_steps(page, sections);
 }
 
 }  // namespace ganymede::report

@@ -33,20 +33,23 @@ void add_provenance(const PageInput& page, std::vector<Section>& sections) {
   std::set<std::string> warnings;
   Table table({"what", "value"});
   std::map<std::string, std::set<std::string>> facts;
-  const auto read = [&](const Json& run) {
-    for (const char* name : {"tool", "steps", "fabric", "software", "inputs", "risk", "prices_as_of"})
-      if (const auto found = run.at("provenance").find(name); found != run.at("provenance").end() && found->is_string())
-        facts[name].insert(found->get<std::string>());
-    for (const Json& warning : run.at("provenance").at("warnings")) warnings.insert(warning.get<std::string>());
-  };
+  std::set<std::uint64_t> seeds;
+  for (const documents::Result& run : page.runs) {
+    for (const auto& [name, fact] : {std::pair{"tool", &run.tool},
+                                     {"steps", &run.step_source},
+                                     {"fabric", &run.fabric_source},
+                                     {"software", &run.software},
+                                     {"inputs", &run.inputs},
+                                     {"risk", &run.risk},
+                                     {"prices_as_of", &run.prices_as_of}})
+      facts[name].insert(*fact);
+    warnings.insert(run.warnings.begin(), run.warnings.end());
+    seeds.insert(run.seed);
+  }
   if (page.kind == "result") {
-    read(page.document);
-    facts["scenario hash"].insert(page.document.at("provenance").at("scenario_hash").get<std::string>());
-    facts["seed"].insert(page.document.at("provenance").at("seed").dump());
+    facts["scenario hash"].insert(page.runs.front().hash);
+    facts["seed"].insert(std::to_string(page.runs.front().seed));
   } else if (page.kind == "sweep") {
-    for (const Json& run : page.document.at("runs")) read(run);
-    std::set<std::string> seeds;
-    for (const Json& run : page.document.at("runs")) seeds.insert(run.at("provenance").at("seed").dump());
     facts["seeds"].insert(fmt::format("{} different", seeds.size()));
   } else {
     facts["tool"].insert(page.document.at("provenance").at("tool").get<std::string>());

@@ -28,7 +28,7 @@ struct LifeAxes {
     for (const char* which : {"predicted", "measured"}) {
       const Json& run = document.at(which);
       total = std::max(total, run.at("time").at("total_s").get<double>());
-      for (const Holding& holding : holdings_of(run)) {
+      for (const Holding& holding : holdings_of(documents::result_in(run))) {
         pools.try_emplace(holding.pool, pools.size());
         most = std::max(most, holding.held + holding.asked);
       }
@@ -62,7 +62,7 @@ std::string timelines_svg(const Json& document) {
     text(0, top + kMarkHeight - 8, which);
     for (const auto& [pool, lane] : axes.pools)
       text(0, top + kMarkHeight + kLaneHeight * (static_cast<double>(lane) + 0.5), pool.substr(pool.rfind(' ') + 1));
-    for (const Holding& holding : holdings_of(run)) {
+    for (const Holding& holding : holdings_of(documents::result_in(run))) {
       const double base = top + kMarkHeight + kLaneHeight * static_cast<double>(axes.pools.at(holding.pool) + 1);
       const auto area = [&](int nodes, const char* opacity) {
         const double height = (kLaneHeight - 6) * nodes / axes.most;

@@ -44,33 +44,29 @@ std::string cards(const ReportCandidate& of) {
   return out + "</dl>\n";
 }
 
-std::string verdict_of(const Json& run) {
-  if (run.contains("seeds")) {
-    const Json& seeds = run.at("seeds");
+std::string verdict_of(const documents::Result& run) {
+  if (run.seeds)
     return fmt::format("<p class={}>{} of {} seeds meet the goals.</p>\n",
-                       seeds.at("met") == seeds.at("count") ? "good" : "bad", seeds.at("met").dump(),
-                       seeds.at("count").dump());
-  }
-  const bool met = run.at("goals").at("met").get<bool>();
+                       run.seeds->met == run.seeds->count ? "good" : "bad", run.seeds->met, run.seeds->count);
   if (by_chance(run))
     return fmt::format("<p class={} the goals; others may fare otherwise.</p>\n",
-                       met ? "good>The run of this seed meets" : "bad>The run of this seed misses");
-  return met ? "<p class=good>All goals are met.</p>\n" : "<p class=bad>A goal is missed.</p>\n";
+                       run.met ? "good>The run of this seed meets" : "bad>The run of this seed misses");
+  return run.met ? "<p class=good>All goals are met.</p>\n" : "<p class=bad>A goal is missed.</p>\n";
 }
 
-std::string intervals_of(const Json& run) {
-  if (!run.contains("seeds")) return "Below time and cost is their interval, with all stated error.";
+std::string intervals_of(const documents::Result& run) {
+  if (!run.seeds) return "Below time and cost is their interval, with all stated error.";
   return fmt::format(
       "Time and cost are the median of {} seeds, below them the interval over these, with all stated "
       "error; all else is of seed {} alone.",
-      run.at("seeds").at("finished").dump(), run.at("provenance").at("seed").dump());
+      run.seeds->finished, run.seed);
 }
 
 std::string goals_in_text(const PageInput& page) {
-  const auto [deadline_s, budget_usd] = goals_of(page);
+  const Goals goals = goals_of(page);
   std::string out;
-  if (deadline_s.is_number()) out += " Deadline: " + clock(deadline_s.get<double>()) + ".";
-  if (budget_usd.is_string()) out += " Budget: " + escaped(budget_usd.get<std::string>()) + " USD.";
+  if (goals.deadline_s) out += " Deadline: " + clock(*goals.deadline_s) + ".";
+  if (goals.budget) out += " Budget: " + decimal(*goals.budget) + " USD.";
   return out;
 }
 
@@ -78,8 +74,8 @@ Section summary_of_run(const PageInput& page) {
   const ReportCandidate& run = page.candidates.front();
   Section out{"summary", "Summary", "", {}, cards(run)};
   out.about = fmt::format("{}: {} x {}, scheme {}.{} {}", escaped(name_of(run)), run.gpus, escaped(run.gpu),
-                          escaped(run.scheme), goals_in_text(page), intervals_of(page.document));
-  if (!goals_in_text(page).empty()) out.tables += verdict_of(page.document);
+                          escaped(run.scheme), goals_in_text(page), intervals_of(page.runs.front()));
+  if (goals_of(page).any()) out.tables += verdict_of(page.runs.front());
   // This is the text that the terminal shows.
   out.tables += "<details><summary>Everything in figures</summary><pre>" + escaped(run_text(page.document)) +
                 "</pre></details>\n";
@@ -146,8 +142,8 @@ Section summary_of_sweep(const PageInput& page) {
   if (page.candidates.empty()) {
     out.tables = "<p class=bad>The study has no finished run.</p>\n";
   } else {
-    out.about = fmt::format("{} runs in {} configurations.{}", page.document.at("runs").size(), page.candidates.size(),
-                            goals_in_text(page));
+    out.about =
+        fmt::format("{} runs in {} configurations.{}", page.runs.size(), page.candidates.size(), goals_in_text(page));
     const auto show = [&](const char* what, const ReportCandidate& of) {
       out.tables += fmt::format(
           "<h3>{}</h3><p class=about>{}{}</p>\n{}", what, escaped(name_of(of)),
@@ -239,12 +235,20 @@ std::string name_of(const ReportCandidate& of) {
   return out;
 }
 
-std::pair<Json, Json> goals_of(const PageInput& page) {
-  const Json* goals = page.kind == "plan" ? &page.document.at("request") : nullptr;
-  if (page.kind == "result") goals = &page.document.at("goals");
-  if (page.kind == "sweep" && !page.document.at("runs").empty()) goals = &page.document.at("runs").at(0).at("goals");
-  if (goals == nullptr) return {nullptr, nullptr};
-  return {goals->at("deadline_s"), goals->at("budget_usd")};
+Goals goals_of(const PageInput& page) {
+  Goals goals;
+  if (page.kind == "plan") {
+    const Json& request = page.document.at("request");
+    if (const Json& deadline = request.at("deadline_s"); deadline.is_number())
+      goals.deadline_s = deadline.get<double>();
+    if (const Json& budget = request.at("budget_usd"); budget.is_string())
+      goals.budget = {std::llround(amount(budget) * 1e6)};
+  } else if (!page.runs.empty()) {
+    const documents::Result& run = page.runs.front();
+    if (run.deadline) goals.deadline_s = run.deadline->si;
+    goals.budget = run.budget;
+  }
+  return goals;
 }
 
 std::vector<std::size_t> listed(const PageInput& page) {

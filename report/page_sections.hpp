@@ -2,11 +2,13 @@
 // The sections of the report's page and the data that its script draws. page.cpp puts them together.
 
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "common/json_fwd.hpp"
+#include "documents/result.hpp"
 #include "report/candidates.hpp"
 #include "report/table.hpp"
 
@@ -21,7 +23,8 @@ inline constexpr std::size_t kMaxSpans = 20'000;
 /// What the sections are made from. Indices refer to `candidates`.
 struct PageInput {
   const Json& document;
-  std::string kind;  ///< "result", "sweep", "plan", "validation", "cluster" or "rehearsal"
+  const std::vector<documents::Result>& runs;  ///< of a result or a sweep
+  std::string kind;                            ///< "result", "sweep", "plan", "validation", "cluster" or "rehearsal"
   std::vector<ReportCandidate> candidates;
   std::vector<std::size_t> pareto;
   /// The candidates whose bill and events are shown. The first one is shown when the page opens.
@@ -49,15 +52,15 @@ std::string named_text(const Json& object, const char* name);
 /// A value with its range, for a sentence: "1.64 USD (1.29 .. 2.31)".
 std::string with_range(const Estimate& of, std::string (*shown)(double), const char* unit = "");
 /// Short remarks beside an answer that hold for a run: the age of its price, its steps, its interruptions. HTML.
-std::string badges_of_run(const Json& provenance);
+std::string badges_of_run(const documents::Result& run);
 /// "dcgan-64 (fp32), 10,000,000 images, batch 64 a GPU. " of a run, or nothing for a result without it. HTML.
-std::string trained_in(const Json& run);
+std::string trained_in(const documents::Result& run);
 /// A badge with the share of runs or seeds that meet the goals, coloured by it. HTML.
 std::string share_badge(double share, const std::string& text);
 /// What the words of the page mean, to be opened: those of schemes, policies and predictions that it has. HTML.
 std::string words_html(const PageInput& page);
-/// What share of the outcomes the ranges of runs hold, from their provenance.
-std::string range_level(const Json& provenance);
+/// What share of the outcomes the ranges of runs hold.
+std::string range_level(const documents::Result& run);
 
 /// The sections of every report, from summary to energy, in the order of the page.
 std::vector<Section> sections_of(const PageInput& page);
@@ -71,8 +74,13 @@ std::string scaling_by(const std::vector<ReportCandidate>& candidates);
 void add_policies(const PageInput& page, std::vector<Section>& sections);
 /// Indices of at most kMaxListed candidates: those that none beats, then the cheapest others. All of fewer, in order.
 std::vector<std::size_t> listed(const PageInput& page);
-/// Deadline in seconds and budget in dollars that the document was asked to keep to; JSON null for one that is not set.
-std::pair<Json, Json> goals_of(const PageInput& page);
+/// What the document was asked to keep to.
+struct Goals {
+  std::optional<double> deadline_s;
+  std::optional<MicroUsd> budget;
+  bool any() const { return deadline_s || budget; }
+};
+Goals goals_of(const PageInput& page);
 /// The whole name: where, what, scheme and policy.
 std::string name_of(const ReportCandidate& of);
 /// A row of a bill's tree. The share is that of the total, from 0 to 1.
@@ -82,7 +90,7 @@ struct BillRow {
   double share = 0;
 };
 /// The run's bill as a tree of which each level's rows sum to the one above.
-std::vector<BillRow> bill_tree(const Json& run);
+std::vector<BillRow> bill_tree(const documents::Result& run);
 /// Adds FID against dollars, if the document is a plan with an FID as its goal.
 void add_quality(const PageInput& page, std::vector<Section>& sections);
 /// Adds the sections of single runs: bill, timeline, steps.
@@ -105,9 +113,8 @@ std::string key_html(const std::vector<std::pair<std::string, std::string>>& nam
 /// What the page's script draws, as JSON.
 OrderedJson page_data(const PageInput& page);
 
-/// Returns the rows [worker, kind, name, start_s, seconds] of a result's `step_spans` if they are at most `max_rows`.
-/// Otherwise neighbours on a track become one row of the kind that has most of their time, with a name that is added to
-/// `names`.
-OrderedJson capped_spans(const Json& spans, std::vector<std::string>& names, std::size_t max_rows);
+/// Returns rows [worker, kind, name, start_s, seconds] of spans, all if they are at most `max_rows`. Otherwise
+/// neighbours on a track become one row of the kind that has most of their time, with a name that is added to `names`.
+OrderedJson capped_spans(const documents::StepSpans& spans, std::vector<std::string>& names, std::size_t max_rows);
 
 }  // namespace ganymede::report

@@ -49,7 +49,7 @@ std::string difference_name(const PageInput& page, const ReportCandidate& of) {
 /// "progressive-gan (fp32), 150,000,000 images, batch 16 a GPU. Compared: 12 configurations, of 12 policies; 20 seeds
 /// of each."
 std::string compared_in(const PageInput& page) {
-  std::string out = trained_in(page.document.at("runs").at(0));
+  std::string out = trained_in(page.runs.front());
   std::string parts;
   std::size_t combinations = 1;
   for (const Axis& axis : kAxes) {
@@ -136,10 +136,10 @@ std::string winner(const PageInput& page, const ReportCandidate* pick, Estimate 
 }
 
 /// What is missing in the ranges of configurations whose interruptions were drawn only once.
-std::string one_draw(const PageInput& page, const Json& provenance) {
+std::string one_draw(const PageInput& page, const documents::Result& run) {
   const bool once = std::all_of(page.candidates.begin(), page.candidates.end(),
                                 [](const ReportCandidate& of) { return of.runs == 1; });
-  if (!once || named_text(provenance, "risk") == "none" || named_text(provenance, "risk").empty()) return "";
+  if (!once || run.risk == "none") return "";
   return " Each configuration is one run: the luck of its interruptions is not in them. More seeds show it.";
 }
 
@@ -185,8 +185,7 @@ std::string with_range(const Estimate& of, std::string (*shown)(double), const c
 
 std::string answer_of_sweep(const PageInput& page) {
   if (page.candidates.empty()) return "";
-  const Json& wanted = page.candidates.front().run->at("goals");
-  const bool goals = wanted.at("deadline_s").is_number() || wanted.at("budget_usd").is_string();
+  const bool goals = goals_of(page).any();
   const ReportCandidate* pick = pick_of(page, goals);
   std::string out = "<p class=about>" + compared_in(page) + "</p>\n<p class=answer>";
   for (const std::string& line : {pick_html(page, pick, goals), winner(page, pick, &ReportCandidate::usd),
@@ -195,9 +194,8 @@ std::string answer_of_sweep(const PageInput& page) {
   out += "</p>\n<ul class=badges>\n";
   const ReportCandidate& shown = pick == nullptr ? page.candidates.front() : *pick;
   if (goals) out += share_badge(shown.met_share, "goals met in " + shown.met + " of its runs");
-  const Json& provenance = shown.run->at("provenance");
-  return out + badges_of_run(provenance) + "</ul>\n<p class=about>" + range_level(provenance) +
-         one_draw(page, provenance) + "</p>\n";
+  return out + badges_of_run(*shown.run) + "</ul>\n<p class=about>" + range_level(*shown.run) +
+         one_draw(page, *shown.run) + "</p>\n";
 }
 
 }  // namespace ganymede::report

@@ -47,8 +47,7 @@ std::string words_html(const PageInput& page) {
     use(of.market.starts_with("reserved") ? "reserved" : of.market);
     if (!of.scheme.empty() && of.scheme != "none") used.insert("all-reduce scheme");
     if (!of.policy.empty() && of.policy != "fixed") used.insert("policy");
-    if (of.run != nullptr && of.run->at("provenance").contains("inputs"))
-      use(of.run->at("provenance").at("inputs").get<std::string>());
+    if (of.run != nullptr) use(of.run->inputs);
   }
   if (page.kind == "plan" && page.document.at("chosen").is_object())
     use(page.document.at("chosen").value("inputs", ""));

@@ -61,9 +61,7 @@ TEST(ChromeTrace, WithoutLengthIsAnInstant) {
 
 TEST(RunTrace, HasTheClusterAndTheStepsWhereTrainingBegins) {
   auto run = run_with({event(0, "requested", 1), event(4, "ready"), event(9, "finished")}, 9);
-  run["step_spans"] = {{"kinds", {"compute", "host", "communication"}},
-                       {"names", {"forward", "all-reduce"}},
-                       {"rows", {{0, 0, 0, 0.0, 0.5}, {0, 2, 1, 0.25, 0.5}, {1, 0, 0, 0.0, 0.75}}}};
+  run.spans = {{"forward", "all-reduce"}, {{0, 0, 0, 0_s, 500_ms}, {0, 2, 1, 250_ms, 500_ms}, {1, 0, 0, 0_s, 750_ms}}};
   const auto trace = Json::parse(run_trace(run));
   std::map<std::string, std::set<int>> processes;
   std::map<int, std::string> names;

@@ -9,9 +9,9 @@
 
 #include "common/json_value.hpp"
 #include "common/units.hpp"
-#include "report/candidates.hpp"
 #include "report/numbers.hpp"
 #include "report/page.hpp"
+#include "report/results.hpp"
 #include "report/runs.hpp"
 #include "sim/run/result.hpp"
 #include "studies/summary.hpp"
@@ -44,6 +44,7 @@ sim::Result made_up(std::uint64_t seed, double hours, const char* policy = "fixe
   result.interval_s = {0.9 * result.total.si, 1.1 * result.total.si};
   result.sampling_interval_s = result.interval_s;
   result.fidelity = "sampled";
+  result.launch = {"mlp-gan", "fp32", "mnist", 64, 64, {}};
   const double total_s = result.gpu_seconds.total = result.total.si;
   result.gpu_seconds.by_use[static_cast<std::size_t>(GpuUse::compute)] = 0.25 * total_s;
   result.gpu_seconds.by_use[static_cast<std::size_t>(GpuUse::exposed_communication)] = 0.125 * total_s;
@@ -88,7 +89,7 @@ TEST(Definitions, TheIntervalOverSeedsIsOneEverywhere) {
   EXPECT_NEAR(group["time_s"]["median"].get<double>(), 8 * 3600, 1e-6);
   EXPECT_NEAR(group["time_s"]["interval"][0].get<double>(), 2.34 * 3600, 1e-6);
   EXPECT_NEAR(group["time_s"]["interval"][1].get<double>(), 14.74 * 3600, 1e-6);
-  const auto candidates = candidates_of(document);
+  const auto candidates = candidates_in(document);
   ASSERT_EQ(candidates.size(), 1U);
   for (const auto& [what, of] : {std::pair{"time_s", candidates[0].time_s}, std::pair{"usd", candidates[0].usd}}) {
     EXPECT_NEAR(of.middle, group[what]["median"].get<double>(), 1e-6) << what;
@@ -108,8 +109,8 @@ TEST(Definitions, GpuBusyIsOfTheTimeHeldEverywhere) {
   const Json document = {{"schema", "ganymede.sweep/1"}, {"study", "s"}, {"runs", {run}}};
   const std::string table = sweep_text(document);
   EXPECT_THAT(table, AllOf(HasSubstr("25.0 %"), HasSubstr("12.5 %"), Not(HasSubstr("33.3 %"))));
-  EXPECT_DOUBLE_EQ(candidates_of(run)[0].gpu_busy, 0.25);
-  EXPECT_DOUBLE_EQ(candidates_of(other)[0].gpu_busy, 0.25);
+  EXPECT_DOUBLE_EQ(candidates_in(run)[0].gpu_busy, 0.25);
+  EXPECT_DOUBLE_EQ(candidates_in(other)[0].gpu_busy, 0.25);
   EXPECT_THAT(report_page(run), HasSubstr("<dt>GPU busy</dt><dd>25.0 %"));
 }
 
@@ -170,7 +171,7 @@ TEST(Definitions, RunsWithOtherGpusOfAnInstanceAreOtherGroupsEverywhere) {
   for (const char* policy : {"fixed", "spot-first"}) {
     const Json document = sweep_of(two_and_four_gpus(policy));
     ASSERT_EQ(document["groups"].size(), 2U) << policy;
-    const auto candidates = candidates_of(document);
+    const auto candidates = candidates_in(document);
     ASSERT_EQ(candidates.size(), 2U) << policy;
     for (const std::size_t i : {0U, 1U}) {
       const Json& group = document["groups"][i];
@@ -191,7 +192,7 @@ TEST(Definitions, GpusThatAPolicyCameToHoldMakeNoOtherGroup) {
   for (sim::Result& result : results) result.launch.pools[0].gpus_per_node = 4;
   const Json document = sweep_of(results);
   EXPECT_EQ(document["groups"].size(), 1U);
-  EXPECT_EQ(candidates_of(document).size(), 1U);
+  EXPECT_EQ(candidates_in(document).size(), 1U);
   EXPECT_THAT(sweep_text(document), Not(HasSubstr("GPUs of each")));
 }
 

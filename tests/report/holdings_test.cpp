@@ -4,7 +4,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "common/json_value.hpp"
 #include "support/made_up_run.hpp"
 
 namespace ganymede::report {

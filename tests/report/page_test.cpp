@@ -10,9 +10,10 @@
 #include <fstream>
 #include <regex>
 
+#include "common/errors.hpp"
 #include "common/json_value.hpp"
-#include "report/candidates.hpp"
 #include "report/page_sections.hpp"
+#include "report/results.hpp"
 
 namespace ganymede::report {
 namespace {
@@ -105,7 +106,7 @@ Json cell_of(const Json& data, const char* name, std::size_t row) {
 TEST(Candidates, RunsThatDifferInTheirSeedAreOne) {
   const Json document = sweep({run("1 x a", 1, 3, "3.00", 1), run("2 x a", 2, 1, "9.00", 1),
                                run("1 x a", 1, 1, "1.00", 2), run("1 x a", 1, 2, "2.00", 3)});
-  const auto candidates = candidates_of(document);
+  const auto candidates = candidates_in(document);
   ASSERT_EQ(candidates.size(), 2U);
   EXPECT_EQ(candidates[0].runs, 3);
   EXPECT_EQ(candidates[0].infrastructure, "aws us-east-1 spot");
@@ -122,28 +123,33 @@ TEST(Candidates, RunsThatDifferInTheirSeedAreOne) {
   EXPECT_EQ(seeds[0]["usd"], Json({3, 1, 2}));
   EXPECT_EQ(seeds[0]["spot"], Json({3, 1, 2}));
   EXPECT_EQ(seeds[0]["instances"], Json({0, 0, 0}));
-  EXPECT_EQ((*candidates[0].run)["provenance"]["seed"], 3);  // the median run
+  EXPECT_EQ(candidates[0].run->seed, 3U);  // the median run
 }
 
 // The number of GPUs that a policy held differs by seed, but both runs are of one configuration.
 TEST(Candidates, WhatAPolicyCameToHoldIsNoConfiguration) {
   std::vector<Json> runs = {run("1 x a", 4, 3, "3.00", 1), run("1 x a", 8, 1, "1.00", 2)};
-  ASSERT_EQ(candidates_of(sweep(runs)).size(), 2U);
+  ASSERT_EQ(candidates_in(sweep(runs)).size(), 2U);
   for (Json& one : runs) one["run"]["policy"] = "external";
   auto document = sweep(runs);
-  auto candidates = candidates_of(document);
+  auto candidates = candidates_in(document);
   ASSERT_EQ(candidates.size(), 1U);
   EXPECT_EQ(gpus_of(candidates[0]), "4 to 8 x V100");
-  for (Json& one : document["runs"]) one["launch"]["pools"] = {{{"nodes", 2}, {"gpus_per_node", 1}}};
-  candidates = candidates_of(document);
+  for (Json& one : document["runs"]) {
+    one["launch"] = a_result()["launch"];
+    one["launch"]["pools"][0].update({{"nodes", 2}, {"gpus_per_node", 1}});
+  }
+  candidates = candidates_in(document);
   ASSERT_EQ(candidates.size(), 1U);
   EXPECT_EQ(gpus_of(candidates[0]), "2 to 8 x V100");
 }
 
 TEST(Candidates, ParetoIsWhatNoneBeatsInBoth) {
   const Json document = sweep(
-      {run("a", 1, 3, "1"), run("b", 1, 1, "9"), run("c", 1, 2, "5"), run("d", 1, 2.5, "6"), run("e", 1, 0.5, "inf")});
-  EXPECT_THAT(pareto_of(candidates_of(document)), ElementsAre(1, 2, 0));
+      {run("a", 1, 3, "1"), run("b", 1, 1, "9"), run("c", 1, 2, "5"), run("d", 1, 2.5, "6"), run("e", 1, 0.5, "1")});
+  auto candidates = candidates_in(document);
+  candidates[4].ranked_usd = std::nan("");  // a plan's candidate without a price
+  EXPECT_THAT(pareto_of(candidates), ElementsAre(1, 2, 0));
 }
 
 TEST(Page, NamesItsScriptsAndFetchesNothing) {
@@ -196,7 +202,13 @@ TEST(Page, FiltersProvidersRegionsAndMarketsApart) {
   hybrid["run"]["platform"] = "two clouds";
   hybrid["launch"] = {{"model", "m"}, {"precision", "fp32"}, {"batch_per_gpu", 8}};
   for (const char* provider : {"aws", "gcp", "aws"})
-    hybrid["launch"]["pools"].push_back({{"provider", provider}, {"region", "r"}, {"nodes", 1}, {"gpus_per_node", 1}});
+    hybrid["launch"]["pools"].push_back({{"provider", provider},
+                                         {"region", "r"},
+                                         {"market", "spot"},
+                                         {"instance", "a"},
+                                         {"gpu", "V100"},
+                                         {"nodes", 1},
+                                         {"gpus_per_node", 1}});
   const Json columns = data_of(report_page(sweep({hybrid, run("2 x a", 2, 1, "9.00")})))["columns"];
   EXPECT_EQ(columns["provider"]["words"], Json({"aws + gcp", "aws"}));
   EXPECT_EQ(columns["region"]["words"], Json({"r", "us-east-1"}));
@@ -213,11 +225,7 @@ TEST(Page, SaysWhatAMillionImagesAndAGpuHourCost) {
 
 TEST(Page, ASweepSaysWhatWonAgainstTheNext) {
   Json cheap = run("1 x a", 1, 3, "3.00"), fast = run("2 x a", 2, 1, "4.00"), neither = run("3 x a", 3, 2, "6.00");
-  for (Json* one : {&cheap, &fast, &neither})
-    (*one)["launch"] = {{"model", "dcgan-64"},
-                        {"precision", "fp32"},
-                        {"batch_per_gpu", 64},
-                        {"pools", {{{"provider", "aws"}, {"region", "r"}, {"nodes", 1}, {"gpus_per_node", 1}}}}};
+  for (Json* one : {&cheap, &fast, &neither}) (*one)["launch"] = a_result()["launch"];
   const std::string page = report_page(sweep({cheap, fast, neither}));
   EXPECT_THAT(page, HasSubstr("dcgan-64 (fp32), 6,400 images, batch 64 a GPU. Compared: 3 configurations of 3 sets of "
                               "nodes."));
@@ -290,19 +298,19 @@ TEST(Page, WarningsThatDifferInNumbersAreListedOnce) {
 TEST(Page, TheBillIsATreeWhoseRowsSumUp) {
   Json one = run("1 x a", 1, 3, "3.00");
   const Json item = one["cost"]["items"][0];
-  Json storage = item, traffic = item, unpriced = item;
+  Json storage = item, traffic = item, free = item;
   storage.update({{"item", "storage"}, {"usd", "1.00"}});
   traffic.update({{"item", "traffic"}, {"pool", "q"}, {"usd", "4.00"}});
-  unpriced.update({{"provider", "other"}, {"item", "traffic"}, {"usd", "inf"}});
-  one["cost"]["items"] = {item, storage, traffic, unpriced};
+  free.update({{"provider", "other"}, {"item", "traffic"}, {"usd", "0.00"}});
+  one["cost"]["items"] = {item, storage, traffic, free};
   one["cost"]["total_usd"] = "8.00";
   std::vector<std::string> rows;
-  for (const BillRow& row : bill_tree(one))
+  for (const BillRow& row : bill_tree(documents::result_in(one)))
     rows.push_back(fmt::format("{} {} {} {:.3f}", row.depth, row.name, row.usd, row.share));
   EXPECT_THAT(rows, ElementsAre("0 total 8.00 1.000", "1 aws 8.00 1.000", "2 p 4.00 0.500",
                                 "3 instance-hours, spot 3.00 0.375", "4 compute 3.00 0.375",
                                 "3 storage, spot 1.00 0.125", "2 q 4.00 0.500", "3 traffic, spot 4.00 0.500",
-                                "1 other 0.0000 0.000", "2 p 0.0000 0.000", "3 traffic, spot no price 0.000"));
+                                "1 other 0.0000 0.000", "2 p 0.0000 0.000", "3 traffic, spot 0.00 0.000"));
   EXPECT_THAT(report_page(one), HasSubstr("<tr class=d1><td>aws</td><td><svg class=bar"));
 }
 
@@ -311,7 +319,7 @@ TEST(Page, ScalingIsDrawnByWhatDiffers) {
     std::vector<Json> runs = {run("1 x a", 1, 4, "1"), run("2 x a", 2, 2, "1"), run("1 x b", 1, 4, "1"),
                               run("2 x b", 2, 3, "1")};
     for (const std::size_t i : {2U, 3U}) change(runs[i]["run"]);
-    return scaling_by(candidates_of(sweep(runs)));
+    return scaling_by(candidates_in(sweep(runs)));
   };
   EXPECT_EQ(by([](Json& of) { of["gpu"] = "A100"; }), "gpu");
   EXPECT_EQ(by([](Json& of) { of["platform"] = "gcp us-west1"; }), "where");
@@ -322,7 +330,8 @@ TEST(Page, ScalingIsDrawnByWhatDiffers) {
 TEST(Page, ARunWithFaultsShowsItsDistributionOverSeeds) {
   Json one = run("1 x a", 1, 3, "3.00");
   const Json spread = {{"median", 2.0}, {"p5", 1.0}, {"p95", 4.0}, {"interval", {0.5, 5.0}}};
-  one["seeds"] = {{"count", 4}, {"finished", 3}, {"met", 2}, {"losses_mean", 1.5}, {"time_s", spread}, {"usd", spread}};
+  one["seeds"] = {{"first", 1},         {"count", 4},       {"finished", 3}, {"met", 2},
+                  {"losses_mean", 1.5}, {"time_s", spread}, {"usd", spread}};
   const std::string page = report_page(one);
   EXPECT_THAT(page, AllOf(HasSubstr("2 of 4 seeds meet the goals; 1.5 nodes"), HasSubstr("id=\"chart-policies\""),
                           HasSubstr("These are medians of 3 seeds"), HasSubstr("2.00 USD (0.50 .. 5.00) in"),
@@ -330,14 +339,11 @@ TEST(Page, ARunWithFaultsShowsItsDistributionOverSeeds) {
   EXPECT_EQ(data_of(page)["seeds"][0]["spread"]["usd"], Json({0.5, 1, 2, 4, 5}));
 }
 
-TEST(Page, WithoutAPriceACostIsUnknown) {
-  Json one = run("1 x a", 1, 3, "inf");
-  Json other = run("2 x a", 2, 2, "1");
-  other["cost"]["total_usd"] = nullptr;
-  const std::string page = report_page(sweep({one, other}));
-  EXPECT_THAT(page, HasSubstr("no price"));
-  EXPECT_EQ(cell_of(data_of(page), "usd", 0), nullptr);
-  EXPECT_THAT(page, Not(HasSubstr(">nan")));
+TEST(Page, ARunWithoutItsPriceIsRefused) {
+  Json unpriced = run("2 x a", 2, 2, "1");
+  unpriced["cost"]["total_usd"] = nullptr;
+  EXPECT_THROW((void)report_page(sweep({run("1 x a", 1, 3, "inf")})), ConfigError);
+  EXPECT_THROW((void)report_page(sweep({unpriced})), ConfigError);
 }
 
 // A key takes as many lines as it needs; a word of a picture that lies beyond its box would not be seen.
@@ -366,12 +372,10 @@ TEST(Page, TheKeyOfALifeIsNotCutOff) {
 TEST(Page, AnEmptyStudyIsAPage) { EXPECT_THAT(report_page(sweep({})), HasSubstr("no finished run")); }
 
 TEST(Page, SpansBeyondTheMostAreDrawnTogetherAndKeepTheirTime) {
-  Json spans = {{"kinds", {"compute", "host", "communication", "exposed", "straggler", "input"}},
-                {"names", {"x"}},
-                {"rows", Json::array()}};
+  documents::StepSpans spans = {{"x"}, {}};
   double expected = 0;
   for (int i = 0; i < 30000; ++i) {
-    spans["rows"].push_back({i % 4, i % 3 == 0 ? 2 : 0, 0, i * 1e-3, 0.9e-3});
+    spans.rows.push_back({i % 4, i % 3 == 0 ? 2 : 0, 0, Seconds{i * 1e-3}, Seconds{0.9e-3}});
     expected += 0.9e-3;
   }
   std::vector<std::string> names = {"x"};

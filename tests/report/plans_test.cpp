@@ -11,7 +11,6 @@
 #include <sstream>
 
 #include "common/json_value.hpp"
-#include "report/candidates.hpp"
 #include "report/page.hpp"
 #include "report/plan_answer.hpp"
 #include "report/results.hpp"
@@ -86,7 +85,7 @@ TEST(PlanReport, ParetoIsThePlansOwnOnThePageToo) {
   const Json plan = a_searched_plan();
   EXPECT_THAT(plan_text(plan), HasSubstr("Nothing that meets the goals is both faster and cheaper than one of these, "
                                          "doubtful prices taken at the high end of what they may be:"));
-  EXPECT_THAT(pareto_of(candidates_of(plan)), ElementsAre(1, 0));
+  EXPECT_THAT(pareto_of(candidates_in(plan)), ElementsAre(1, 0));
   const std::string page = report_page(plan);
   const std::string listed = table_of(page, "pareto-table");
   EXPECT_THAT(listed, AllOf(HasSubstr(std::string(kPlanPareto)), HasSubstr("1 x brisk"), HasSubstr("1 x cheap"),
@@ -251,7 +250,7 @@ TEST(PlanReport, ByCarbonWhatIsNotKnownIsNotCompared) {
   Json plan = a_searched_plan();
   plan["request"]["objective"] = "carbon";
   plan["simulated"][0]["kg_co2e"] = {{"median", 1.0}, {"interval", {1.0, 1.0}}};
-  EXPECT_THAT(pareto_of(candidates_of(plan)), ElementsAre(0));
+  EXPECT_THAT(pareto_of(candidates_in(plan)), ElementsAre(0));
 }
 
 TEST(PlanReport, NamesTheBatchWhereSeveralWereSearched) {
@@ -284,11 +283,11 @@ TEST(PlanReport, ThePageMarksWhatIsDoubtfulAndSaysWhatTheMarksMean) {
 // Images over the whole time would hold the wait for nodes: three hours here, and a million images.
 TEST(PlanReport, ARateIsThatOfTrainingOrNotKnown) {
   Json plan = a_searched_plan();
-  EXPECT_TRUE(std::isnan(candidates_of(plan)[0].images_per_s));
+  EXPECT_TRUE(std::isnan(candidates_in(plan)[0].images_per_s));
   EXPECT_THAT(report_page(plan), Not(HasSubstr("chart-scaling")));
   plan["simulated"][0].update({{"gpus", 1}, {"images_per_s", 500.0}});
   plan["simulated"][1].update({{"gpus", 2}, {"images_per_s", 900.0}});
-  EXPECT_DOUBLE_EQ(candidates_of(plan)[0].images_per_s, 500);
+  EXPECT_DOUBLE_EQ(candidates_in(plan)[0].images_per_s, 500);
   EXPECT_THAT(report_page(plan), AllOf(HasSubstr("chart-scaling"), HasSubstr("while it trains")));
 }
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "common/errors.hpp"
 #include "common/json_value.hpp"
 #include "common/units.hpp"
 #include "sim/run/result.hpp"
@@ -42,6 +43,7 @@ Json made_up(const Made& made) {
   result.interval_s = {0.5 * result.total.si, 2 * result.total.si};
   result.sampling_interval_s = result.interval_s;
   result.fidelity = "sampled";
+  result.launch = {"mlp-gan", "fp32", "mnist", 64, 64, {}};
   const double trained_s = made.gpus * training.si;
   result.gpu_seconds.by_use[static_cast<std::size_t>(GpuUse::compute)] = 0.8 * trained_s;
   result.gpu_seconds.by_use[static_cast<std::size_t>(GpuUse::exposed_communication)] = 0.2 * trained_s;
@@ -175,11 +177,11 @@ TEST(RunText, NumbersBeyondIntegersAreRefused) {
     for (const Json& number : {Json(1e300), Json(-1e300), Json("many")}) {
       Json other = run;
       other[JsonPointer(pointer)] = number;
-      EXPECT_THROW((void)run_text(other), JsonError) << pointer << number;
+      EXPECT_THROW((void)run_text(other), ConfigError) << pointer << number;
     }
   Json other = run;
   other[JsonPointer("/run/gpus")] = std::int64_t{1} << 40U;
-  EXPECT_THROW((void)run_text(other), JsonError);
+  EXPECT_THROW((void)run_text(other), ConfigError);
 }
 
 TEST(SweepText, WithoutARunSaysSo) {
