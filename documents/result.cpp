@@ -6,14 +6,6 @@
 #include "documents/forms.hpp"
 
 namespace ganymede::documents {
-namespace {
-
-const About kShare = {.low = 0, .high = 1};
-const About kCount = {.low = 0};
-const About kRequired = {.required = true};
-
-}  // namespace
-
 void describe(Walk& walk, GpuTime& time) {
   for (std::size_t use = 0; use < kGpuUseNames.size(); ++use) walk.member(kGpuUseNames[use], time.by_use[use]);
   walk.member("total", time.total, {.required = true});

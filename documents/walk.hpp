@@ -56,6 +56,10 @@ struct About {
   std::vector<std::string_view> choices = {};  ///< the texts that it may be; empty: any
 };
 
+inline const About kRequired = {.required = true};
+inline const About kCount = {.low = 0};
+inline const About kShare = {.low = 0, .high = 1};
+
 class Walk;
 template <class T>
 concept Described = requires(Walk& walk, T& value) {
@@ -108,6 +112,8 @@ class Walk {
     ((enter_element(index++), visit(cells, {}), leave_element()), ...);
     leave_list();
   }
+  /// True if members that are there or not together are to be visited: when writing, if they are there.
+  virtual bool takes(bool /*present*/) const { return true; }
   /// The amount once more, as a number in dollars, for programs that only plot and compare; it is not read.
   void number_of(std::string_view name, const MicroUsd& amount) { derived(name, usd_of(amount)); }
   void number_of(std::string_view name, const MicroUsdPerHour& price) { derived(name, usd_of(price)); }

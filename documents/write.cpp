@@ -14,6 +14,7 @@ class Writer final : public Walk {
  public:
   OrderedJson take() { return std::move(stack_.front()); }
 
+  bool takes(bool present) const override { return present; }
   void derived(std::string_view name, double value, const About&) override { stack_.back()[name] = value; }
   void constant(std::string_view name, const OrderedJson& value, const About&) override { stack_.back()[name] = value; }
 

@@ -28,11 +28,6 @@ using Runs = std::vector<const Result*>;
 
 constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 
-std::string word(const Json& object, const char* name) {
-  const auto found = object.find(name);
-  return found == object.end() || !found->is_string() ? "" : found->get<std::string>();
-}
-
 std::string with_market(const std::string& place, const std::string& market) {
   return market.empty() || market == "on-demand" ? place : place + " " + market;
 }
@@ -170,52 +165,48 @@ ReportCandidate of_runs(const Runs& runs) {
   return out;
 }
 
-ReportCandidate of_plan(const Json& row, const Json& request) {
+Estimate estimate(const documents::Measure& measure) {
+  return {measure.median, measure.interval.low, measure.interval.high};
+}
+
+ReportCandidate of_plan(const documents::PlanRow& row, const documents::PlanRequest& request) {
   ReportCandidate out;
-  out.market = word(row, "market");
-  out.provider = word(row, "provider");
-  out.region = word(row, "region");
+  out.market = row.market;
+  out.provider = row.provider;
+  out.region = row.region;
   out.infrastructure = plan_place(row);
   out.rented = plan_nodes(row);
   if (const std::string batch = plan_batch(row, request); !batch.empty()) out.rented += ", " + batch;
-  out.gpu = word(row, "gpu");
-  out.gpus = out.fewest_gpus = int_of(row.at("gpus"));
-  out.scheme = word(row, "scheme");
-  out.policy = word(row, "policy");
+  out.gpu = row.gpu;
+  out.gpus = out.fewest_gpus = row.gpus;
+  out.scheme = row.scheme;
+  out.policy = row.policy;
   out.scales = out.policy == "fixed";
-  if (const std::string checkpoint = word(row, "checkpoint"); !checkpoint.empty())
-    out.policy += ", checkpoints " + checkpoint;
-  const auto read = [&](const char* what) {
-    return Estimate{amount(row.at(what).at("median")), amount(row.at(what).at("interval").at(0)),
-                    amount(row.at(what).at("interval").at(1))};
-  };
-  out.time_s = read("time_s");
-  out.usd = read("usd");
-  const Json& usd = row.at("usd");
-  const bool unknown_carbon = word(request, "objective") == "carbon" && row.at("kg_co2e").is_null();
-  if (row.value("verdict", "meets") != "meets" || unknown_carbon)
-    out.ranked_usd = kUnknown;
-  else
-    out.ranked_usd = amount(usd.at(usd.contains("at_worst_prices") ? "at_worst_prices" : "median"));
+  if (row.checkpoint) out.policy += ", checkpoints " + *row.checkpoint;
+  out.time_s = estimate(row.time_s);
+  out.usd = {row.usd.median, row.usd.interval.low, row.usd.interval.high};
+  const bool unknown_carbon = request.objective == "carbon" && !row.kg_co2e;
+  out.ranked_usd =
+      row.verdict != "meets" || unknown_carbon ? kUnknown : row.usd.at_worst_prices.value_or(row.usd.median);
   const PlanMarks marks = plan_marks(row);
   out.risk_assumed = marks.risk_assumed;
   out.price_doubtful = marks.price_doubtful;
-  out.runs = request.value("seeds", 1);
+  out.runs = request.seeds;
   // A plan keeps no bills. The instances' part of the cost is the hourly price of the nodes for the whole time.
-  const double instances = std::min(out.usd.middle, amount(row.at("usd_per_hour")) * out.time_s.middle / 3600);
+  const double hourly = row.usd_per_hour ? usd_of(*row.usd_per_hour) : kUnknown;
+  const double instances = std::min(out.usd.middle, hourly * out.time_s.middle / 3600);
   (out.market == "spot" ? out.spot_usd : out.instance_usd) = instances;
-  out.images = row.contains("quality") ? row.at("quality").at("images").at("median").get<double>()
-                                       : request.at("images").get<double>();
-  out.usd_per_gpu_hour = amount(row.at("usd_per_hour")) / out.gpus;
+  out.images = row.quality ? row.quality->images.median : static_cast<double>(request.images.value_or(0));
+  out.usd_per_gpu_hour = hourly / out.gpus;
   // The rate over the whole time would be that of the wait for spot nodes. A plan of an earlier version has no other.
-  out.images_per_s = row.value("images_per_s", kUnknown);
-  out.gpu_busy = row.at("gpu_busy").get<double>();
+  out.images_per_s = row.images_per_s.value_or(kUnknown);
+  out.gpu_busy = row.gpu_busy;
   out.kwh = kUnknown;
-  out.kg_co2e = row.at("kg_co2e").is_null() ? kUnknown : amount(row.at("kg_co2e").at("median"));
-  out.losses = row.at("losses_mean").get<double>();
-  out.met_share = row.value("probability", row.at("met_share").get<double>());
+  out.kg_co2e = row.kg_co2e ? row.kg_co2e->median : kUnknown;
+  out.losses = row.losses_mean;
+  out.met_share = row.probability.value_or(row.met_share);
   out.met = plan_probability(row);
-  out.chosen = row.at("chosen").get<bool>();
+  out.chosen = row.chosen;
   return out;
 }
 
@@ -251,26 +242,28 @@ double amount(const Json& value) {
   return end == text.c_str() ? kUnknown : parsed;
 }
 
-std::vector<ReportCandidate> candidates_of(const Json& document, const std::vector<Result>& runs) {
+std::vector<ReportCandidate> candidate_of(const Result& run) {
+  ReportCandidate one = of_runs({&run});
+  one.met = percent(one.met_share);
+  if (const auto& seeds = run.seeds) {
+    one.time_s = estimate(seeds->time_s);
+    one.usd = estimate(seeds->usd);
+    one.ranked_usd = one.usd.middle;
+    one.losses = seeds->losses_mean;
+    one.met_share = static_cast<double>(seeds->met) / seeds->count;
+    one.met = fmt::format("{} of {}", seeds->met, seeds->count);
+  }
+  return {one};
+}
+
+std::vector<ReportCandidate> candidates_of(const documents::Plan& plan) {
   std::vector<ReportCandidate> out;
-  const auto schema = document.at("schema").get<std::string>();
-  if (schema == documents::kResultSchema) {
-    ReportCandidate& one = out.emplace_back(of_runs({&runs.front()}));
-    one.met = percent(one.met_share);
-    if (const auto& seeds = runs.front().seeds) {
-      one.time_s = estimate(seeds->time_s);
-      one.usd = estimate(seeds->usd);
-      one.ranked_usd = one.usd.middle;
-      one.losses = seeds->losses_mean;
-      one.met_share = static_cast<double>(seeds->met) / seeds->count;
-      one.met = fmt::format("{} of {}", seeds->met, seeds->count);
-    }
-    return out;
-  }
-  if (schema == "ganymede.plan/1") {
-    for (const Json& row : document.at("simulated")) out.push_back(of_plan(row, document.at("request")));
-    return out;
-  }
+  for (const documents::PlanRow& row : plan.simulated) out.push_back(of_plan(row, plan.request));
+  return out;
+}
+
+std::vector<ReportCandidate> candidates_of(const std::vector<Result>& runs) {
+  std::vector<ReportCandidate> out;
   std::vector<Runs> groups;
   std::map<std::string, std::size_t> known;
   for (const Result& run : runs) {

@@ -7,6 +7,7 @@
 
 #include "common/gpu_use.hpp"
 #include "common/json_fwd.hpp"
+#include "documents/plan.hpp"
 #include "documents/result.hpp"
 
 namespace ganymede::report {
@@ -56,10 +57,12 @@ struct ReportCandidate {
   std::vector<const documents::Result*> of_runs;  ///< all runs
 };
 
-/// Returns one candidate for a `ganymede.result/1`, one for each configuration of a `ganymede.sweep/1`, or one for each
-/// simulated candidate of a `ganymede.plan/1`, in the document's order. `runs` are those of a result or sweep; they
-/// must outlive the candidates.
-std::vector<ReportCandidate> candidates_of(const Json& document, const std::vector<documents::Result>& runs);
+/// Returns one candidate for a result, or one for each configuration of a sweep, in the order of the runs, which must
+/// outlive the candidates.
+std::vector<ReportCandidate> candidate_of(const documents::Result& run);
+std::vector<ReportCandidate> candidates_of(const std::vector<documents::Result>& runs);
+/// Returns one candidate for each simulated one of a plan.
+std::vector<ReportCandidate> candidates_of(const documents::Plan& plan);
 
 /// Indices of the candidates that no other beats in both time and ranked_usd, the fastest first. This is the rule and
 /// the order of plans. Candidates without a price are left out.

@@ -169,9 +169,10 @@ std::string subject_of(const Side& side) {
                        market, text("/run/scheme"));
   }
   if (!side.has_answer()) return "nothing is chosen";
-  const Json& row = side.member("/chosen").value();
-  return fmt::format("{}, {} {} {}, {}", plan_rented(row, side.member("/request").value()), text("/chosen/provider"),
-                     text("/chosen/region"), text("/chosen/market"), text("/chosen/scheme"));
+  const documents::Plan plan = documents::read_plan(side.node());
+  const documents::PlanRow& row = *plan.chosen;
+  return fmt::format("{}, {} {} {}, {}", plan_rented(row, plan.request), row.provider, row.region, row.market,
+                     row.scheme);
 }
 
 /// Whether a quantity stays within its limit. A plan that no longer chooses anything does not.

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <set>
+#include <optional>
 
 #include "common/embedded.hpp"
 #include "common/json_value.hpp"
@@ -88,9 +88,8 @@ std::string title_of(const PageInput& page) {
   if (page.kind == "cluster")
     return fmt::format("{} jobs on {} GPUs, {}", document.at("summary").at("jobs").dump(),
                        document.at("summary").at("gpus").dump(), document.at("scheduler").get<std::string>());
-  if (page.kind == "plan")
-    return fmt::format("What to rent: {}, {}", document.at("request").at("model").get<std::string>(),
-                       plan_target(document.at("request")));
+  if (page.plan != nullptr)
+    return fmt::format("What to rent: {}, {}", page.plan->request.model, plan_target(page.plan->request));
   const ReportCandidate& run = page.candidates.front();
   return fmt::format("{}, {}", run.rented, run.infrastructure);
 }
@@ -99,7 +98,8 @@ std::string tool_of(const PageInput& page) {
   const Json& document = page.document;
   const std::string& kind = page.kind;
   if (!page.runs.empty()) return page.runs.front().tool;
-  if (kind == "plan" || kind == "cluster") return document.at("provenance").at("tool").get<std::string>();
+  if (page.plan != nullptr) return page.plan->tool;
+  if (kind == "cluster") return document.at("provenance").at("tool").get<std::string>();
   if (kind == "rehearsal") return document.at("measured").at("provenance").at("tool").get<std::string>();
   return "ganymede " GANYMEDE_VERSION;
 }
@@ -138,12 +138,12 @@ std::string report_page(const Json& document, const std::map<std::string, std::s
   std::vector<documents::Result> runs;
   if (kind == "result") runs.push_back(documents::result_in(document));
   if (kind == "sweep") runs = runs_of(document);
-  PageInput page{document, runs, kind, {}, {}, {}, words};
-  if (page.kind != "validation" && page.kind != "cluster" && page.kind != "rehearsal") {
-    page.candidates = candidates_of(document, runs);
-    page.pareto = pareto_of(page.candidates);
-    page.detailed = detailed(page.candidates, page.pareto);
-  }
+  std::optional<documents::Plan> plan;
+  if (kind == "plan") plan = documents::plan_in(document);
+  PageInput page{document, runs, plan ? &*plan : nullptr, kind, {}, {}, {}, words};
+  page.candidates = plan ? candidates_of(*plan) : kind == "result" ? candidate_of(runs.front()) : candidates_of(runs);
+  page.pareto = pareto_of(page.candidates);
+  page.detailed = detailed(page.candidates, page.pareto);
   std::string body;
   std::string links;
   for (const Section& section : sections_of(page)) {

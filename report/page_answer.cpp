@@ -45,18 +45,12 @@ std::string risk_badge(const std::string& risk, const std::string& detail = "") 
 }
 
 /// The time of a chosen candidate's step with its range, for example ": 38.97 ms (25.8 ms .. 58.87 ms)".
-std::string step_of(const Json& plan, const Json& row) {
-  if (!plan.contains("steps")) return "";
-  for (const Json& step : plan.at("steps"))
-    if (step.at("gpu") == row.at("gpu") && step.value("batch_per_gpu", 0) == row.value("batch_per_gpu", 0))
-      return fmt::format(": {} ({} .. {})", to_string(Seconds{step.at("seconds").get<double>()}),
-                         to_string(Seconds{step.at("interval_s").at(0).get<double>()}),
-                         to_string(Seconds{step.at("interval_s").at(1).get<double>()}));
+std::string step_of(const documents::Plan& plan, const documents::PlanRow& row) {
+  for (const documents::PlanStep& step : plan.steps)
+    if (step.gpu == row.gpu && step.batch_per_gpu == row.batch_per_gpu.value_or(0))
+      return fmt::format(": {} ({} .. {})", to_string(Seconds{step.seconds}), to_string(Seconds{step.interval_s.low}),
+                         to_string(Seconds{step.interval_s.high}));
   return "";
-}
-
-bool has_goals(const Json& request) {
-  return request.at("deadline_s").is_number() || request.at("budget_usd").is_string();
 }
 
 /// The value of a card in large type, its range below.
@@ -65,7 +59,7 @@ std::string with_small_range(const std::string& value) {
   return fmt::format("<b>{}</b><small>{}</small>", escaped(value.substr(0, range)), escaped(value.substr(range)));
 }
 
-std::string cards_of_plan(const Json& plan) {
+std::string cards_of_plan(const documents::Plan& plan) {
   std::string out = "<dl class=cards>\n";
   for (const PlanCard& card : plan_cards(plan)) {
     std::string below = card.hourly;
@@ -75,23 +69,22 @@ std::string cards_of_plan(const Json& plan) {
         "<small>{}</small></dd></div>\n",
         escaped(card.name), escaped(card.about), with_small_range(card.cost), with_small_range(card.time),
         escaped(card.rented),
-        has_goals(plan.at("request")) ? "<small>goals met: " + escaped(card.probability) + "</small>" : "",
-        escaped(below));
+        plan.request.has_goals() ? "<small>goals met: " + escaped(card.probability) + "</small>" : "", escaped(below));
   }
   return out + "</dl>\n";
 }
 
 /// What ranges and marks on the first screen mean.
-std::string marks_of_plan(const Json& plan) {
+std::string marks_of_plan(const documents::Plan& plan) {
   bool risk = false, doubt = false;
-  const auto see = [&](const Json& row) {
+  const auto see = [&](const documents::PlanRow& row) {
     const PlanMarks marks = plan_marks(row);
     risk = risk || marks.risk_assumed;
     doubt = doubt || marks.price_doubtful;
   };
-  for (const Json& row : plan.at("best_of_each")) see(row);
-  if (plan.contains("cards") && plan.at("cards").is_object())
-    for (const Json& row : plan.at("cards")) see(row);
+  for (const documents::PlanRow& row : plan.best_of_each) see(row);
+  if (plan.cards)
+    for (const documents::PlanRow* row : {&plan.cards->cheapest, &plan.cards->balanced, &plan.cards->safest}) see(*row);
   std::string out = "<p class=about>" + escaped(plan_range_level(plan));
   if (risk) out += " (!) " + std::string(kAssumedRisk) + ".";
   if (doubt) out += " (?) " + std::string(kDoubtfulPrice) + ".";
@@ -99,19 +92,16 @@ std::string marks_of_plan(const Json& plan) {
   return out + "</p>\n";
 }
 
-std::string answer_of_plan(const Json& plan) {
-  const Json& chosen = plan.at("chosen");
+std::string answer_of_plan(const documents::Plan& plan) {
   std::string out = "<p class=answer>" + escaped(plan_answer(plan)) + "</p>\n";
-  if (chosen.is_null()) return out;
+  if (!plan.chosen) return out;
+  const documents::PlanRow& chosen = *plan.chosen;
   out += "<ul class=badges>\n";
-  if (has_goals(plan.at("request")))
-    out += share_badge(chosen.value("probability", chosen.value("met_share", 0.0)),
-                       "goals met: " + plan_probability_of_runs(chosen));
-  const Json& request = plan.at("request");
-  const std::string doubt = chosen.contains("price") ? named_text(chosen.at("price"), "doubt") : "";
-  out += price_badge(named_text(chosen, "prices_as_of"), named_text(request, "prices_aged_to"), doubt) +
-         steps_badge(named_text(chosen, "inputs"), step_of(plan, chosen)) +
-         risk_badge(named_text(chosen, "risk"), ": " + plan_interruptions(chosen));
+  if (plan.request.has_goals())
+    out += share_badge(chosen.probability.value_or(chosen.met_share), "goals met: " + plan_probability_of_runs(chosen));
+  const std::string doubt = chosen.price ? chosen.price->doubt.value_or("") : "";
+  out += price_badge(chosen.prices_as_of, plan.request.prices_aged_to.value_or(""), doubt) +
+         steps_badge(chosen.inputs, step_of(plan, chosen)) + risk_badge(chosen.risk, ": " + plan_interruptions(chosen));
   return out + "</ul>\n" + cards_of_plan(plan) + marks_of_plan(plan);
 }
 
@@ -164,11 +154,6 @@ std::string answer_of_rehearsal(const Json& document) {
 
 }  // namespace
 
-std::string named_text(const Json& object, const char* name) {
-  const auto found = object.find(name);
-  return found == object.end() || !found->is_string() ? "" : found->get<std::string>();
-}
-
 std::string share_badge(double share, const std::string& text) {
   return badge(share >= 0.95 ? "good" : share >= 0.5 ? "warn" : "bad", text);
 }
@@ -189,7 +174,7 @@ std::string range_level(const documents::Result& run) {
 }
 
 std::string answer_html(const PageInput& page) {
-  return page.kind == "plan"        ? answer_of_plan(page.document)
+  return page.kind == "plan"        ? answer_of_plan(*page.plan)
          : page.kind == "sweep"     ? answer_of_sweep(page)
          : page.kind == "result"    ? answer_of_run(page)
          : page.kind == "cluster"   ? answer_of_cluster(page.document)

@@ -46,7 +46,7 @@ std::string standing_of(const PageInput& page, std::size_t i) {
 }
 
 std::string outcome_of(const PageInput& page) {
-  return page.kind == "plan" ? plan_outcome(page.document.at("request")) : "goals met";
+  return page.plan != nullptr ? plan_outcome(page.plan->request) : "goals met";
 }
 
 /// The table for readers without a script, who cannot filter; the script puts one of all candidates in its place.

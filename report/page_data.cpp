@@ -244,7 +244,7 @@ OrderedJson page_data(const PageInput& page) {
     return out;
   }
   out["uses"] = kGpuUseNames;
-  out["outcome"] = page.kind == "plan" ? plan_outcome(page.document.at("request")) : "goals met";
+  out["outcome"] = page.plan != nullptr ? plan_outcome(page.plan->request) : "goals met";
   out["count"] = page.candidates.size();
   out["columns"] = columns_of(page);
   const Goals goals = goals_of(page);

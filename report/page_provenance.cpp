@@ -7,7 +7,6 @@
 #include <set>
 #include <vector>
 
-#include "common/json_value.hpp"
 #include "report/page_sections.hpp"
 
 namespace ganymede::report {
@@ -52,17 +51,17 @@ void add_provenance(const PageInput& page, std::vector<Section>& sections) {
   } else if (page.kind == "sweep") {
     facts["seeds"].insert(fmt::format("{} different", seeds.size()));
   } else {
-    facts["tool"].insert(page.document.at("provenance").at("tool").get<std::string>());
-    facts["steps"].insert(page.document.at("request").at("trace").get<std::string>());
-    facts["caveat"].insert(page.document.at("provenance").value("caveat", ""));
-    for (const Json& why : page.document.at("left_out")) warnings.insert("left out: " + why.get<std::string>());
-    for (const Json& row : page.document.at("simulated"))
-      if (row.contains("owned"))
-        warnings.insert(fmt::format("owned: {} {} costs what it does if this holds: {}",
-                                    row.at("provider").get<std::string>(), row.at("instance").get<std::string>(),
-                                    row.at("owned").get<std::string>()));
-    if (!page.document.at("chosen").is_null())
-      for (const Json& warning : page.document.at("chosen").at("warnings")) warnings.insert(warning.get<std::string>());
+    const documents::Plan& plan = *page.plan;
+    facts["tool"].insert(plan.tool);
+    facts["steps"].insert(plan.request.trace);
+    facts["caveat"].insert(plan.caveat);
+    for (const std::string& why : plan.left_out) warnings.insert("left out: " + why);
+    for (const documents::PlanRow& row : plan.simulated)
+      if (!row.owned.empty())
+        warnings.insert(
+            fmt::format("owned: {} {} costs what it does if this holds: {}", row.provider, row.instance, row.owned));
+    if (plan.chosen && plan.chosen->warnings)
+      warnings.insert(plan.chosen->warnings->begin(), plan.chosen->warnings->end());
   }
   for (const auto& [name, values] : facts)
     for (const std::string& value : values) {

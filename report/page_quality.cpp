@@ -10,11 +10,10 @@
 namespace ganymede::report {
 
 void add_quality(const PageInput& page, std::vector<Section>& sections) {
-  if (page.kind != "plan") return;
-  const Json& chosen = page.document.at("chosen");
-  if (!chosen.is_object() || !chosen.contains("quality") || !chosen.at("quality").contains("curve")) return;
-  const Json& quality = chosen.at("quality");
-  const double fid = page.document.at("request").at("fid").get<double>();
+  if (page.plan == nullptr || !page.plan->chosen || !page.plan->chosen->quality) return;
+  const documents::PlanQuality& quality = *page.plan->chosen->quality;
+  if (quality.curve.empty()) return;
+  const double fid = page.plan->request.fid.value_or(0);
   Section section;
   section.id = "quality";
   section.title = "FID against dollars";
@@ -22,17 +21,19 @@ void add_quality(const PageInput& page, std::vector<Section>& sections) {
       "<p>The lowest FID of the chosen training, if its best checkpoint is kept, by what was paid until then: the line "
       "is the median training of the kind, the band holds 90 % of them. The broken line is the FID of the plan, {:g}; "
       "{:.0f} % never get there.</p>\n",
-      fid, 100 * quality.at("never").get<double>());
-  section.tables =
-      quality_band_svg(OrderedJson::parse(quality.at("curve").dump()), {"FID against dollars", "usd", fid, {}});
+      fid, 100 * quality.never);
+  OrderedJson curve = OrderedJson::array();
   Table table({">USD", ">real images", ">FID", "90 %"});
   const auto number = [](double value) { return fmt::format("{:.3g}", value); };
-  for (const Json& point : quality.at("curve")) {
-    const Json& best = point.at("best_fid");
-    table.add({usd(point.at("usd").get<double>()), number(point.at("images").get<double>()),
-               number(best.at("median").get<double>()),
-               range(best.at("interval").at(0).get<double>(), best.at("interval").at(1).get<double>(), number)});
+  for (const documents::QualityPoint& point : quality.curve) {
+    const documents::Measure& best = point.best_fid;
+    curve.push_back({{"images", point.images},
+                     {"usd", point.usd},
+                     {"best_fid", {{"median", best.median}, {"interval", {best.interval.low, best.interval.high}}}}});
+    table.add({usd(point.usd), number(point.images), number(best.median),
+               range(best.interval.low, best.interval.high, number)});
   }
+  section.tables = quality_band_svg(curve, {"FID against dollars", "usd", fid, {}});
   section.tables += html_of(table, "FID by dollars");
   sections.push_back(std::move(section));
 }

@@ -83,55 +83,48 @@ Section summary_of_run(const PageInput& page) {
 }
 
 /// Shows a row of a plan as the terminal does: the best of each provider and market.
-std::string best_of_each(const Json& plan) {
-  if (!plan.contains("best_of_each") || plan.at("best_of_each").empty()) return "";
-  const Json& request = plan.at("request");
+std::string best_of_each(const documents::Plan& plan) {
+  if (plan.best_of_each.empty()) return "";
+  const documents::PlanRequest& request = plan.request;
   Table table({"where", "rented", ">USD", ">time", ">" + plan_outcome(request), ">USD/h", ">interruptions", "how"});
-  for (const Json& row : plan.at("best_of_each")) {
-    const auto read = [&](const char* what) {
-      return Estimate{amount(row.at(what).at("median")), amount(row.at(what).at("interval").at(0)),
-                      amount(row.at(what).at("interval").at(1))};
-    };
+  for (const documents::PlanRow& row : plan.best_of_each) {
     const PlanMarks marks = plan_marks(row);
-    std::string how = row.at("scheme") == "none" ? "" : row.at("scheme").get<std::string>() + ", ";
-    how += row.at("policy").get<std::string>();
-    if (row.at("checkpoint").is_string()) how += ", checkpoints " + row.at("checkpoint").get<std::string>();
+    std::string how = (row.scheme == "none" ? "" : row.scheme + ", ") + row.policy;
+    if (row.checkpoint) how += ", checkpoints " + *row.checkpoint;
     const std::string batch = plan_batch(row, request);
-    table.add({plan_place(row) + (row.at("chosen").get<bool>() ? "\nchosen" : ""),
-               fmt::format("{}\n{} x {}{}{}", plan_nodes(row), row.at("gpus").dump(), row.at("gpu").get<std::string>(),
-                           batch.empty() ? "" : ", ", batch),
-               known(read("usd").middle, spoken_usd, "no price") + (marks.price_doubtful ? " (?)" : "") + "\n" +
-                   ends(read("usd"), spoken_usd),
-               clock(read("time_s").middle) + "\n" + ends(read("time_s"), clock),
+    table.add({plan_place(row) + (row.chosen ? "\nchosen" : ""),
+               fmt::format("{}\n{} x {}{}{}", plan_nodes(row), row.gpus, row.gpu, batch.empty() ? "" : ", ", batch),
+               spoken_usd(row.usd.median) + (marks.price_doubtful ? " (?)" : "") + "\n" +
+                   range(row.usd.interval.low, row.usd.interval.high, spoken_usd),
+               clock(row.time_s.median) + "\n" + range(row.time_s.interval.low, row.time_s.interval.high, clock),
                plan_probability(row) + (marks.risk_assumed ? " (!)" : ""),
-               row.value("usd_per_hour", "") + "\n" + row.value("prices_as_of", ""), plan_interruptions(row), how});
+               (row.usd_per_hour ? decimal(*row.usd_per_hour) : "") + "\n" + row.prices_as_of, plan_interruptions(row),
+               how});
   }
   return html_of(table, "The best of each provider and market among what was simulated; ranges in small type",
                  "best-of-each");
 }
 
 Section summary_of_plan(const PageInput& page) {
-  const Json& plan = page.document;
-  const Json& searched = plan.at("searched");
+  const documents::Plan& plan = *page.plan;
+  const documents::Plan::Searched& searched = plan.searched;
   Section out{"summary", "The best of each provider and market", "", {}, best_of_each(plan)};
   out.about = fmt::format(
       "{} candidates: {} proved too slow, {} too dear, {} beaten without simulating them; {} simulated with up to {} "
       "seeds each, {} of them meet the goals. Minimized: {}.{}",
-      searched.at("candidates").dump(), searched.at("too_slow").dump(), searched.at("too_dear").dump(),
-      searched.at("beaten").dump(), searched.at("simulated").dump(), plan.at("request").at("seeds").dump(),
-      searched.at("meeting").dump(), escaped(plan.at("request").at("objective").get<std::string>()),
-      goals_in_text(page));
+      searched.candidates, searched.too_slow, searched.too_dear, searched.beaten, searched.simulated,
+      plan.request.seeds, searched.meeting, escaped(plan.request.objective), goals_in_text(page));
   for (const ReportCandidate& of : page.candidates)
     if (of.chosen)
       out.about =
           fmt::format("Chosen: {}; GPUs busy {}{}.</p>\n<p class=about>", escaped(name_of(of)), percent(of.gpu_busy),
                       std::isfinite(of.kg_co2e) ? ", " + three_digits(of.kg_co2e) + " kg CO2e" : "") +
           out.about;
-  if (plan.at("chosen").is_null()) out.tables += "<p class=bad>Nothing that was simulated meets the goals.</p>\n";
-  if (!plan.at("near_misses").empty()) {
+  if (!plan.chosen) out.tables += "<p class=bad>Nothing that was simulated meets the goals.</p>\n";
+  if (!plan.near_misses.empty()) {
     Table misses({"near miss", "rented", "why it fails"});
-    for (const Json& row : plan.at("near_misses"))
-      misses.add({plan_place(row), plan_rented(row, plan.at("request")), row.value("reason", "")});
+    for (const documents::PlanRow& row : plan.near_misses)
+      misses.add({plan_place(row), plan_rented(row, plan.request), row.reason});
     out.tables += html_of(misses, "Near misses");
   }
   return out;
@@ -237,12 +230,9 @@ std::string name_of(const ReportCandidate& of) {
 
 Goals goals_of(const PageInput& page) {
   Goals goals;
-  if (page.kind == "plan") {
-    const Json& request = page.document.at("request");
-    if (const Json& deadline = request.at("deadline_s"); deadline.is_number())
-      goals.deadline_s = deadline.get<double>();
-    if (const Json& budget = request.at("budget_usd"); budget.is_string())
-      goals.budget = {std::llround(amount(budget) * 1e6)};
+  if (page.plan != nullptr) {
+    if (page.plan->request.deadline_s) goals.deadline_s = page.plan->request.deadline_s->si;
+    goals.budget = page.plan->request.budget;
   } else if (!page.runs.empty()) {
     const documents::Result& run = page.runs.front();
     if (run.deadline) goals.deadline_s = run.deadline->si;

@@ -24,6 +24,7 @@ inline constexpr std::size_t kMaxSpans = 20'000;
 struct PageInput {
   const Json& document;
   const std::vector<documents::Result>& runs;  ///< of a result or a sweep
+  const documents::Plan* plan;                 ///< null unless the document is one
   std::string kind;                            ///< "result", "sweep", "plan", "validation", "cluster" or "rehearsal"
   std::vector<ReportCandidate> candidates;
   std::vector<std::size_t> pareto;
@@ -47,8 +48,6 @@ std::string answer_html(const PageInput& page);
 
 /// The answer of a sweep: what was compared, which to take, and what won against the next. HTML.
 std::string answer_of_sweep(const PageInput& page);
-/// The text of a member; empty if there is none or it is no text.
-std::string named_text(const Json& object, const char* name);
 /// A value with its range, for a sentence: "1.64 USD (1.29 .. 2.31)".
 std::string with_range(const Estimate& of, std::string (*shown)(double), const char* unit = "");
 /// Short remarks beside an answer that hold for a run: the age of its price, its steps, its interruptions. HTML.

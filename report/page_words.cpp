@@ -49,8 +49,7 @@ std::string words_html(const PageInput& page) {
     if (!of.policy.empty() && of.policy != "fixed") used.insert("policy");
     if (of.run != nullptr) use(of.run->inputs);
   }
-  if (page.kind == "plan" && page.document.at("chosen").is_object())
-    use(page.document.at("chosen").value("inputs", ""));
+  if (page.plan != nullptr && page.plan->chosen) use(page.plan->chosen->inputs);
   if (!page.candidates.empty()) used.insert("GPU busy");
   if (page.candidates.size() > 1) used.insert("none beats");
   std::string list;

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "common/json_fwd.hpp"
+#include "documents/plan.hpp"
 #include "report/wrap.hpp"
 
 namespace ganymede::report {
@@ -25,28 +26,28 @@ inline constexpr std::string_view kPlanMore =
     "More: --verbose (Pareto set, near misses, steps, all warnings); --save FILE, then why FILE and report FILE.";
 
 /// Where a row of a plan is: provider and region, and the market if it is not on demand.
-std::string plan_place(const Json& row);
+std::string plan_place(const documents::PlanRow& row);
 /// The nodes of a row of a plan, for example "2 x p3.2xlarge", with the number of those on demand if only some are and
 /// the GPUs of each if not all are used.
-std::string plan_nodes(const Json& row);
+std::string plan_nodes(const documents::PlanRow& row);
 /// The batch size of a row if the request searched several, "batch 128"; else nothing.
-std::string plan_batch(const Json& row, const Json& request);
+std::string plan_batch(const documents::PlanRow& row, const documents::PlanRequest& request);
 /// Nodes, GPUs and batch size: "2 x p3.8xlarge (8 x V100, batch 64)".
-std::string plan_rented(const Json& row, const Json& request);
+std::string plan_rented(const documents::PlanRow& row, const documents::PlanRequest& request);
 
 struct PlanMarks {
   bool risk_assumed = false;    ///< when nodes are taken back is assumed: neither recorded nor published
   bool price_doubtful = false;  ///< the price is undated, old or implausibly low
 };
-PlanMarks plan_marks(const Json& row);
+PlanMarks plan_marks(const documents::PlanRow& row);
 
 enum class PlanDetail { answer, all };
 
 /// Returns a `ganymede.plan/1` as text, fitted to `width` columns (table.hpp): cards, the best of each provider and
 /// market, what to beware of, and a sentence that can be forwarded. In full also what was searched, the Pareto set, the
 /// near misses and why they failed, the steps, and all warnings.
-std::string plan_text(const Json& plan, std::size_t width = kAnyWidth, PlanDetail detail = PlanDetail::all);
+std::string plan_text(const Json& document, std::size_t width = kAnyWidth, PlanDetail detail = PlanDetail::all);
 /// Returns CSV with one row for each simulated candidate.
-std::string plan_csv(const Json& plan);
+std::string plan_csv(const Json& document);
 
 }  // namespace ganymede::report

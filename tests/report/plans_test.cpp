@@ -76,6 +76,8 @@ Json a_searched_plan() {
   return plan;
 }
 
+documents::PlanRow chosen_of(const Json& plan) { return *documents::plan_in(plan).chosen; }
+
 std::string table_of(const std::string& page, const std::string& id) {
   const std::size_t start = page.find("<table id=\"" + id + "\"");
   return start == std::string::npos ? "" : page.substr(start, page.find("</table>", start) - start);
@@ -112,10 +114,10 @@ TEST(PlanReport, EndsInASentenceAndCards) {
       "Rent 1 x cheap, 4 GPUs of each (4 x V100, batch 64) at gcp us-central1: 5.00 USD in 3 h (2.5 .. 3.5 h). The "
       "probability to keep to 4 h and 20 USD is 90 %. For 5.00 USD more (+100.0 %), 1 x brisk (4 x V100, batch 32) at "
       "gcp us-central1 takes 60 min instead of 3 h, and the goals are met in > 99 % instead of 90 %.";
-  EXPECT_EQ(plan_answer(plan), sentence);
+  EXPECT_EQ(plan_answer(documents::plan_in(plan)), sentence);
   for (const PlanDetail detail : {PlanDetail::answer, PlanDetail::all})
     EXPECT_THAT(plan_text(plan, kAnyWidth, detail), testing::EndsWith("\n" + sentence + "\n"));
-  const auto cards = plan_cards(plan);
+  const auto cards = plan_cards(documents::plan_in(plan));
   ASSERT_EQ(cards.size(), 2U);
   EXPECT_EQ(cards[0].name, "cheapest");
   EXPECT_EQ(cards[1].name, "balanced, safest");
@@ -130,18 +132,20 @@ TEST(PlanReport, EndsInASentenceAndCards) {
     for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), width) << line;
   }
   plan["more_money"] = Json::array();
-  EXPECT_THAT(plan_answer(plan), testing::EndsWith(" is 90 %. Up to 5 % more money buys nothing better."));
+  EXPECT_THAT(plan_answer(documents::plan_in(plan)),
+              testing::EndsWith(" is 90 %. Up to 5 % more money buys nothing better."));
   plan["request"]["objective"] = "time";
-  EXPECT_THAT(plan_answer(plan), testing::EndsWith(" is 90 %."));
+  EXPECT_THAT(plan_answer(documents::plan_in(plan)), testing::EndsWith(" is 90 %."));
   plan["chosen"] = plan["pareto"][0];
   plan["chosen"]["warnings"] = Json::array();
-  ASSERT_EQ(plan_cards(plan).size(), 2U);
-  EXPECT_EQ(plan_cards(plan)[0].name, "fastest, balanced, safest");
+  ASSERT_EQ(plan_cards(documents::plan_in(plan)).size(), 2U);
+  EXPECT_EQ(plan_cards(documents::plan_in(plan))[0].name, "fastest, balanced, safest");
   plan["chosen"] = nullptr;
-  EXPECT_EQ(plan_answer(plan), "Nothing that was searched meets the goals.");
+  EXPECT_EQ(plan_answer(documents::plan_in(plan)), "Nothing that was searched meets the goals.");
   plan["searched"]["candidates"] = 0;
   plan["left_out"] = Json::array({"1 instance type, too small: tiny"});
-  EXPECT_EQ(plan_answer(plan), "Nothing that was searched can run it: 1 instance type, too small: tiny.");
+  EXPECT_EQ(plan_answer(documents::plan_in(plan)),
+            "Nothing that was searched can run it: 1 instance type, too small: tiny.");
   EXPECT_THAT(plan_text(plan, 200, PlanDetail::answer), HasSubstr("left out: 1 instance type, too small: tiny\n"));
 }
 
@@ -152,29 +156,29 @@ TEST(PlanReport, SaysWhatSoFewRunsCanShow) {
   plan["request"].update({{"deadline", "4h"}, {"deadline_s", 14400.0}, {"budget_usd", nullptr}});
   Json& row = plan["chosen"];
   row.update({{"risk", "assumed"}, {"seeds", 20}, {"probability", 0.9999}, {"losses_mean", 0.35}});
-  EXPECT_EQ(plan_probability(row), "all of 20");
-  EXPECT_EQ(plan_probability_of_runs(row), "all of 20 runs");
+  EXPECT_EQ(plan_probability(chosen_of(plan)), "all of 20");
+  EXPECT_EQ(plan_probability_of_runs(chosen_of(plan)), "all of 20 runs");
   EXPECT_THAT(
-      plan_answer(plan),
+      plan_answer(documents::plan_in(plan)),
       AllOf(HasSubstr(
                 "Of 20 simulated runs, all keep to 4 h. Other runs may have worse luck: with a confidence of 95 %, the "
                 "probability is at least 86 %."),
             HasSubstr("is assumed, not measured: 0.35 a run.")));
   row["probability"] = 0.97;  // 19.4 of 20
-  EXPECT_EQ(plan_probability_of_runs(row), "97 % of 20 runs");
-  EXPECT_THAT(plan_answer(plan),
+  EXPECT_EQ(plan_probability_of_runs(chosen_of(plan)), "97 % of 20 runs");
+  EXPECT_THAT(plan_answer(documents::plan_in(plan)),
               HasSubstr("Of 20 simulated runs, 97 % keep to 4 h. Other runs may have worse luck: with a confidence of "
                         "95 %, the probability is at least 78 %."));
   row.update({{"seeds", 20000}, {"probability", 0.5}});  // by the normal distribution 0.5 - 1.645 x 0.5 / 141
-  EXPECT_THAT(plan_answer(plan),
+  EXPECT_THAT(plan_answer(documents::plan_in(plan)),
               HasSubstr("Of 20000 simulated runs, 50 % keep to 4 h. Other runs may have worse luck: with a confidence "
                         "of 95 %, the probability is at least 49 %."));
   row["losses_mean"] = 152.4;
-  EXPECT_EQ(plan_interruptions(row), "152 a run");
+  EXPECT_EQ(plan_interruptions(chosen_of(plan)), "152 a run");
   row["losses_mean"] = 99.7;
-  EXPECT_EQ(plan_interruptions(row), "100 a run");
+  EXPECT_EQ(plan_interruptions(chosen_of(plan)), "100 a run");
   row.update({{"risk", "none"}, {"probability", 0.9999}});
-  EXPECT_EQ(plan_probability(row), "> 99 %");
+  EXPECT_EQ(plan_probability(chosen_of(plan)), "> 99 %");
 }
 
 // By its median "doubtful" is cheaper than the card, and dearer at the high end of its price.
@@ -182,12 +186,12 @@ TEST(PlanReport, SaysWhyTheCheapestIsNotTheLeastMedian) {
   Json plan = a_searched_plan();
   const Json cheap = plan["chosen"];
   plan["cards"] = {{"cheapest", cheap}, {"balanced", cheap}, {"safest", cheap}};
-  EXPECT_EQ(plan_cheaper_if(plan), "");
+  EXPECT_EQ(plan_cheaper_if(documents::plan_in(plan)), "");
   plan["simulated"][2]["usd"]["median"] = 4.0;
   const std::string why =
       "1 x doubtful (4 x V100, batch 32) at gcp us-central1 is cheaper only if its doubtful price holds: 4.00 USD, but "
       "12.00 USD at the high end of what that price may be, where the cheapest here costs 5.00 USD.";
-  EXPECT_EQ(plan_cheaper_if(plan), why);
+  EXPECT_EQ(plan_cheaper_if(documents::plan_in(plan)), why);
   EXPECT_THAT(plan_text(plan, kAnyWidth, PlanDetail::answer), HasSubstr(why));
   EXPECT_THAT(report_page(plan), HasSubstr(why));
 }
@@ -195,13 +199,14 @@ TEST(PlanReport, SaysWhyTheCheapestIsNotTheLeastMedian) {
 // Nodes on spot beside some on demand are another offer than spot alone.
 TEST(PlanReport, APlaceIsNotListedTwice) {
   Json plan = a_searched_plan();
-  Json spot = plan["chosen"], mixed = spot;
-  spot["market"] = mixed["market"] = "spot";
-  spot.update({{"nodes", 2}, {"on_demand_nodes", 0}});
-  mixed.update({{"nodes", 2}, {"on_demand_nodes", 1}});
+  plan["chosen"].update({{"market", "spot"}, {"nodes", 2}, {"on_demand_nodes", 0}});
+  const documents::PlanRow spot = chosen_of(plan);
+  documents::PlanRow mixed = spot;
+  mixed.on_demand_nodes = 1;
   EXPECT_EQ(plan_place(spot), "gcp us-central1 spot");
   EXPECT_EQ(plan_place(mixed), "gcp us-central1 spot and on demand");
-  EXPECT_EQ(plan_rented(mixed, plan["request"]), "2 x cheap, 1 on demand, 4 GPUs of each (4 x V100, batch 64)");
+  EXPECT_EQ(plan_rented(mixed, documents::plan_in(plan).request),
+            "2 x cheap, 1 on demand, 4 GPUs of each (4 x V100, batch 64)");
 }
 
 // On a terminal the answer fits a screen; the rest stands behind --verbose.
@@ -226,7 +231,7 @@ TEST(PlanReport, WithoutGoalsCandidatesFinish) {
   EXPECT_THAT(plan_text(plan), AllOf(HasSubstr("finish with a probability of"), Not(HasSubstr("goals met"))));
   EXPECT_THAT(report_page(plan), HasSubstr("finishes"));
   plan["request"]["fid"] = 30.0;
-  EXPECT_EQ(plan_outcome(plan["request"]), "goals met");
+  EXPECT_EQ(plan_outcome(documents::plan_in(plan).request), "goals met");
 }
 
 // A search predicts many steps. Those of the candidates in the tables are printed, and how the choice's was found.

@@ -85,11 +85,12 @@ inline Json a_plan() {
 
 /// The candidates of a document, with the runs that they point to.
 inline std::vector<ReportCandidate> candidates_in(const Json& document) {
+  if (document.at("schema") == documents::kPlanSchema) return candidates_of(documents::plan_in(document));
   static std::deque<std::vector<documents::Result>> kept;
   std::vector<documents::Result>& runs = kept.emplace_back();
-  if (document.contains("runs")) runs = runs_of(document);
-  if (document.at("schema") == documents::kResultSchema) runs.push_back(documents::result_in(document));
-  return candidates_of(document, runs);
+  if (document.contains("runs")) return candidates_of(runs = runs_of(document));
+  runs.push_back(documents::result_in(document));
+  return candidate_of(runs.front());
 }
 
 /// The document as it is read from a file of that name.
