@@ -10,12 +10,16 @@
 #include "common/errors.hpp"
 #include "common/json_value.hpp"
 #include "common/units.hpp"
+#include "common/usd.hpp"
 #include "exports/exporter.hpp"
 #include "platforms/providers.hpp"
+#include "report/runs.hpp"
 #include "report/table.hpp"
 
 namespace ganymede::exports {
 namespace {
+using documents::BillItem;
+
 constexpr const char* kUnusedCommitment = "unused commitment";
 
 struct Service {
@@ -40,11 +44,12 @@ std::string unit_of(const std::string& unit) {
 }
 
 /// True for hours of nodes that are committed for one or three years, used or not.
-bool is_committed(const Json& item) {
-  const auto name = item.at("item").get<std::string>();
-  return item.at("market").get<std::string>().starts_with("reserved") &&
-         (name.starts_with("instance-hours") || name == kUnusedCommitment);
+bool is_committed(const BillItem& item) {
+  return item.market.starts_with("reserved") &&
+         (item.item.starts_with("instance-hours") || item.item == kUnusedCommitment);
 }
+
+MicroUsd list_price_of(const BillItem& item) { return item.list_price.value > 0 ? item.list_price : item.unit_price; }
 
 /// The first second of the month of a time, or of the month after it.
 std::int64_t month_of(std::int64_t time, bool next) {
@@ -61,8 +66,6 @@ std::string plain(double value) {
   if (text.back() == '.') text.pop_back();
   return text;
 }
-
-std::int64_t micro_dollars(const std::string& usd) { return std::llround(std::stod(usd) * 1e6); }
 
 /// The part of a run that lies within one month.
 struct Period {
@@ -101,24 +104,21 @@ struct Charge {
 
 class RunRows {
  public:
-  RunRows(report::Table& table, const Json& run, const FocusOptions& options)
-      : table_(table), run_(run), options_(options), hours_(run.at("time").at("total_s").get<double>() / 3600) {
+  RunRows(report::Table& table, const documents::Result& run, const FocusOptions& options)
+      : table_(table), items_(run.bill.items), options_(options), hours_(run.total.si / 3600) {
     // An excess of less than a microsecond over a whole second is rounding noise.
     const auto length = static_cast<std::int64_t>(std::ceil(3600 * hours_ - 1e-6));
     periods_ = periods_of(options.start, options.start + std::max<std::int64_t>(1, length));
-    commitment_ = run.at("provenance").at("scenario_hash").get<std::string>() + "/";
-    tags_ = Json{{"scenario_hash", run.at("provenance").at("scenario_hash")},
-                 {"policy", run.at("run").at("policy")},
-                 {"scheme", run.at("run").at("scheme")}}
-                .dump();
+    commitment_ = run.hash + "/";
+    tags_ = Json{{"scenario_hash", run.hash}, {"policy", run.policy}, {"scheme", run.scheme}}.dump();
   }
 
   void add_all() {
-    for (const Json& item : items()) {
+    for (const BillItem& item : items_) {
       const Charge charge = charge_of(item);
       if (!is_committed(item))
         add_by_month(item, charge);
-      else if (item.at("item") == kUnusedCommitment)
+      else if (item.item == kUnusedCommitment)
         add_rest_of_term(item, charge);
       else
         add_committed(item, charge);
@@ -126,21 +126,19 @@ class RunRows {
   }
 
  private:
-  const Json& items() const { return run_.at("cost").at("items"); }
-
-  static Charge charge_of(const Json& item) {
+  static Charge charge_of(const BillItem& item) {
     Charge charge;
-    charge.pricing = item.at("market") == "spot" ? "Dynamic" : is_committed(item) ? "Committed" : "Standard";
-    charge.description = item.at("item").get<std::string>() + ", " + item.at("pool").get<std::string>();
-    charge.quantity = item.at("quantity").get<double>();
-    charge.billed = charge.effective = charge.list = micro_dollars(item.at("usd"));
-    charge.list_unit_price = item.at("list_price_usd").get<std::string>();
-    if (charge.list_unit_price != item.at("unit_price_usd").get<std::string>())
-      charge.list = std::llround(std::stod(charge.list_unit_price) * charge.quantity * 1e6);
+    charge.pricing = item.market == "spot" ? "Dynamic" : is_committed(item) ? "Committed" : "Standard";
+    charge.description = item.item + ", " + item.pool;
+    charge.quantity = item.quantity;
+    charge.billed = charge.effective = charge.list = item.usd.value;
+    charge.list_unit_price = decimal(list_price_of(item));
+    if (list_price_of(item) != item.unit_price)
+      charge.list = std::llround(usd_of(list_price_of(item)) * charge.quantity * 1e6);
     return charge;
   }
 
-  void add_by_month(const Json& item, const Charge& whole) {
+  void add_by_month(const BillItem& item, const Charge& whole) {
     for (const Period& period : periods_) {
       Charge part = whole;
       part.quantity = whole.quantity * (period.until - period.before);
@@ -153,20 +151,20 @@ class RunRows {
 
   /// What is paid for committed hours. It has no effective cost, because the rows of the hours have it; and it is no
   /// hour that the commitment makes cheaper, so it is sold at its own price.
-  static Charge purchase_of(const Json& item, Charge hours) {
+  static Charge purchase_of(const BillItem& item, Charge hours) {
     hours.category = "Purchase";
     hours.pricing = "Standard";
-    hours.description = "commitment, " + item.at("pool").get<std::string>();
+    hours.description = "commitment, " + item.pool;
     hours.list = hours.billed;
-    hours.list_unit_price = item.at("unit_price_usd").get<std::string>();
+    hours.list_unit_price = decimal(item.unit_price);
     hours.effective = 0;
     return hours;
   }
 
   /// Committed hours that the run uses. If the bill has no more of the commitment, they are paid for month by month.
-  void add_committed(const Json& item, Charge hours) {
-    const bool whole_term = std::any_of(items().begin(), items().end(), [&](const Json& other) {
-      return other.at("item") == kUnusedCommitment && other.at("pool") == item.at("pool");
+  void add_committed(const BillItem& item, Charge hours) {
+    const bool whole_term = std::any_of(items_.begin(), items_.end(), [&](const BillItem& other) {
+      return other.item == kUnusedCommitment && other.pool == item.pool;
     });
     if (!whole_term) {
       Charge bought = purchase_of(item, hours);
@@ -181,12 +179,12 @@ class RunRows {
 
   /// The purchase of a whole term, and its hours that passed during the run while nothing used them. Hours after the
   /// run are in the purchase alone: whatever uses them will have their cost.
-  void add_rest_of_term(const Json& item, const Charge& rest) {
+  void add_rest_of_term(const BillItem& item, const Charge& rest) {
     Charge bought = purchase_of(item, rest);
     bought.frequency = "One-Time";
     bought.description += ": its whole term, which covers hours after the run too";
-    for (const Json& other : items())
-      if (is_committed(other) && other.at("pool") == item.at("pool") && other != item) {
+    for (const BillItem& other : items_)
+      if (is_committed(other) && other.pool == item.pool && other != item) {
         const Charge used = charge_of(other);
         bought.quantity += used.quantity;
         bought.billed += used.billed;
@@ -201,30 +199,27 @@ class RunRows {
     passed.effective = std::llround(static_cast<double>(rest.billed) * unused / rest.quantity);
     passed.billed = 0;
     passed.list = passed.effective;  // nothing was rented more cheaply than on demand
-    passed.list_unit_price = item.at("unit_price_usd").get<std::string>();
+    passed.list_unit_price = decimal(item.unit_price);
     passed.commitment_status = "Unused";
     add_by_month(item, passed);
   }
 
   /// Hours of a commitment (for one or three years) that passed during the run while none of its nodes used them.
-  double passed_unused(const Json& item, double unused) const {
+  double passed_unused(const BillItem& item, double unused) const {
     double used = 0;
-    for (const Json& other : items())
-      if (other.at("pool") == item.at("pool") && other.at("item").get<std::string>().starts_with("instance-hours"))
-        used += other.at("quantity").get<double>();
-    const double term = item.at("market") == "reserved-3y" ? 3 * 8760 : 8760;
+    for (const BillItem& other : items_)
+      if (other.pool == item.pool && other.item.starts_with("instance-hours")) used += other.quantity;
+    const double term = item.market == "reserved-3y" ? 3 * 8760 : 8760;
     const double nodes = std::round((used + unused) / term);
     const double passed = nodes * hours_ - used;
     return passed > nodes / 3600 ? std::min(passed, unused) : 0;  // the meter rounds by up to a second a node
   }
 
-  void add(const Json& item, const Period& period, const Charge& charge) {
-    const auto name = item.at("item").get<std::string>();
-    const std::string provider = platforms::vendor_of(item.at("provider").get<std::string>());
-    const Service service = service_of(name);
+  void add(const BillItem& item, const Period& period, const Charge& charge) {
+    const std::string provider = platforms::vendor_of(item.provider);
+    const Service service = service_of(item.item);
     const bool committed = is_committed(item);
     const auto of_commitment = [&](const std::string& value) { return committed ? value : std::string(); };
-    const auto market = item.at("market").get<std::string>(), pool = item.at("pool").get<std::string>();
     table_.add({decimal(MicroUsd{charge.billed}),
                 options_.account,
                 options_.account,
@@ -238,41 +233,37 @@ class RunRows {
                 format_time(period.from),
                 format_time(period.to),
                 of_commitment("Usage"),
-                of_commitment(commitment_ + market + "/" + pool),
+                of_commitment(commitment_ + item.market + "/" + item.pool),
                 of_commitment(plain(charge.quantity)),
                 charge.commitment_status,
-                of_commitment(market),
-                of_commitment(unit_of(item.at("unit").get<std::string>())),
+                of_commitment(item.market),
+                of_commitment(unit_of(item.unit)),
                 decimal(MicroUsd{charge.list}),  // nothing here is negotiated
                 decimal(MicroUsd{charge.effective}),
                 provider,
                 decimal(MicroUsd{charge.list}),
                 charge.list_unit_price,
                 plain(charge.quantity),
-                unit_of(item.at("unit").get<std::string>()),
+                unit_of(item.unit),
                 charge.pricing,
                 provider,
                 provider,
-                item.at("region").get<std::string>(),
+                item.region,
                 service.category,
                 service.name,
-                name + "/" + pool,
+                item.item + "/" + item.pool,
                 tags_,
                 "true"});
   }
 
   report::Table& table_;
-  const Json& run_;
+  const std::vector<BillItem>& items_;
   const FocusOptions& options_;
   double hours_;
   std::vector<Period> periods_;
   std::string tags_;
   std::string commitment_;  ///< how the ids of the run's commitments begin
 };
-
-void add_run(report::Table& table, const Json& run, const FocusOptions& options) {
-  RunRows(table, run, options).add_all();
-}
 
 }  // namespace
 
@@ -311,10 +302,9 @@ std::string focus_csv(const Json& result, const FocusOptions& options) {
                        "SkuId",
                        "Tags",
                        "x_IsEstimate"});
-  if (result.contains("runs"))
-    for (const Json& run : result.at("runs")) add_run(table, run, options);
-  else
-    add_run(table, result, options);
+  const std::vector<documents::Result> runs =
+      result.contains("runs") ? report::runs_of(result) : std::vector{documents::result_in(result)};
+  for (const documents::Result& run : runs) RunRows(table, run, options).add_all();
   return table.csv();
 }
 

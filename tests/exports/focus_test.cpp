@@ -8,6 +8,7 @@
 #include "common/csv.hpp"
 #include "common/dates.hpp"
 #include "common/json_value.hpp"
+#include "report/results.hpp"
 
 namespace ganymede::exports {
 namespace {
@@ -26,20 +27,19 @@ Json item(const char* name, const char* pool, double quantity, const char* unit,
 }
 
 Json result() {
-  return {{"schema", "ganymede.result/1"},
-          {"run", {{"policy", "fixed"}, {"scheme", "ring"}}},
-          {"time", {{"total_s", 3599.5}}},
-          {"provenance", {{"scenario_hash", "0123456789abcdef"}}},
-          {"cost",
-           {{"items",
-             {item("instance-hours", "p", 2, "h", "3.06", "3.06", "6.12", "aws", "on-demand"),
-              item("instance-hours at 80 % (sustained use)", "p", 2, "h", "2.448", "3.06", "4.896", "gcp", "on-demand"),
-              item("instance-hours", "s", 1, "h", "1.00", "1.00", "1.00", "azure", "spot"),
-              item("unused commitment", "r", 10, "h", "1.00", "1.00", "10.00", "ibm", "reserved-1y"),
-              item("storage", "gp3", 0.5, "GB-month", "0.08", "0.08", "0.04", "aws", ""),
-              item("read requests", "s3", 3, "1000 requests", "0.0004", "0.0004", "0.0012", "aws", ""),
-              item("data transfer", "to the internet", 5, "GB", "0.09", "0.09", "0.45", "aws", ""),
-              item("electricity", "lab", 2, "kWh", "0.15", "0.15", "0.30", "private", "")}}}}};
+  Json run = report::a_result();
+  run["run"].update({{"policy", "fixed"}, {"scheme", "ring"}});
+  run["time"]["total_s"] = 3599.5;
+  run["cost"]["items"] = {
+      item("instance-hours", "p", 2, "h", "3.06", "3.06", "6.12", "aws", "on-demand"),
+      item("instance-hours at 80 % (sustained use)", "p", 2, "h", "2.448", "3.06", "4.896", "gcp", "on-demand"),
+      item("instance-hours", "s", 1, "h", "1.00", "1.00", "1.00", "azure", "spot"),
+      item("unused commitment", "r", 10, "h", "1.00", "1.00", "10.00", "ibm", "reserved-1y"),
+      item("storage", "gp3", 0.5, "GB-month", "0.08", "0.08", "0.04", "aws", ""),
+      item("read requests", "s3", 3, "1000 requests", "0.0004", "0.0004", "0.0012", "aws", ""),
+      item("data transfer", "to the internet", 5, "GB", "0.09", "0.09", "0.45", "aws", ""),
+      item("electricity", "lab", 2, "kWh", "0.15", "0.15", "0.30", "private", "")};
+  return run;
 }
 
 const FocusOptions kOptions{.start = 1798707600, .account = "mine"};  // 2026-12-31T09:00:00Z
