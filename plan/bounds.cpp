@@ -1,8 +1,14 @@
 #include "plan/bounds.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cmath>
 
 #include "calibration/workload_model.hpp"
+#include "common/errors.hpp"
+#include "common/units.hpp"
+#include "common/usd.hpp"
 #include "plan/what_if.hpp"
 #include "platforms/catalog.hpp"
 #include "sim/steps/gradient_passes.hpp"
@@ -68,10 +74,23 @@ LeastPrice least_price(const Request& request, const PlanCandidate& candidate) {
 /// node but the last may be free, and nothing is certain to be paid for.
 double least_paid_share(const Request& request, const PlanCandidate& candidate) {
   const Request::Catalog& catalog = request.catalogs[candidate.catalog];
-  const double free_s = catalog.platform.billing.free_if_interrupted.si;
+  const double free_s = catalog.platform->billing.free_if_interrupted.si;
   if (!candidate.at_risk() || free_s <= 0) return 1;
   const bool as_measured = platforms::is_provider(catalog.name) && request.what_if.loss_factor <= 1;
   return as_measured && free_s <= kFreeMax_s ? kPaidShareMin : 0;
+}
+
+/// Rules out a run of which fewer get to the FID than must meet the goals: it is the share that its seeds have at best.
+void rule_out_if_rare(const Request& request, const calibration::QualityGoal& goal, double batch, PlannedRun& run) {
+  try {
+    const double share = goal.at(batch).probability;
+    if (share >= request.certainty - 1e-6) return;
+    run.verdict = Verdict::too_rare;
+    run.probability = share;
+    run.reason = fmt::format("{:.0f} % of trainings with a batch of {:g} get to an FID of {:g}, asked are {:g} %",
+                             std::floor(100 * share), batch, goal.fid(), 100 * request.certainty);
+  } catch (const Infeasible&) {  // hardly any gets there, which its simulation says
+  }
 }
 
 }  // namespace
@@ -161,6 +180,35 @@ std::optional<Bounds> bounds_by_steps(const Request& request, const PlanCandidat
   add(candidate.market, candidate.nodes - candidate.on_demand_nodes);
   if (candidate.on_demand_nodes > 0) add(platforms::Market::on_demand, candidate.on_demand_nodes);
   return bounds;
+}
+
+// A bound beyond a goal: the runs of all seeds miss it in the median, so that at least half of what the stated errors
+// allow misses it too. Cost has two independent errors, time and price; each is as likely to raise the cost as to lower
+// it, and with both raised it is missed, which leaves at most three quarters. The images to an FID are one more such
+// error, which runs are drawn from: of those that need more than the median, more than half, even the upper ends miss
+// it.
+void rule_out(const Request& request, const Candidates& candidates, const calibration::QualityGoal* goal,
+              const std::vector<bool>& open, std::vector<PlannedRun>& runs) {
+  const double half = request.quality ? 0.75 : 0.5;
+  const bool surely = request.sure && (!request.quality || request.certainty > 0.5);
+  const bool by_time = request.certainty > half || surely, by_cost = request.certainty > (1 + half) / 2 || surely;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    const Bounds& bounds = candidates.all[i].bounds;
+    PlannedRun& run = runs[i];
+    if (goal) {
+      const double batch = batch_of(request, candidates.all[i]);
+      (void)goal->images(batch);  // for the processes that simulate: it takes about as long as a simulation
+      if (open[i]) rule_out_if_rare(request, *goal, batch, run);
+    }
+    if (!open[i] || run.verdict == Verdict::too_rare) continue;
+    if (by_time && request.deadline && bounds.time_s > request.deadline->si) {
+      run.verdict = Verdict::too_slow;
+      run.reason = fmt::format("needs at least {} on so many GPUs", to_string(Seconds{bounds.time_s}));
+    } else if (by_cost && request.budget && bounds.usd > usd_of(*request.budget)) {
+      run.verdict = Verdict::too_dear;
+      run.reason = fmt::format("costs at least {:.2f} USD", bounds.usd);
+    }
+  }
 }
 
 }  // namespace ganymede::plan

@@ -3,9 +3,11 @@
 // faster or cheaper. bounds.cpp proves them.
 
 #include <span>
+#include <vector>
 
 #include "calibration/workload_model.hpp"
 #include "plan/candidates.hpp"
+#include "plan/outcome.hpp"
 
 namespace ganymede::plan {
 
@@ -28,5 +30,11 @@ Bounds bounds_of(const Request& request, const PlanCandidate& candidate, const L
 /// the whole one, or if faults, storage or another fidelity make steps differ during the run.
 std::optional<Bounds> bounds_by_steps(const Request& request, const PlanCandidate& candidate,
                                       std::span<const double> step_s, double images);
+
+/// Rules out the `open` candidates that miss a goal without a simulation: by their bounds alone, or because fewer
+/// trainings of their batch get to the FID than must meet the goals. `goal` is the FID, null if there is none; the
+/// images to it are forecast at the batches of all candidates.
+void rule_out(const Request& request, const Candidates& candidates, const calibration::QualityGoal* goal,
+              const std::vector<bool>& open, std::vector<PlannedRun>& runs);
 
 }  // namespace ganymede::plan

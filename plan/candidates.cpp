@@ -9,7 +9,6 @@
 
 #include "common/units.hpp"
 #include "plan/bounds.hpp"
-#include "plan/checks.hpp"
 #include "sim/scenario/scenario.hpp"
 #include "traces/layer_list.hpp"
 
@@ -28,14 +27,14 @@ class Enumeration {
 
   Candidates run() {
     for (std::size_t c = 0; c < request_.catalogs.size(); ++c)
-      for (const platforms::Instance& instance : request_.catalogs[c].platform.instances) add_instance(c, instance);
+      for (const platforms::Instance& instance : request_.catalogs[c].platform->instances) add_instance(c, instance);
     for (const auto& [why, names] : left_out_) out_.left_out.push_back(left_out_line(why, names));
     return std::move(out_);
   }
 
  private:
   void add_instance(std::size_t catalog, const platforms::Instance& instance) {
-    const platforms::Platform& platform = request_.catalogs[catalog].platform;
+    const platforms::Platform& platform = *request_.catalogs[catalog].platform;
     const platforms::Gpu& gpu = platform.gpu_of(instance);
     if (!is_wanted(request_.instances, instance.name)) return;
     if (!is_wanted(request_.gpus, gpu.name) && !is_wanted(request_.gpus, gpu.family)) return;
@@ -82,7 +81,7 @@ class Enumeration {
     candidate.instance = &instance;
     candidate.batch = batch;
     const LeastWork work =
-        least_work(request_, request_.batches[batch], request_.catalogs[catalog].platform, instance, workloads_);
+        least_work(request_, request_.batches[batch], *request_.catalogs[catalog].platform, instance, workloads_);
     int most = request_.max_gpus;
     if (!instance.nic) most = std::min(most, instance.gpus);
     if (instance.available) most = std::min(most, *instance.available * instance.gpus);
@@ -163,7 +162,7 @@ class Enumeration {
     const bool has_checkpoint_storage =
         request_.common.contains("storage") && request_.common["storage"].contains("checkpoint");
     if (!candidate.at_risk() && !crashes) return {""};
-    if (!has_checkpoint_storage && request_.catalogs[candidate.catalog].platform.storage.empty()) return {""};
+    if (!has_checkpoint_storage && request_.catalogs[candidate.catalog].platform->storage.empty()) return {""};
     return request_.checkpoints;
   }
 
@@ -182,13 +181,6 @@ class Enumeration {
 /// (NVlabs/stylegan2, 256 x 256, batch 4) and 8.2 over 3.4 GB (rosinality/stylegan2-pytorch, issue 10: batch 8): 2.1 to
 /// 3.0. The list counts a step's tensors; regularization, the allocator's gaps and libraries' workspace come on top.
 constexpr double kListMargin = 3;
-
-/// The storage for checkpoints if the request names none: an object store, else the first storage.
-std::string checkpoint_place(const platforms::Platform& platform) {
-  for (const platforms::Storage& storage : platform.storage)
-    if (storage.object_store) return storage.name;
-  return platform.storage.front().name;
-}
 
 }  // namespace
 
@@ -237,42 +229,6 @@ double images_of(const Request& request, const PlanCandidate& candidate) {
   return static_cast<double>(request.quality->images(batch_of(request, candidate)));
 }
 
-Json scenario_of(const Request& request, const PlanCandidate& candidate) {
-  Json scenario = request.common;
-  scenario["workload"]["batch_per_gpu"] = request.batches[candidate.batch].per_gpu;
-  Json pool = {{"catalog", request.catalogs[candidate.catalog].name},
-               {"region", candidate.region},
-               {"instance", candidate.instance->name},
-               {"nodes", candidate.nodes - candidate.on_demand_nodes},
-               {"market", platforms::to_string(candidate.market)}};
-  if (candidate.part_of_instance()) pool["gpus_per_node"] = candidate.gpus_per_node;
-  // What is drawn for a pool depends on its name. The same names give all candidates the same luck.
-  if (candidate.market == platforms::Market::spot) pool["name"] = "spot";
-  if (candidate.on_demand_nodes > 0) {
-    Json on_demand = pool;
-    on_demand["nodes"] = candidate.on_demand_nodes;
-    on_demand["market"] = platforms::to_string(platforms::Market::on_demand);
-    on_demand["name"] = "on-demand";
-    scenario["platform"]["pools"] = {std::move(pool), std::move(on_demand)};
-  } else {
-    scenario["platform"] = std::move(pool);
-  }
-  if (!request.regions.empty()) scenario["platform"]["allowed_regions"] = request.regions;
-  scenario["synchronization"]["scheme"] = candidate.scheme == "none" ? request.schemes.front() : candidate.scheme;
-  scenario["policy"] = candidate.policy->content;
-  scenario["seed"] = request.seed;
-  if (!candidate.checkpoint.empty()) {
-    scenario["checkpoint"]["every"] = candidate.checkpoint;
-    if (request.on_notice) scenario["checkpoint"]["on_notice"] = *request.on_notice;
-    if (!scenario.contains("storage") || !scenario["storage"].contains("checkpoint"))
-      scenario["storage"]["checkpoint"] = checkpoint_place(request.catalogs[candidate.catalog].platform);
-  }
-  if (request.checks) scenario["evaluation"]["every"] = fmt::format("{} images", check_interval_of(request, candidate));
-  if (request.deadline) scenario["deadline"] = fmt::format("{}s", request.deadline->si);
-  if (request.budget) scenario["budget"] = decimal(*request.budget) + "USD";
-  return scenario;
-}
-
 MicroUsdPerHour price_of(const PlanCandidate& candidate) {
   MicroUsdPerHour sum = (candidate.nodes - candidate.on_demand_nodes) *
                         platforms::find_price(*candidate.instance, candidate.region, candidate.market)->per_hour;
@@ -298,7 +254,7 @@ std::string label_of(const Request& request, const PlanCandidate& candidate) {
                                : "";
   const std::string sure =
       candidate.on_demand_nodes > 0 ? fmt::format(" ({} of them on demand)", candidate.on_demand_nodes) : "";
-  return fmt::format("{} {} {}, {} x {}{}{}, {}, {}{}", request.catalogs[candidate.catalog].platform.name,
+  return fmt::format("{} {} {}, {} x {}{}{}, {}, {}{}", request.catalogs[candidate.catalog].platform->name,
                      candidate.region, platforms::to_string(candidate.market), candidate.nodes,
                      candidate.instance->name, part, sure, candidate.scheme, candidate.policy->name(),
                      candidate.checkpoint.empty() ? "" : ", checkpoint " + candidate.checkpoint);

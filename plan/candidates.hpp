@@ -64,9 +64,6 @@ std::string left_out_line(const std::string& why, const std::set<std::string>& n
 /// 32, 40, …), and always both ends. Empty if `least` is greater than `most`.
 std::vector<int> node_counts(int least, int most);
 
-/// The candidate as a `ganymede.scenario/1`. The candidate's scheme must not be "any".
-Json scenario_of(const Request& request, const PlanCandidate& candidate);
-
 /// Images of one step of the candidate's whole allocation.
 double batch_of(const Request& request, const PlanCandidate& candidate);
 /// Images that the candidate trains, or fewer: as requested, or those of a median training that gets to the FID at its

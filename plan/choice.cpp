@@ -80,6 +80,13 @@ std::string describe_miss(const Request& request, const PlannedRun& run) {
                      100 * request.certainty);
 }
 
+void judge(const Request& request, PlannedRun& run) {
+  const bool meets =
+      run.probability >= request.certainty - 1e-9 && (!request.sure || run.met_share >= request.certainty - 1e-12);
+  run.verdict = meets ? Verdict::meets : Verdict::misses;
+  if (!meets) run.reason = describe_miss(request, run);
+}
+
 void choose_answer(const Request& request, Plan& plan) {
   std::vector<std::size_t> meeting;
   for (std::size_t i = 0; i < plan.runs.size(); ++i)

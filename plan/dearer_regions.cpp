@@ -41,7 +41,7 @@ bool charges_electricity(const platforms::Platform& platform, const std::string&
 
 /// True if `a` costs as much as `b`, which differs only in its region, or less.
 bool same_or_cheaper(const Request& request, const PlanCandidate& a, const PlanCandidate& b) {
-  const platforms::Platform& platform = request.catalogs[a.catalog].platform;
+  const platforms::Platform& platform = *request.catalogs[a.catalog].platform;
   if (charges_electricity(platform, a.region) || charges_electricity(platform, b.region)) return false;
   for (const platforms::Storage& storage : platform.storage)
     if (!same_or_cheaper(storage.rates_in(a.region), storage.rates_in(b.region))) return false;

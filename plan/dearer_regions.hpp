@@ -10,10 +10,10 @@ namespace ganymede::plan {
 
 /// For each candidate, whether another one of its group differs only in its region, and in that region nothing is
 /// dearer: neither the nodes, at stated and at doubtful prices, nor storage. With the same seed the two have the same
-/// runs, because scenario_of() names their pools alike, so that it cannot be cheaper or faster. Of equal ones the first
-/// is kept. All false where runs may differ: if the request minimizes carbon, or asks what would be if one region's
-/// nodes were taken back more often, and for policies that look at prices or change regions. Only candidates that are
-/// `searched` count, all if it is empty: one that is not searched cannot stand for another.
+/// runs, because CandidateScenarios names their pools alike, so that it cannot be cheaper or faster. Of equal ones the
+/// first is kept. All false where runs may differ: if the request minimizes carbon, or asks what would be if one
+/// region's nodes were taken back more often, and for policies that look at prices or change regions. Only candidates
+/// that are `searched` count, all if it is empty: one that is not searched cannot stand for another.
 std::vector<bool> in_dearer_region(const Request& request, const Candidates& candidates,
                                    const std::function<bool(const PlanCandidate&)>& searched = {});
 

@@ -2,24 +2,22 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <optional>
 
 #include "calibration/statistics.hpp"
 #include "common/errors.hpp"
-#include "common/json.hpp"
+#include "common/json_value.hpp"
 #include "common/usd.hpp"
 #include "plan/bounds.hpp"
 #include "plan/chances.hpp"
-#include "plan/what_if.hpp"
 #include "sim/run/seeds.hpp"
 #include "sim/run/simulate.hpp"
 #include "sim/scenario/images_to_fid.hpp"
 
 namespace ganymede::plan {
 namespace {
-
-using EvaluationJson = Json;
 
 /// Runs of each seed of a candidate whose goal is an FID: each stands for an equal share of what is known of the
 /// images. An odd number, as is that of the seeds then, so that more than half of the runs train for as many images as
@@ -29,13 +27,6 @@ constexpr int kRunsOfASeed = 5;
 /// Factor on step times that were sampled on one market and bound a run on two markets. The steps of both are sampled
 /// separately, each to a relative half-width of 0.5 % at 95 %; the factor allows for four half-widths.
 constexpr double kOtherSample = 0.98;
-
-sim::Scenario scenario_as_asked(const Request& request, const PlanCandidate& candidate, EvaluationCaches& caches) {
-  sim::Scenario scenario =
-      sim::read_scenario(JsonNode::wrap(scenario_of(request, candidate), request.file, ""), caches.inputs);
-  apply_what_if(request, scenario);
-  return scenario;
-}
 
 /// A run's bill in dollars: at the stated prices, and with each doubtful price at its lowest and at its highest value.
 struct RunCost {
@@ -63,7 +54,7 @@ struct SeedValues {
     lows.push_back(low);
     highs.push_back(high);
   }
-  EvaluationJson json() const {
+  PlanMeasure measure() const {
     const SeedQuantiles spread = seed_quantiles(values, lows, highs);
     return {spread.median, spread.low, spread.high};
   }
@@ -133,13 +124,18 @@ struct RunSums {
   int runs = 0, finished = 0;
   bool carbon = true;
   std::string risk;
+  std::string inputs;                 ///< of the first run that finishes
+  std::vector<std::string> warnings;  ///< of the same
 
   void add(const Request& request, const sim::Scenario& scenario, const sim::Result& run);
-  EvaluationJson json() const;
+  PlannedRun planned() const;
 };
 
 void RunSums::add(const Request& request, const sim::Scenario& scenario, const sim::Result& run) {
-  ++finished;
+  if (++finished == 1) {
+    inputs = run.inputs;
+    warnings = run.warnings;
+  }
   risk = sim::less_sure(risk, run.risk);
   const RunCost cost = cost_of(request, scenario, run);
   const RunChances chances = chances_of(run, cost);
@@ -169,38 +165,48 @@ void RunSums::add(const Request& request, const sim::Scenario& scenario, const s
   chance += gets_there * chance_of(chances, deadline_s, budget_usd);
 }
 
-EvaluationJson RunSums::json() const {
-  EvaluationJson out;
-  out["time"] = time.json();
-  out["usd"] = usd.json();
+PlannedRun RunSums::planned() const {
+  PlannedRun out;
+  out.verdict = Verdict::misses;
+  out.time_s = time.measure();
+  out.usd = usd.measure();
   if (!images.empty()) {
     constexpr double kBelow = 0.05;  // at each end, as for images
-    out["time"] = {out["time"][0], quantile_of(times_s, kBelow), quantile_of(times_s, 1 - kBelow)};
-    out["usd"] = {out["usd"][0], quantile_of(all_usd, kBelow), quantile_of(all_usd, 1 - kBelow)};
-    out["usd_per_image"] = std::max(0.0, slope_of(images, usd.values));
+    out.time_s = {out.time_s.median, quantile_of(times_s, kBelow), quantile_of(times_s, 1 - kBelow)};
+    out.usd = {out.usd.median, quantile_of(all_usd, kBelow), quantile_of(all_usd, 1 - kBelow)};
+    out.usd_per_image = std::max(0.0, slope_of(images, usd.values));
   }
-  out["usd_at_worst"] = usd_at_worst.json()[0];
-  // A run that never finishes has no cost, and then there is no mean.
-  const bool all = finished == runs;
-  out["usd_expected"] = all ? EvaluationJson(expected(costs)) : EvaluationJson(nullptr);
-  out["usd_worst_tenth"] = all ? EvaluationJson(tail_mean(costs)) : EvaluationJson(nullptr);
-  out["kg"] = kg.json();
-  out["carbon_known"] = carbon;
-  out["busy"] = busy / finished;
-  out["images_per_s"] = images_per_s / finished;
-  out["losses"] = losses / finished;
-  out["met"] = met / runs;
-  out["probability"] = std::round(chance / runs * 1e6) / 1e6;
-  out["seeds"] = runs;
-  out["never_finish"] = runs - finished;
-  out["risk"] = risk;
+  out.usd_at_worst = usd_at_worst.measure().median;
+  if (finished == runs) {  // a run that never finishes has no cost, and then there is no mean
+    out.usd_expected = expected(costs);
+    out.usd_worst_tenth = tail_mean(costs);
+  }
+  out.kg_co2e = kg.measure();
+  out.carbon_known = carbon;
+  out.gpu_busy = busy / finished;
+  out.images_per_s = images_per_s / finished;
+  out.losses = losses / finished;
+  out.met_share = met / runs;
+  out.probability = std::round(chance / runs * 1e6) / 1e6;
+  out.seeds = runs;
+  out.never_finish = runs - finished;
+  out.risk = risk;
+  out.inputs = inputs;
+  out.warnings = warnings;
   return out;
+}
+
+/// How many runs the candidate gets.
+int seeds_needed(const Request& request, const sim::Scenario& scenario) {
+  const bool recorded = std::any_of(scenario.pools.begin(), scenario.pools.end(),
+                                    [](const sim::ScenarioPool& pool) { return pool.capacity.has_value(); });
+  return runs_for(request, sim::has_chances(scenario) || recorded ? request.seeds_at_risk : request.seeds);
 }
 
 /// Simulates the candidate with all its seeds. Runs that never finish miss the goals; all other figures are of the runs
 /// that finish. Throws Infeasible if fewer than half of the runs finish.
-EvaluationJson evaluate_seeds(const Request& request, const PlanCandidate& candidate, EvaluationCaches& caches) {
-  sim::Scenario scenario = scenario_as_asked(request, candidate, caches);
+PlannedRun evaluate_seeds(const Request& request, const PlanCandidate& candidate, EvaluationCaches& caches) {
+  sim::Scenario scenario = caches.scenarios.scenario(candidate, caches.inputs);
   const int seeds = seeds_needed(request, scenario);
   const std::optional<calibration::TargetOutlook> quality = scenario.quality;
   // With more misses than this the candidate cannot meet the goals. To tell how far it misses them, the seeds of a
@@ -208,69 +214,75 @@ EvaluationJson evaluate_seeds(const Request& request, const PlanCandidate& candi
   const double misses_max = seeds * (1 - request.certainty) + 1e-5;
   RunSums sums;
   std::string why_never;
-  EvaluationJson first;
   const auto misses = [&] { return sums.runs - (request.sure ? std::min(sums.met, sums.chance) : sums.chance); };
   for (int i = 0; i < seeds && (misses() <= misses_max || i < request.seeds); ++i) {
     ++sums.runs;
     sim::set_seed(scenario, request.seed + static_cast<std::uint64_t>(quality ? i % (seeds / kRunsOfASeed) : i));
     if (quality) sim::train_to_fid(scenario, drawn_images(quality->images, i, seeds));
     try {
-      const sim::Result run = sim::simulate(scenario, caches.steps);
-      sums.add(request, scenario, run);
-      if (sums.finished == 1) first = {{"inputs", run.inputs}, {"warnings", run.warnings}};
+      sums.add(request, scenario, sim::simulate(scenario, caches.steps));
     } catch (const Infeasible& error) {
       why_never = error.what();
     }
   }
   if (2 * sums.finished < sums.runs) throw Infeasible(why_never);
-  EvaluationJson out = sums.json();
-  out.update(first);
+  return sums.planned();
+}
+
+/// The same, or why the candidate cannot run.
+PlannedRun simulate_candidate(const Request& request, const PlanCandidate& candidate, EvaluationCaches& caches) {
+  PlannedRun out;
+  out.verdict = Verdict::impossible;
+  try {
+    return evaluate_seeds(request, candidate, caches);
+  } catch (const ConfigError& error) {  // for example a storage class that this catalog does not have
+    out.invalid = true;
+    out.reason = error.what();
+  } catch (const Infeasible& error) {
+    out.reason = error.what();
+  } catch (const Failure& error) {
+    out.reason = error.what();
+  }
   return out;
 }
 
-/// Mean step times of a candidate's whole allocation, the same that its runs take.
-struct MeanSteps {
-  std::vector<double> mean_s;  ///< one for each stage
-  double images = 0;           ///< images that a step trains
-  double per_image_s = 0;      ///< seconds for one image, as a mean over the stages
-};
-
-MeanSteps mean_steps_of(const Request& request, PlanCandidate candidate, EvaluationCaches& caches) {
+/// Enters the mean steps of a candidate's whole allocation, the same that its runs take, and returns the seconds for
+/// one image, as a mean over the stages.
+double add_mean_steps(PlanCandidate candidate, EvaluationCaches& caches, UnitOutcome& out) {
   static const RequestPolicy kFixed{{{"name", policies::default_policy().name}}, &policies::default_policy()};
   candidate.policy = &kFixed;
   candidate.on_demand_nodes = 0;
-  const sim::Scenario scenario = scenario_as_asked(request, candidate, caches);
+  const sim::Scenario scenario = caches.scenarios.scenario(candidate, caches.inputs);
   sim::ScenarioSteps times(scenario, caches.steps);
-  MeanSteps steps;
+  double per_image_s = 0;
   for (std::size_t stage = 0; stage < scenario.stages.size(); ++stage) {
     sim::Configuration whole;
     whole.nodes = {candidate.nodes};
     whole.stage = stage;
     const sim::StepDistribution& known = times.distribution(whole);
-    steps.mean_s.push_back(known.mean.si);
-    steps.images = known.images;
-    steps.per_image_s += scenario.stage_shares[stage] * known.mean.si / known.images;
+    out.mean_s.push_back(known.mean.si);
+    out.images = known.images;
+    per_image_s += scenario.stage_shares[stage] * known.mean.si / known.images;
   }
-  return steps;
+  return per_image_s;
 }
 
-/// The fastest all-reduce scheme that a candidate can use, with its steps; empty if it can use none.
-struct FastestScheme {
-  std::string scheme;
-  MeanSteps steps;
-};
-
-FastestScheme fastest_scheme(const Request& request, PlanCandidate candidate, EvaluationCaches& caches) {
-  FastestScheme fastest;
-  const std::vector<std::string> schemes =
-      candidate.scheme == "any" ? request.schemes : std::vector<std::string>{candidate.scheme};
+/// The fastest all-reduce scheme that the candidates of a group can use, with its steps, which are those of each. If no
+/// scheme works, it is the first one: each candidate is still simulated, and its run says why it cannot run.
+UnitOutcome with_fastest_scheme(const Request& request, PlanCandidate candidate, EvaluationCaches& caches) {
+  const std::vector<std::string> schemes = candidate.scheme == "any" ? request.schemes : std::vector{candidate.scheme};
+  UnitOutcome fastest;
+  fastest.scheme = schemes.front();
+  double least_s = std::numeric_limits<double>::infinity();
   for (const std::string& scheme : schemes) {
     candidate.scheme = scheme;
     try {
-      MeanSteps steps = mean_steps_of(request, candidate, caches);
-      if (!fastest.scheme.empty() && steps.per_image_s >= fastest.steps.per_image_s) continue;
-      fastest.scheme = scheme;
-      fastest.steps = std::move(steps);
+      UnitOutcome steps;
+      steps.scheme = scheme;
+      const double per_image_s = add_mean_steps(candidate, caches, steps);
+      if (per_image_s >= least_s) continue;
+      least_s = per_image_s;
+      fastest = std::move(steps);
     } catch (const ConfigError&) {  // this scheme cannot serve the candidate
     } catch (const Infeasible&) {
     }
@@ -278,71 +290,44 @@ FastestScheme fastest_scheme(const Request& request, PlanCandidate candidate, Ev
   return fastest;
 }
 
-/// The JSON of evaluate_group(), with answer(member's index, candidate) for each member that is not beaten.
-EvaluationJson answers_of(const Request& request, const EvaluationUnit& unit, const IsBeaten& is_beaten,
-                          const FastestScheme& fastest,
-                          const std::function<EvaluationJson(std::size_t, const PlanCandidate&)>& answer) {
-  EvaluationJson answers = EvaluationJson::array();
-  for (std::size_t i = 0; i < unit.members.size(); ++i) {
-    PlanCandidate candidate = unit.members[i];
-    candidate.scheme = fastest.scheme;
-    std::vector<double> least = fastest.steps.mean_s;
+/// Adds a run for each member: run(member's index, candidate) unless its bounds are beaten.
+void add_runs(const Request& request, const std::vector<PlanCandidate>& members, const IsBeaten& is_beaten,
+              UnitOutcome& out, const std::function<PlannedRun(std::size_t, const PlanCandidate&)>& run) {
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    PlanCandidate candidate = members[i];
+    candidate.scheme = out.scheme;
+    std::vector<double> least = out.mean_s;
     if (candidate.on_demand_nodes > 0)
       for (double& step : least) step *= kOtherSample;
-    const auto bounds = least.empty() ? std::nullopt : bounds_by_steps(request, candidate, least, fastest.steps.images);
-    const bool beaten = bounds && is_beaten(candidate, *bounds);
-    answers.push_back(beaten ? EvaluationJson{{"beaten", true}} : answer(i, candidate));
+    const auto by_steps = least.empty() ? std::nullopt : bounds_by_steps(request, candidate, least, out.images);
+    const bool beaten = is_beaten(candidate, candidate.bounds) || (by_steps && is_beaten(candidate, *by_steps));
+    out.runs.push_back(beaten ? PlannedRun{} : run(i, candidate));
   }
-  return {{"scheme", fastest.scheme},
-          {"mean_s", fastest.steps.mean_s},
-          {"images", fastest.steps.images},
-          {"answers", std::move(answers)}};
 }
 
 }  // namespace
 
 int runs_for(const Request& request, int seeds) { return request.quality ? kRunsOfASeed * (seeds | 1) : seeds; }
 
-int seeds_needed(const Request& request, const sim::Scenario& scenario) {
-  const bool recorded = std::any_of(scenario.pools.begin(), scenario.pools.end(),
-                                    [](const sim::ScenarioPool& pool) { return pool.capacity.has_value(); });
-  return runs_for(request, sim::has_chances(scenario) || recorded ? request.seeds_at_risk : request.seeds);
-}
-
-Json simulate_candidate(const Request& request, const PlanCandidate& candidate, EvaluationCaches& caches) {
-  try {
-    return evaluate_seeds(request, candidate, caches);
-  } catch (const ConfigError& error) {  // for example a storage class that this catalog does not have
-    return {{"invalid", error.what()}};
-  } catch (const Infeasible& error) {
-    return {{"impossible", error.what()}};
-  } catch (const Failure& error) {
-    return {{"impossible", error.what()}};
-  }
-}
-
-Json evaluate_group(const Request& request, const EvaluationUnit& unit, const IsBeaten& is_beaten,
-                    EvaluationCaches& caches) {
-  // If no scheme works, each candidate is still simulated, and its answer says why it cannot run.
-  FastestScheme fastest = fastest_scheme(request, unit.first, caches);
-  if (fastest.scheme.empty()) fastest.scheme = unit.first.scheme == "any" ? request.schemes.front() : unit.first.scheme;
-  return answers_of(request, unit, is_beaten, fastest, [&](std::size_t /*member*/, const PlanCandidate& candidate) {
+UnitOutcome evaluate_group(const Request& request, const std::vector<PlanCandidate>& members, const IsBeaten& is_beaten,
+                           EvaluationCaches& caches) {
+  UnitOutcome out = with_fastest_scheme(request, members.front(), caches);
+  add_runs(request, members, is_beaten, out, [&](std::size_t /*member*/, const PlanCandidate& candidate) {
     return simulate_candidate(request, candidate, caches);
   });
+  return out;
 }
 
-Json repeat_group(const Request& request, const EvaluationUnit& unit, const IsBeaten& is_beaten, const Json& known,
-                  const std::vector<Json>& answers) {
-  const FastestScheme fastest{known["scheme"].get<std::string>(),
-                              {known["mean_s"].get<std::vector<double>>(), known["images"].get<double>(), 0}};
-  if (unit.first.scheme != "any" && unit.first.scheme != fastest.scheme) return nullptr;
+std::optional<UnitOutcome> repeat_group(const Request& request, const std::vector<PlanCandidate>& members,
+                                        const IsBeaten& is_beaten, const UnitOutcome& known) {
+  if (members.front().scheme != "any" && members.front().scheme != known.scheme) return {};
+  UnitOutcome out{known.scheme, known.mean_s, known.images, {}};
   bool lacks_one = false;
-  EvaluationJson out =
-      answers_of(request, unit, is_beaten, fastest, [&](std::size_t member, const PlanCandidate& /*candidate*/) {
-        lacks_one = lacks_one || answers[member].contains("beaten");
-        return answers[member];
-      });
-  return lacks_one ? EvaluationJson(nullptr) : out;
+  add_runs(request, members, is_beaten, out, [&](std::size_t member, const PlanCandidate& /*candidate*/) {
+    lacks_one = lacks_one || known.runs[member].verdict == Verdict::beaten;
+    return known.runs[member];
+  });
+  return lacks_one ? std::nullopt : std::optional(std::move(out));
 }
 
 }  // namespace ganymede::plan

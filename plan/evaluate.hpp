@@ -1,12 +1,11 @@
 #pragma once
-// Simulates the candidates of one group over several seeds. This runs in a child process, so results are JSON.
+// Simulates the candidates of one group over several seeds.
 
 #include <functional>
-#include <string>
 #include <vector>
 
-#include "plan/candidates.hpp"
-#include "sim/scenario/scenario.hpp"
+#include "plan/candidate_scenarios.hpp"
+#include "plan/outcome.hpp"
 #include "sim/steps/step_distribution_cache.hpp"
 
 namespace ganymede::plan {
@@ -14,6 +13,10 @@ namespace ganymede::plan {
 /// Data that the simulation of one candidate leaves for the next. A search owns one; the child processes that evaluate
 /// groups each fork a copy and add to that.
 struct EvaluationCaches {
+  /// `request` must outlive this.
+  explicit EvaluationCaches(const Request& request) : scenarios(request) {}
+
+  CandidateScenarios scenarios;
   sim::ScenarioInputCache inputs;
   sim::StepDistributionCache steps;
 };
@@ -22,36 +25,19 @@ struct EvaluationCaches {
 /// of seeds, each of which trains for other images.
 int runs_for(const Request& request, int seeds);
 
-/// How many seeds a candidate is simulated with: runs_for() Request::seeds_at_risk if its nodes may be lost at random,
-/// otherwise Request::seeds.
-int seeds_needed(const Request& request, const sim::Scenario& scenario);
-
-/// Simulates the candidate over its seeds and returns medians and intervals over them, in the form that planner.cpp
-/// reads. Returns { "impossible": reason } if fewer than half of the seeds finish, and { "invalid": reason } if the
-/// candidate's scenario is not valid.
-Json simulate_candidate(const Request& request, const PlanCandidate& candidate, EvaluationCaches& caches);
-
 /// Returns true if a candidate with these bounds cannot be part of the answer any more.
 using IsBeaten = std::function<bool(const PlanCandidate& candidate, const Bounds& bounds)>;
 
-/// Candidates of one group that are evaluated together, because they share their steps.
-struct EvaluationUnit {
-  /// Its steps are those of all; it need not be a member.
-  const PlanCandidate& first;
-  std::vector<PlanCandidate> members;
-};
+/// Simulates candidates of one group, which share their steps, over their seeds: Request::seeds_at_risk of them if
+/// nodes may be lost at random, otherwise Request::seeds. If several schemes may be used, the one with the shortest
+/// mean step is taken (the first among equals). A member is not simulated if its own bounds are beaten, or those with
+/// these steps. It is impossible if fewer than half of its seeds finish, and invalid if its scenario is not valid.
+UnitOutcome evaluate_group(const Request& request, const std::vector<PlanCandidate>& members, const IsBeaten& is_beaten,
+                           EvaluationCaches& caches);
 
-/// Returns { "scheme": the fastest scheme, "mean_s": its mean step for each stage, "images": images of a step,
-/// "answers": [one for each member] }. If several schemes may be used, the one with the shortest mean step is taken
-/// (the first among equals); "mean_s" is empty if none works. A member whose bounds with those steps are beaten is not
-/// simulated, and its answer is { "beaten": true }.
-Json evaluate_group(const Request& request, const EvaluationUnit& unit, const IsBeaten& is_beaten,
-                    EvaluationCaches& caches);
-
-/// The same from `known`, which evaluate_group() returned for the same first candidate: `answers` holds its answer for
-/// each member. Null if `known` is of another scheme than the members, or if it lacks an answer that is needed, because
-/// less was beaten here than there.
-Json repeat_group(const Request& request, const EvaluationUnit& unit, const IsBeaten& is_beaten, const Json& known,
-                  const std::vector<Json>& answers);
+/// The same from `known`, which evaluate_group() returned for the same members. None if `known` is of another scheme
+/// than the members, or if it lacks a run that is needed, because less is beaten here than there.
+std::optional<UnitOutcome> repeat_group(const Request& request, const std::vector<PlanCandidate>& members,
+                                        const IsBeaten& is_beaten, const UnitOutcome& known);
 
 }  // namespace ganymede::plan

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "common/json.hpp"
 #include "common/json_value.hpp"
 
@@ -9,52 +11,108 @@ namespace ganymede::plan {
 namespace {
 
 constexpr double kMostAmount = 1e300;
+constexpr int kMostRuns = 1'000'000;
 
-void check_measure(const JsonNode& node) {
-  if (node.as_numbers(0, kMostAmount).size() != 3) node.expected("a median and the two ends of its interval");
+/// Visits each figure of a simulated run by its key, with the most that it can be.
+template <class Run, class Visit>
+void each_figure(Run& run, const Visit& visit) {
+  visit("time", run.time_s, kMostAmount);
+  visit("usd", run.usd, kMostAmount);
+  visit("kg", run.kg_co2e, kMostAmount);
+  visit("usd_at_worst", run.usd_at_worst, kMostAmount);
+  visit("usd_expected", run.usd_expected, kMostAmount);
+  visit("usd_worst_tenth", run.usd_worst_tenth, kMostAmount);
+  visit("images_per_s", run.images_per_s, kMostAmount);
+  visit("losses", run.losses, kMostAmount);
+  visit("busy", run.gpu_busy, 1);
+  visit("met", run.met_share, 1);
+  visit("probability", run.probability, 1);
+  visit("seeds", run.seeds, kMostRuns);
+  visit("never_finish", run.never_finish, kMostRuns);
+  visit("risk", run.risk, 0);
+  visit("inputs", run.inputs, 0);
+  visit("carbon_known", run.carbon_known, 0);
+  visit("warnings", run.warnings, 0);
 }
 
-/// True if the candidate was not simulated because something else beats it.
-bool check_answer(const JsonNode& node) {
+Json json_of(const PlanMeasure& measure) { return {measure.median, measure.low, measure.high}; }
+Json json_of(const std::optional<double>& value) { return value ? Json(*value) : Json(nullptr); }
+template <class Value>
+Json json_of(const Value& value) {
+  return value;
+}
+
+void read(const JsonNode& node, PlanMeasure& measure, double most) {
+  const std::vector<double> numbers = node.as_numbers(0, most);
+  if (numbers.size() != 3) node.expected("a median and the two ends of its interval");
+  measure = {numbers[0], numbers[1], numbers[2]};
+}
+void read(const JsonNode& node, std::optional<double>& value, double most) {
+  if (!node.value().is_null()) value = node.as_number(0, most);
+}
+void read(const JsonNode& node, double& value, double most) { value = node.as_number(0, most); }
+void read(const JsonNode& node, int& value, double most) {
+  value = static_cast<int>(node.as_integer(0, static_cast<std::int64_t>(most)));
+}
+void read(const JsonNode& node, bool& value, double /*most*/) { value = node.as_bool(); }
+void read(const JsonNode& node, std::string& value, double /*most*/) { value = node.as_string(); }
+void read(const JsonNode& node, std::vector<std::string>& value, double /*most*/) {
+  for (const JsonNode& text : node.as_array()) value.push_back(text.as_string());
+}
+
+Json run_json(const PlannedRun& run) {
+  if (run.verdict == Verdict::beaten) return {{"beaten", true}};
+  if (run.verdict == Verdict::impossible) return {{run.invalid ? "invalid" : "impossible", run.reason}};
+  Json out;
+  each_figure(run, [&](const char* key, const auto& value, double /*most*/) { out[key] = json_of(value); });
+  if (run.usd_per_image > 0) out["usd_per_image"] = run.usd_per_image;
+  return out;
+}
+
+PlannedRun read_planned_run(const JsonNode& node) {
   JsonObject in(node);
-  if (in.optional("beaten")) {
-    in.finish();
-    return true;
+  PlannedRun run;
+  const auto impossible = in.optional("impossible"), invalid = in.optional("invalid");
+  if (impossible || invalid) {
+    run.verdict = Verdict::impossible;
+    run.reason = (impossible ? impossible : invalid)->as_string();
+    run.invalid = invalid.has_value();
+  } else if (!in.optional("beaten")) {
+    run.verdict = Verdict::misses;
+    each_figure(run, [&](const char* key, auto& value, double most) { read(in.required(key), value, most); });
+    if (const auto slope = in.optional("usd_per_image")) read(*slope, run.usd_per_image, kMostAmount);
   }
-  for (const char* why : {"impossible", "invalid"})
-    if (const auto reason = in.optional(why)) {
-      (void)reason->as_string();
-      in.finish();
-      return false;
-    }
-  for (const char* measure : {"time", "usd", "kg"}) check_measure(in.required(measure));
-  for (const char* number : {"usd_at_worst", "losses", "images_per_s"})
-    (void)in.required(number).as_number(0, kMostAmount);
-  for (const char* mean : {"usd_expected", "usd_worst_tenth"})
-    if (const JsonNode given = in.required(mean); !given.value().is_null()) (void)given.as_number(0, kMostAmount);
-  if (const auto slope = in.optional("usd_per_image")) (void)slope->as_number(0, kMostAmount);
-  for (const char* share : {"busy", "met", "probability"}) (void)in.required(share).as_number(0, 1);
-  for (const char* count : {"seeds", "never_finish"}) (void)in.required(count).as_integer(0, 1'000'000);
-  for (const char* text : {"risk", "inputs"}) (void)in.required(text).as_string();
-  (void)in.required("carbon_known").as_bool();
-  for (const JsonNode& warning : in.required("warnings").as_array()) (void)warning.as_string();
-  return false;
+  in.finish();
+  return run;
 }
 
 }  // namespace
 
-void check_outcome(const JsonNode& node, std::size_t members) {
+Json outcome_json(const UnitOutcome& outcome) {
+  Json out = {{"answers", Json::array()}};
+  for (const PlannedRun& run : outcome.runs) out["answers"].push_back(run_json(run));
+  if (outcome.scheme.empty()) return out;
+  out["scheme"] = outcome.scheme;
+  out["mean_s"] = outcome.mean_s;
+  out["images"] = outcome.images;
+  return out;
+}
+
+UnitOutcome read_outcome(const JsonNode& node, std::size_t members) {
   JsonObject in(node);
+  UnitOutcome outcome;
   const JsonNode answers = in.required("answers");
-  const std::vector<JsonNode> all = answers.as_array();
-  if (all.size() != members) answers.expected(fmt::format("an answer for each of {} candidates", members));
-  bool beaten = true;
-  for (const JsonNode& answer : all) beaten = check_answer(answer) && beaten;
-  if (beaten && !in.optional("scheme")) return in.finish();
-  (void)in.required("scheme").as_string();
-  (void)in.required("mean_s").as_numbers(0, kMostAmount);
-  (void)in.required("images").as_number(0, kMostAmount);
+  for (const JsonNode& answer : answers.as_array()) outcome.runs.push_back(read_planned_run(answer));
+  if (outcome.runs.size() != members) answers.expected(fmt::format("an answer for each of {} candidates", members));
+  const bool beaten = std::all_of(outcome.runs.begin(), outcome.runs.end(),
+                                  [](const PlannedRun& run) { return run.verdict == Verdict::beaten; });
+  if (!beaten || in.optional("scheme")) {
+    outcome.scheme = in.required("scheme").as_string();
+    outcome.mean_s = in.required("mean_s").as_numbers(0, kMostAmount);
+    outcome.images = in.required("images").as_number(0, kMostAmount);
+  }
   in.finish();
+  return outcome;
 }
 
 }  // namespace ganymede::plan

@@ -152,15 +152,15 @@ OwnedParts add_costs(Owned& owned, const platforms::Platform& platform, const Pl
 /// The machines that `plan`, which has chosen a candidate, would buy.
 Owned owned_machines(const Request& request, const Plan& plan) {
   const PlanCandidate& chosen = plan.candidates.all[*plan.best];
-  const platforms::Platform& platform = request.catalogs[chosen.catalog].platform;
+  const platforms::Platform& platform = *request.catalogs[chosen.catalog].platform;
   const platforms::Region* region = platform.region(chosen.region);
   const platforms::Price& price = *platforms::find_price(*chosen.instance, chosen.region, chosen.market);
   if (!price.ownership)
     throw ConfigError(fmt::format("{}: /instances/{}/prices: the price in {} has no \"ownership\"", platform.file,
                                   chosen.instance->name, chosen.region));
   const auto run = Json::parse(run_child([&] {
-    return documents::result_text(
-        sim::simulate(sim::read_scenario(JsonNode::wrap(scenario_of(request, chosen), request.file, ""))));
+    sim::ScenarioInputCache inputs;
+    return documents::result_text(sim::simulate(CandidateScenarios(request).scenario(chosen, inputs)));
   }));
   Owned owned;
   const OwnedParts parts = add_costs(owned, platform, chosen, *price.ownership, run);

@@ -10,6 +10,7 @@
 #include "common/json_value.hpp"
 #include "common/units.hpp"
 #include "common/usd.hpp"
+#include "plan/candidate_scenarios.hpp"
 #include "plan/checks.hpp"
 #include "plan/evaluate.hpp"
 #include "plan/planner.hpp"
@@ -86,7 +87,7 @@ OrderedJson planned_quality_json(const Request& request, const PlanCandidate& ca
 OrderedJson row_json(const Request& request, const Plan& plan, std::size_t i) {
   const PlanCandidate& candidate = plan.candidates.all[i];
   const PlannedRun& run = plan.runs[i];
-  const platforms::Platform& platform = request.catalogs[candidate.catalog].platform;
+  const platforms::Platform& platform = *request.catalogs[candidate.catalog].platform;
   const platforms::Price& price = *platforms::find_price(*candidate.instance, candidate.region, candidate.market);
   OrderedJson out = {
       {"provider", platform.name},
@@ -157,7 +158,7 @@ OrderedJson rows(const Request& request, const Plan& plan, const std::vector<std
 
 /// The candidate's scenario, with paths relative to `folder`.
 Json scenario_in(const Request& request, const PlanCandidate& candidate, const std::filesystem::path& folder) {
-  Json scenario = scenario_of(request, candidate);
+  Json scenario = sim::document_of(CandidateScenarios(request).parts(candidate));
   auto& trace = scenario["workload"]["trace"];
   const auto name = trace.get<std::string>();
   if (!traces::comes_with_program(name)) trace = path_from(folder, name);
@@ -213,7 +214,7 @@ OrderedJson steps_json(const Request& request, const Plan& plan) {
     const Request::Batch& batch = request.batches[candidate.batch];
     OrderedJson& step = steps[{candidate.instance->gpu, batch.per_gpu}];
     if (!step.is_null()) continue;
-    const platforms::Gpu& gpu = request.catalogs[candidate.catalog].platform.gpu_of(*candidate.instance);
+    const platforms::Gpu& gpu = request.catalogs[candidate.catalog].platform->gpu_of(*candidate.instance);
     const calibration::WorkloadModel workload =
         calibration::workload_on(request.trace, request.trace.batches[batch.stages.back()], gpu, nullptr);
     const int passes = request.accumulation_steps;
@@ -253,7 +254,7 @@ OrderedJson request_json(const Request& request) {
   out["prices_aged_to"] = request.price_age.today.empty() ? OrderedJson(nullptr) : OrderedJson(request.price_age.today);
   out["max_price_age_days"] = request.price_age.most_days;
   OrderedJson catalogs = OrderedJson::array();
-  for (const auto& entry : request.catalogs) catalogs.push_back(entry.platform.name);
+  for (const auto& entry : request.catalogs) catalogs.push_back(entry.platform->name);
   out["catalogs"] = std::move(catalogs);
   return out;
 }
@@ -268,7 +269,7 @@ std::vector<std::string> assumptions_of(const Request& request, const PlanCandid
                     "back, and goes "
                     "on from there (otherwise --saves every:1h, or --saves never): \"checkpoint\" of the request says "
                     "whether it does",
-                    to_string(platforms::provider_of(catalog.platform.provider).spot_notice)));
+                    to_string(platforms::provider_of(catalog.platform->provider).spot_notice)));
   if (traces::is_counted(request.trace.software))
     out.push_back(
         fmt::format("{} of GPU memory are left to a step of {} images, {}: "

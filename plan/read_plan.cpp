@@ -20,7 +20,7 @@ using RowKey = std::tuple<std::string, std::string, std::string, std::string, st
                           std::int64_t, std::string, std::string>;
 
 RowKey key_of(const Request& request, const PlanCandidate& of) {
-  return {request.catalogs[of.catalog].platform.name,
+  return {request.catalogs[of.catalog].platform->name,
           of.region,
           std::string(platforms::to_string(of.market)),
           of.instance->name,

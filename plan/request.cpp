@@ -205,24 +205,26 @@ void read_catalogs(JsonObject& in, const JsonNode& search, Request& request) {
   if (node) {
     for (const JsonNode& entry : node->as_array()) {
       const std::string name = entry.as_string();
-      request.catalogs.push_back({platforms::is_provider(name) ? name : (entry.directory() / name).string(),
-                                  platforms::load_catalog(name, entry.directory(), &entry)});
+      request.catalogs.push_back(
+          {platforms::is_provider(name) ? name : (entry.directory() / name).string(), 0,
+           std::make_shared<const platforms::Platform>(platforms::load_catalog(name, entry.directory(), &entry))});
     }
     if (request.catalogs.empty()) node->expected("at least one catalog");
   } else {
     // Catalogs of owned machines are left out by default, because only the owner of such machines can use them.
     for (const std::string& name : platforms::provider_names())
-      if (!platforms::provider_of(name).owned) request.catalogs.push_back({name, platforms::catalog(name)});
+      if (!platforms::provider_of(name).owned)
+        request.catalogs.push_back({name, 0, std::make_shared<const platforms::Platform>(platforms::catalog(name))});
   }
   for (std::size_t i = 0; i < request.catalogs.size(); ++i) {
-    const std::string& name = request.catalogs[i].name;
-    request.file_hashes[fmt::format("/search/catalogs/{}", i)] =
-        platforms::is_provider(name) ? hash_of(platforms::catalog_text(name)) : hash_of(read_file(name));
+    auto& [name, hash, platform] = request.catalogs[i];
+    hash = platforms::is_provider(name) ? fnv1a(platforms::catalog_text(name)) : fnv1a(read_file(name));
+    request.file_hashes[fmt::format("/search/catalogs/{}", i)] = fmt::format("{:016x}", hash);
   }
   std::set<std::string> gpus, instances, regions;
   for (const auto& entry : request.catalogs)
-    for (const platforms::Instance& instance : entry.platform.instances) {
-      const platforms::Gpu& gpu = entry.platform.gpu_of(instance);
+    for (const platforms::Instance& instance : entry.platform->instances) {
+      const platforms::Gpu& gpu = entry.platform->gpu_of(instance);
       gpus.insert({gpu.name, gpu.family});
       instances.insert(instance.name);
       for (const platforms::Price& price : instance.prices) regions.insert(price.region);

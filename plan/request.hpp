@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -35,8 +36,7 @@ struct RequestPolicy {
 
 /// What `ganymede why` changes to find out what a choice hangs on (what_if.hpp). The default changes nothing.
 struct WhatIf {
-  bool catalogs = false;  ///< Request::catalogs differ from what their names stand for: a price, a time to boot
-  std::string gpu;        ///< the GPU whose steps take `step_factor` times as long
+  std::string gpu;  ///< the GPU whose steps take `step_factor` times as long
   double step_factor = 1;
   std::string instance, region;  ///< whose spot nodes are taken back `loss_factor` times as often
   double loss_factor = 1;
@@ -71,8 +71,9 @@ struct Request {
   Objective objective = Objective::cost;
 
   struct Catalog {
-    std::string name;  ///< as a scenario would name it
-    platforms::Platform platform;
+    std::string name;        ///< as a scenario would name it
+    std::uint64_t hash = 0;  ///< of its text
+    std::shared_ptr<const platforms::Platform> platform;
   };
   std::vector<Catalog> catalogs;
   std::vector<std::string> gpus, instances, regions;  ///< names to search among; all if empty

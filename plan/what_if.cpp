@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <memory>
 
 #include "common/json.hpp"
@@ -18,18 +19,23 @@ const Json* stated_boot(const Request& request) {
   return request.common.contains(boot) ? &request.common.at(boot) : nullptr;
 }
 
-/// The platform's instance of that name, for changes.
-platforms::Instance& instance_in(platforms::Platform& platform, const std::string& name) {
-  return *std::find_if(platform.instances.begin(), platform.instances.end(),
-                       [&](const platforms::Instance& instance) { return instance.name == name; });
+/// Gives the request another version of the chosen candidate's catalog.
+void change_catalog(Request& request, const PlanCandidate& chosen,
+                    const std::function<void(platforms::Platform& platform)>& change) {
+  auto& platform = request.catalogs[chosen.catalog].platform;
+  auto changed = std::make_shared<platforms::Platform>(*platform);
+  change(*changed);
+  platform = std::move(changed);
 }
 
 void raise_prices(Request& request, const PlanCandidate& chosen, double factor, bool everywhere) {
-  platforms::Platform& platform = request.catalogs[chosen.catalog].platform;
-  for (platforms::Price& price : instance_in(platform, chosen.instance->name).prices)
-    if ((everywhere || price.region == chosen.region) && price.market == chosen.market && price.zone.empty())
-      price.per_hour.value = std::llround(factor * static_cast<double>(price.per_hour.value));
-  request.what_if.catalogs = true;
+  change_catalog(request, chosen, [&](platforms::Platform& platform) {
+    for (platforms::Instance& instance : platform.instances)
+      for (platforms::Price& price : instance.prices)
+        if (instance.name == chosen.instance->name && (everywhere || price.region == chosen.region) &&
+            price.market == chosen.market && price.zone.empty())
+          price.per_hour.value = std::llround(factor * static_cast<double>(price.per_hour.value));
+  });
 }
 
 void add_boot(Request& request, const PlanCandidate& chosen, double seconds) {
@@ -39,11 +45,11 @@ void add_boot(Request& request, const PlanCandidate& chosen, double seconds) {
     (boot.is_object() ? boot["median"] : boot) = fmt::format("{}s", median);
     return;
   }
-  platforms::Platform& platform = request.catalogs[chosen.catalog].platform;
-  platform.provisioning.boot.median += Seconds{seconds};
-  for (platforms::Instance& instance : platform.instances)
-    if (instance.boot) *instance.boot += Seconds{seconds};
-  request.what_if.catalogs = true;
+  change_catalog(request, chosen, [&](platforms::Platform& platform) {
+    platform.provisioning.boot.median += Seconds{seconds};
+    for (platforms::Instance& instance : platform.instances)
+      if (instance.boot) *instance.boot += Seconds{seconds};
+  });
 }
 
 }  // namespace
@@ -63,7 +69,7 @@ double value_of(const Request& request, const PlanCandidate& chosen, Knob knob) 
     case Knob::boot:
       if (const Json* stated = stated_boot(request))
         return platforms::read_delay(JsonNode::wrap(*stated, request.file, "")).median.si;
-      return request.catalogs[chosen.catalog].platform.boot(*chosen.instance).median.si;
+      return request.catalogs[chosen.catalog].platform->boot(*chosen.instance).median.si;
     default:
       return 1;
   }
@@ -77,7 +83,7 @@ Request turned(const Request& request, const PlanCandidate& chosen, Knob knob, d
       raise_prices(changed, chosen, value / value_of(request, chosen, knob), knob == Knob::prices);
       break;
     case Knob::step_time:
-      changed.what_if.gpu = request.catalogs[chosen.catalog].platform.gpu_of(*chosen.instance).name;
+      changed.what_if.gpu = request.catalogs[chosen.catalog].platform->gpu_of(*chosen.instance).name;
       changed.what_if.step_factor = value;
       break;
     case Knob::interruptions:
@@ -103,8 +109,8 @@ bool is_affected(const Request& request, const PlanCandidate& chosen, const Plan
              (candidate.market == chosen.market || candidate.on_demand_nodes > 0 || policy.other_market ||
               chosen.market == platforms::Market::on_demand);  // spot is never assumed to rise above on demand
     case Knob::step_time:
-      return request.catalogs[candidate.catalog].platform.gpu_of(*candidate.instance).name ==
-             request.catalogs[chosen.catalog].platform.gpu_of(*chosen.instance).name;
+      return request.catalogs[candidate.catalog].platform->gpu_of(*candidate.instance).name ==
+             request.catalogs[chosen.catalog].platform->gpu_of(*chosen.instance).name;
     case Knob::interruptions:
       return same_instance && here && candidate.at_risk();
     case Knob::boot:
@@ -116,12 +122,6 @@ bool is_affected(const Request& request, const PlanCandidate& chosen, const Plan
 void apply_what_if(const Request& request, sim::Scenario& scenario) {
   const WhatIf& what = request.what_if;
   for (sim::ScenarioPool& pool : scenario.pools) {
-    if (what.catalogs)
-      for (const Request::Catalog& entry : request.catalogs)
-        if (entry.name == pool.catalog) {
-          pool.platform = std::make_shared<const platforms::Platform>(entry.platform);
-          pool.price = *platforms::find_price(pool.instance(), pool.pool.region, pool.pool.market, pool.zone);
-        }
     pool.step_factor = step_factor(request, pool.gpu());
     if (pool.pool.market != platforms::Market::spot || pool.pool.instance != what.instance ||
         pool.pool.region != what.region)

@@ -1,5 +1,5 @@
 #pragma once
-// A plan split into shards (shards.hpp): each run is a unit of the plan's search (plan::PlanUnits).
+// A plan split into shards (shards.hpp): each run is a unit of the plan's search (plan::Search).
 
 #include <filesystem>
 #include <string>

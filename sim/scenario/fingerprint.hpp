@@ -7,6 +7,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "common/json_fwd.hpp"
 #include "common/json_value.hpp"
@@ -20,6 +21,8 @@ class Fingerprint {
  public:
   explicit Fingerprint(const JsonNode& node)
       : root_(node.pointer() == "/" ? "" : node.pointer()), content_(node.value()) {}
+  /// The same for a scenario that is a document of its own.
+  explicit Fingerprint(Json content) : content_(std::move(content)) {}
   /// Puts the hash of `content` in place of the value at `pointer`, which starts at the scenario or at the root of the
   /// document that contains it (a plan's chosen scenario is at "/chosen/scenario").
   void replace(const std::string& pointer, std::string_view content) { replace(pointer, fnv1a(content)); }

@@ -10,6 +10,7 @@
 #include "common/text.hpp"
 #include "platforms/catalog.hpp"
 #include "platforms/overlay.hpp"
+#include "sim/scenario/parts.hpp"
 #include "sim/scenario/sections.hpp"
 
 namespace ganymede::sim {
@@ -97,6 +98,18 @@ std::vector<std::string> priced_regions(const platforms::Instance& instance) {
 
 std::string default_name(const policies::Pool& pool, const std::string& zone) {
   return fmt::format("{} {} {}", pool.instance, zone.empty() ? pool.region : zone, platforms::to_string(pool.market));
+}
+
+ScenarioPool pool_of(const RentedNodes& nodes) {
+  ScenarioPool pool;
+  pool.catalog = nodes.catalog;
+  pool.platform = nodes.platform;
+  pool.pool = nodes.pool;
+  pool.max_nodes = nodes.pool.nodes;
+  pool.price = nodes.platform->price(pool.instance(), nodes.pool.region, nodes.pool.market);
+  pool.name = nodes.name.empty() ? default_name(nodes.pool) : nodes.name;
+  set_default_hazards(pool);
+  return pool;
 }
 
 std::size_t find_pool(const JsonNode& node, const Scenario& scenario) {

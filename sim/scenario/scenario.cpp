@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "common/errors.hpp"
 #include "common/json.hpp"
@@ -11,10 +12,16 @@
 #include "common/written.hpp"
 #include "platforms/money.hpp"
 #include "sim/scenario/images_to_fid.hpp"
+#include "sim/scenario/parts.hpp"
 #include "sim/scenario/sections.hpp"
 
 namespace ganymede::sim {
 namespace {
+
+constexpr const char* kScenarioSchema = "ganymede.scenario/1";
+
+/// The section of a scenario by its key; nothing if the scenario does not have it.
+using SectionOf = std::function<std::optional<JsonNode>(const char* key)>;
 
 /// Images from one evaluation to the next; 0 if there are none, or if they are a time apart. At most one follows each
 /// step.
@@ -75,12 +82,12 @@ void read_provisioning(const JsonNode& node, Scenario& scenario) {
   in.finish();
 }
 
-void read_goals(JsonObject& in, Scenario& scenario) {
-  if (auto deadline = in.optional("deadline")) {
+void read_goals(const SectionOf& section, Scenario& scenario) {
+  if (auto deadline = section("deadline")) {
     scenario.deadline = with_unit(*deadline, {"h", "min"}).as_quantity<Seconds>();
     if (scenario.deadline->si <= 0) deadline->fail("a deadline of 0 is already past; it counts from the request");
   }
-  if (auto budget = in.optional("budget")) {
+  if (auto budget = section("budget")) {
     scenario.budget = platforms::read_amount(*budget, "", "500USD");
     if (scenario.budget->value == 0) budget->fail("expected a budget above 0");
   }
@@ -129,6 +136,41 @@ void check_memory(const Scenario& scenario) {
   }
 }
 
+/// Reads all sections but "platform", "synchronization" and "workload", which must have been read.
+void read_optional_sections(const SectionOf& section, Scenario& scenario, Fingerprint& fingerprint) {
+  scenario.provisioning = scenario.pools.front().platform->provisioning;
+  if (auto provisioning = section("provisioning")) read_provisioning(*provisioning, scenario);
+  read_checkpoints_and_storage(section("checkpoint"), section("storage"), scenario);
+  scenario.policy.policy = &policies::default_policy();
+  if (auto policy = section("policy")) read_policy(*policy, scenario, fingerprint);
+  add_policy_pools(scenario);
+  if (auto evaluation = section("evaluation"))
+    scenario.evaluation = read_evaluation(*evaluation, scenario.dataset.images > 0);
+  if (scenario.quality && scenario.evaluation) train_on_to_evaluation(scenario);
+  if (auto faults = section("faults")) read_faults(*faults, scenario);
+  if (auto billing = section("billing")) read_charges(*billing, scenario);
+  if (auto cap = section("power_cap")) read_power_cap(*cap, scenario);
+  if (auto fidelity = section("fidelity")) read_fidelity(*fidelity, scenario);
+  read_goals(section, scenario);
+  check_goals(scenario);
+}
+
+/// Sets the hashes of a scenario whose sections have been read, and checks what hangs on several of them.
+void complete(Scenario& scenario, const Fingerprint& fingerprint) {
+  scenario.file_hashes = fingerprint.files();
+  scenario.hash_without_seed = fingerprint.hash_without({"seed"});
+  set_seed(scenario, scenario.seed);
+  scenario.workload_fingerprint = fingerprint.hash_of("workload");
+  scenario.step_fingerprint =
+      fingerprint.hash_without({"seed", "policy", "faults", "deadline", "budget", "checkpoint", "evaluation", "billing",
+                                "/platform/region", "/platform/market", "/platform/zone", "/platform/spot"});
+  check_memory(scenario);
+  if (scenario.synchronization.placement == Placement::component_split && scenario.dataset.bytes_per_image <= 0)
+    scenario.warnings.push_back(
+        "/workload/dataset states no \"bytes_per_image\": images cross between the GPUs of a pair as one value each, "
+        "which takes no time");
+}
+
 }  // namespace
 
 void train_to_fid(Scenario& scenario, std::int64_t images) {
@@ -152,10 +194,11 @@ Bytes gpu_memory(const traces::TraceBatch& batch) {
 
 Scenario read_scenario(const JsonNode& node, ScenarioInputCache& cache) {
   JsonObject in(node);
-  check_schema(in, "ganymede.scenario/1");
+  check_schema(in, kScenarioSchema);
   Fingerprint fingerprint(node);
   Scenario scenario;
   scenario.file = node.file();
+  scenario.content = node.value().dump();
   const JsonNode workload = in.required("workload");
   const JsonNode platform = in.required("platform");
   // The number of steps of a target depends on the number of workers and on whose batches count, so these are read
@@ -163,42 +206,63 @@ Scenario read_scenario(const JsonNode& node, ScenarioInputCache& cache) {
   read_pools(platform, scenario, fingerprint, cache);
   read_synchronization(in.required("synchronization"), scenario);
   read_workload(workload, scenario, fingerprint, cache);
-  scenario.provisioning = scenario.pools.front().platform->provisioning;
-  if (auto provisioning = in.optional("provisioning")) read_provisioning(*provisioning, scenario);
-  read_checkpoints_and_storage(in, scenario);
-  scenario.policy.policy = &policies::default_policy();
-  if (auto policy = in.optional("policy")) read_policy(*policy, scenario, fingerprint);
-  add_policy_pools(scenario);
-  if (auto evaluation = in.optional("evaluation"))
-    scenario.evaluation = read_evaluation(*evaluation, scenario.dataset.images > 0);
-  if (scenario.quality && scenario.evaluation) train_on_to_evaluation(scenario);
-  if (auto faults = in.optional("faults")) read_faults(*faults, scenario);
-  if (auto billing = in.optional("billing")) read_charges(*billing, scenario);
-  if (auto cap = in.optional("power_cap")) read_power_cap(*cap, scenario);
-  if (auto fidelity = in.optional("fidelity")) read_fidelity(*fidelity, scenario);
-  read_goals(in, scenario);
-  check_goals(scenario);
+  read_optional_sections([&](const char* key) { return in.optional(key); }, scenario, fingerprint);
   scenario.seed = in.required("seed").as_seed();
   in.finish();
-  scenario.content = node.value().dump();
-  scenario.file_hashes = fingerprint.files();
-  scenario.hash_without_seed = fingerprint.hash_without({"seed"});
-  set_seed(scenario, scenario.seed);
-  scenario.workload_fingerprint = fingerprint.hash_of("workload");
-  scenario.step_fingerprint =
-      fingerprint.hash_without({"seed", "policy", "faults", "deadline", "budget", "checkpoint", "evaluation", "billing",
-                                "/platform/region", "/platform/market", "/platform/zone", "/platform/spot"});
-  check_memory(scenario);
-  if (scenario.synchronization.placement == Placement::component_split && scenario.dataset.bytes_per_image <= 0)
-    scenario.warnings.push_back(
-        "/workload/dataset states no \"bytes_per_image\": images cross between the GPUs of a pair as one value each, "
-        "which takes no time");
+  complete(scenario, fingerprint);
   return scenario;
 }
 
 Scenario read_scenario(const JsonNode& node) {
   ScenarioInputCache cache;
   return read_scenario(node, cache);
+}
+
+Json document_of(const ScenarioParts& parts) {
+  Json out = {{"schema", kScenarioSchema}, {"seed", parts.seed}};
+  for (const auto& [key, section] : parts.sections) out[key] = section.value();
+  Json pools = Json::array();
+  for (const RentedNodes& rented : parts.nodes) {
+    Json pool = {{"catalog", rented.catalog},
+                 {"region", rented.pool.region},
+                 {"instance", rented.pool.instance},
+                 {"nodes", rented.pool.nodes},
+                 {"market", platforms::to_string(rented.pool.market)}};
+    if (rented.pool.gpus_per_node < rented.platform->instance(rented.pool.instance).gpus)
+      pool["gpus_per_node"] = rented.pool.gpus_per_node;
+    if (!rented.name.empty()) pool["name"] = rented.name;
+    pools.push_back(std::move(pool));
+  }
+  if (pools.size() == 1)
+    out["platform"] = pools[0];
+  else
+    out["platform"]["pools"] = std::move(pools);
+  if (!parts.allowed_regions.empty()) out["platform"]["allowed_regions"] = parts.allowed_regions;
+  return out;
+}
+
+Scenario make_scenario(const ScenarioParts& parts, ScenarioInputCache& cache) {
+  Json document = document_of(parts);
+  Scenario scenario;
+  scenario.file = parts.file;
+  scenario.content = document.dump();
+  Fingerprint fingerprint(std::move(document));
+  scenario.allowed_regions = parts.allowed_regions;
+  for (std::size_t i = 0; i < parts.nodes.size(); ++i) {
+    scenario.pools.push_back(pool_of(parts.nodes[i]));
+    fingerprint.replace(parts.nodes.size() == 1 ? "/platform/catalog" : fmt::format("/platform/pools/{}/catalog", i),
+                        parts.nodes[i].catalog_hash);
+  }
+  read_synchronization(parts.sections.at("synchronization"), scenario);
+  read_workload(parts.sections.at("workload"), scenario, fingerprint, cache);
+  const SectionOf section = [&](const char* key) -> std::optional<JsonNode> {
+    const auto found = parts.sections.find(key);
+    return found == parts.sections.end() ? std::nullopt : std::optional(found->second);
+  };
+  read_optional_sections(section, scenario, fingerprint);
+  scenario.seed = parts.seed;
+  complete(scenario, fingerprint);
+  return scenario;
 }
 
 void set_seed(Scenario& scenario, std::uint64_t seed) {

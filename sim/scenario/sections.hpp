@@ -3,6 +3,7 @@
 // later sections depend on earlier ones: how many steps an epoch has depends on the number of workers.
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,8 +14,12 @@
 
 namespace ganymede::sim {
 
+struct RentedNodes;  // sim/scenario/parts.hpp
+
 /// "platform" (pools.cpp).
 void read_pools(const JsonNode& node, Scenario& scenario, Fingerprint& fingerprint, ScenarioInputCache& cache);
+/// The pool of nodes that a search has chosen.
+ScenarioPool pool_of(const RentedNodes& nodes);
 /// Returns the index of the pool that `node` names. Throws ConfigError, which lists the known names, for an unknown
 /// name.
 std::size_t find_pool(const JsonNode& node, const Scenario& scenario);
@@ -48,7 +53,8 @@ void read_synchronization(const JsonNode& node, Scenario& scenario);
 void read_workload(const JsonNode& node, Scenario& scenario, Fingerprint& fingerprint, ScenarioInputCache& cache);
 
 /// "checkpoint" and "storage" (storage.cpp).
-void read_checkpoints_and_storage(JsonObject& in, Scenario& scenario);
+void read_checkpoints_and_storage(const std::optional<JsonNode>& checkpoint, const std::optional<JsonNode>& storage,
+                                  Scenario& scenario);
 
 /// What a volume will hold.
 struct VolumeContent {

@@ -86,11 +86,11 @@ void read_checkpoint(const JsonNode& node, Scenario& scenario) {
 
 }  // namespace
 
-void read_checkpoints_and_storage(JsonObject& in, Scenario& scenario) {
+void read_checkpoints_and_storage(const std::optional<JsonNode>& checkpoint, const std::optional<JsonNode>& storage,
+                                  Scenario& scenario) {
   // The size of a volume for checkpoints depends on the size of a checkpoint, which is read first.
-  const auto checkpoint = in.optional("checkpoint");
   if (checkpoint) read_checkpoint(*checkpoint, scenario);
-  if (auto storage = in.optional("storage")) read_storage(*storage, scenario);
+  if (storage) read_storage(*storage, scenario);
   if (checkpoint && !scenario.checkpoints.storage) {
     scenario.checkpoints.every = Checkpoints::Every::never;
     scenario.warnings.emplace_back(

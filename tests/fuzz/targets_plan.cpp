@@ -110,7 +110,7 @@ std::vector<Target> plan_targets() {
       {"shard-rows", "common/row_file.cpp studies/shard_folder.cpp", read_rows},
       {"shards", "studies/shard_folder.cpp", read_work},
       {"outcome", "plan/outcome.cpp",
-       [](std::string_view bytes) { plan::check_outcome(JsonNode::parse(bytes, "outcome"), 3); }},
+       [](std::string_view bytes) { plan::read_outcome(JsonNode::parse(bytes, "outcome"), 3); }},
       {"lesson", "plan/learn.cpp",
        [](std::string_view bytes) { (void)plan::read_lesson(JsonNode::parse(bytes, "lesson")); }},
       {"document", "report/documents.cpp report/page.cpp report/page_sections.cpp report/runs.cpp", read_document},

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "common/json.hpp"
+#include "plan/candidate_scenarios.hpp"
 #include "plans.hpp"
 #include "sim/run/simulate.hpp"
 #include "sim/scenario/images_to_fid.hpp"
@@ -22,7 +22,8 @@ class QualityPlans : public Plans {
   }
   /// Seconds of the run of a training that gets there after so many images.
   static double run_s(const Request& of, const PlanCandidate& candidate, double images) {
-    sim::Scenario scenario = sim::read_scenario(JsonNode::wrap(scenario_of(of, candidate), "s.json", ""));
+    sim::ScenarioInputCache inputs;
+    sim::Scenario scenario = CandidateScenarios(of).scenario(candidate, inputs);
     sim::train_to_fid(scenario, std::llround(images));
     return sim::simulate(scenario).total.si;
   }
@@ -38,7 +39,7 @@ TEST_F(QualityPlans, OnlyWhatIsTrainedGrowsWithTheImages) {
   const PlanCandidate& chosen = known.candidates.all[*known.best];
   const PlannedRun& run = known.runs[*known.best];
   const calibration::QualityInterval images = of.quality->at(64).images;
-  const double boot_s = of.catalogs[0].platform.boot(*chosen.instance).median.si;
+  const double boot_s = of.catalogs[0].platform->boot(*chosen.instance).median.si;
   EXPECT_EQ(run.seeds, 15);  // five for each of three seeds, an odd number
   EXPECT_NEAR(run.time_s.median, run_s(of, chosen, images.median), 0.15 * run.time_s.median);
   // A step may take half to twice as long as said, and more in a case of ten.
@@ -66,8 +67,8 @@ TEST_F(QualityPlans, ATrainingEndsAtAnEvaluation) {
   EXPECT_EQ(none.runs[none.near_misses.front()].probability, 0);
   EXPECT_GT(none.runs[none.near_misses.front()].time_s.low, 13 * 60);
 
-  const sim::Scenario median =
-      sim::read_scenario(JsonNode::wrap(scenario_of(of, none.candidates.all.front()), "s.json", ""));
+  sim::ScenarioInputCache inputs;
+  const sim::Scenario median = CandidateScenarios(of).scenario(none.candidates.all.front(), inputs);
   EXPECT_EQ(median.images, 2'000'000);  // the first evaluation after 1.08M
   sim::Scenario scenario = median;
   for (const auto& [images, until] : {std::pair{1, 1'000'000}, {1'000'000, 1'000'000}, {1'000'001, 2'000'000}}) {

@@ -1,0 +1,68 @@
+#pragma once
+// The search of a plan: which candidates may be worth a simulation, and what follows from what became of them. Whoever
+// drives it decides which process evaluates what (planner.cpp, studies/plan_shards.hpp).
+
+#include <string>
+#include <vector>
+
+#include "plan/evaluate.hpp"
+#include "plan/planner.hpp"
+
+namespace ganymede::plan {
+
+/// A search in units: candidates of a group that one process evaluates, because they share their steps. Units are in
+/// rounds of kUnitsPerRound, the most promising first. Before a unit is evaluated, the outcomes of earlier rounds
+/// should be taken, and of no others: what a unit leaves out because it is beaten then does not depend on how many
+/// processes there are. Knowing less, a unit leaves out less.
+class Search {
+ public:
+  /// Fixed, because the result must not depend on the number of jobs.
+  static constexpr std::size_t kUnitsPerRound = 16;
+
+  /// `request` must outlive the search.
+  Search(const Request& request, PlanOptions options);
+
+  std::size_t size() const { return units_.size(); }
+  /// The unit in one line, as long as nothing was taken: "aws us-east-1, 2 x p3.8xlarge, ..., and 3 more like it".
+  std::string label(std::size_t unit) const;
+  std::size_t member_count(std::size_t unit) const { return units_[unit].members.size(); }
+  /// True if what was taken beats all candidates of the unit, so that there is nothing to evaluate.
+  bool is_beaten(std::size_t unit) const;
+  /// Simulates the unit's candidates, apart from those that are beaten.
+  UnitOutcome evaluate(std::size_t unit);
+  /// Takes in what evaluate() has given for a unit, in this process or in another one. At most once for each unit.
+  void take(std::size_t unit, const UnitOutcome& outcome);
+  /// The plan, at the end. Throws ConfigError if no candidate has a valid scenario.
+  Plan plan();
+
+ private:
+  /// Candidates of a group that are not ruled out: either those whose nodes may be taken back, or the others.
+  struct Unit {
+    double least = 0;  ///< the lowest bound of the objective among them
+    std::size_t group = 0;
+    bool at_risk = false;
+    std::vector<std::size_t> members;
+    auto operator<=>(const Unit&) const = default;
+  };
+
+  const PlanCandidate& candidate(std::size_t i) const { return plan_.candidates.all[i]; }
+  void rule_out_candidates();
+  void make_units();
+  double objective_of(const Bounds& bounds) const;
+  bool is_open(std::size_t i) const { return plan_.runs[i].verdict == Verdict::beaten && !dearer_[i]; }
+  bool is_beaten(const PlanCandidate& candidate, const Bounds& bounds) const;
+  void take_in(std::size_t i);
+
+  const Request& request_;
+  PlanOptions options_;
+  Plan plan_;  // each candidate has the verdict `beaten` until it gets another one
+  EvaluationCaches caches_;
+  std::vector<bool> dearer_;  // in_dearer_region() of each candidate
+  std::vector<Unit> units_;
+  std::vector<std::size_t> front_;             // candidates that meet the goals and that no simulated one beats
+  std::optional<double> least_;                // the lowest objective among those, or PlanOptions::at_most
+  std::optional<double> least_of_known_risk_;  // the lowest objective among those of known risk
+  std::string invalid_;                        // why the first invalid scenario is invalid
+};
+
+}  // namespace ganymede::plan
