@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "documents/plan.hpp"
 #include "plan/candidates.hpp"
 #include "plan/outcome.hpp"
 
@@ -62,8 +63,8 @@ Plan make_plan(const Request& request, const PlanOptions& options);
 /// What the request minimizes; candidates without such a figure have an infinite one.
 double objective_of(const Request& request, const PlannedRun& run);
 
-/// The row of candidate `i` in a plan's JSON.
-OrderedJson row_json(const Request& request, const Plan& plan, std::size_t i);
+/// The row of candidate `i` in a plan's document.
+documents::PlanRow row_of(const Request& request, const Plan& plan, std::size_t i);
 
 /// A plan that was read from a file.
 struct KnownPlan {

@@ -170,7 +170,7 @@ class Turning {
     options.known = &others_;
     options.at_most = kNothing;
     const Plan plan = make_plan(changed, options);
-    next_ = plan.best ? row_json(changed, plan, *plan.best) : OrderedJson(nullptr);
+    next_ = plan.best ? documents::row_json(row_of(changed, plan, *plan.best)) : OrderedJson(nullptr);
     return !plan.best || !rents_the_same(changed, plan.candidates.all[*plan.best], chosen_);
   }
 
@@ -206,7 +206,7 @@ std::string why_json(const KnownPlan& known, const std::vector<KnobAnswer>& answ
   OrderedAnswer out;
   out["schema"] = "ganymede.why/1";
   out["request"] = file.at("request");
-  out["chosen"] = row_json(known.request, known.plan, *known.plan.best);
+  out["chosen"] = documents::row_json(row_of(known.request, known.plan, *known.plan.best));
   out["steps"] = OrderedAnswer::array();
   for (const auto& step : file.value("steps", Json::array()))
     if (step.value("gpu", "") == out["chosen"]["gpu"] &&

@@ -107,7 +107,7 @@ TEST_F(RandomPlans, ChooseWhatWhyNames) {
       const Request changed =
           turned(known.request, known.plan.candidates.all[*known.plan.best], answer.knob, *answer.threshold);
       const Plan there = make_plan(changed, {.jobs = 2});
-      const Json chosen = there.best ? Json(row_json(changed, there, *there.best)) : Json();
+      const Json chosen = there.best ? Json(documents::row_json(row_of(changed, there, *there.best))) : Json();
       EXPECT_EQ(rented(Json(answer.next)), rented(chosen))
           << seed << " " << to_string(answer.knob) << " " << *answer.threshold;
       if (!chosen.is_null()) {

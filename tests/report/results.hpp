@@ -44,7 +44,7 @@ inline Json a_result() {
       {"cost", {{"total_usd", "7.35"}, {"interval_usd", {"7.00", "8.00"}}, {"items", Json::array()}}},
       {"energy", {{"kwh", 3.5}, {"kg_co2e", 1.25}, {"grid", "somewhere"}}},
       {"events", Json::array()},
-          {"life", {{"losses", 1}, {"checkpoints", 9}, {"lost_training_s", 12.5}}},
+      {"life", {{"losses", 1}, {"checkpoints", 9}, {"lost_training_s", 12.5}}},
       {"goals", {{"deadline_s", 7200}, {"budget_usd", "10.00"}, {"met", true}}},
       {"provenance",
        {{"tool", "ganymede 0.0.0"},
