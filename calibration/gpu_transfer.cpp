@@ -60,8 +60,8 @@ constexpr std::array kKinds = {
 
 // A GPU that is not in the table: the middle of those that are.
 constexpr GpuKind kOtherGpu{"", "", 0, 0, 0, 0.55, 0.31, 0.86, false};
-// What convolutions reach of the rate of large matrix products, which is what a trace states: on V100 9.45 of 13.4
-// TFLOP/s in fp32, 39.1 of 99 on tensor cores (DeepBench).
+// The share of the rate of large matrix products that convolutions reach, which is what a trace states: on V100 9.45
+// of 13.4 TFLOP/s in fp32, 39.1 of 99 on tensor cores (DeepBench).
 constexpr double kConvolutionOfProducts = 0.7, kTensorConvolutionOfProducts = 0.39;
 // A CPU's products and copies reach most of its limits; the first is an assumption, the second as on a V100 (Jia et al.
 // 2018, table 3.1).

@@ -15,7 +15,7 @@ namespace {
 
 using Growth = traces::TraceKernel::Growth;
 
-/// What the errors of different kernels of a step have in common: on left-out shapes sums of 20 kernels are off by a
+/// The common part of the errors of a step's kernels: on left-out shapes sums of 20 kernels are off by a
 /// third of what a kernel is.
 constexpr double kCommonError = 0.1;
 

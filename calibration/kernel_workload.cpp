@@ -118,7 +118,7 @@ KernelTimes stated_times(const traces::StepTrace& trace, const traces::TraceBatc
   KernelTimes times = predicted_times(trace, batch, gpu, sheet);
   for (auto& [name, phase] : times.phases)
     for (double* part : {&phase.device_s, &phase.host_s, &phase.idle_s}) *part *= ratio;
-  // What a list of kernels leaves out is in the ratio; the errors of single kernels differ from GPU to GPU.
+  // The kernels that a list leaves out are in the ratio; the errors of single kernels differ from GPU to GPU.
   const StepKernels step = predict_step(trace, batch, sheet);
   const double own = step_spread(step, 0);
   times.factor = portable_exp(in_quadrature(in_quadrature(own, kResidualError), kStatedError));

@@ -50,7 +50,7 @@ struct LinkFit {
   std::vector<RangeError> errors;  ///< all three ranges
 };
 
-/// What is known of the bandwidth before a fit.
+/// The knowledge of the bandwidth before a fit.
 struct StatedBandwidth {
   BytesPerSecond value;
   bool keep = false;  ///< true: only the latency is fitted

@@ -1,5 +1,5 @@
 #pragma once
-// What one worker does in one training step, as data: the phases in order, how long each takes in each of a number of
+// One worker's training step as data: the phases in order, how long each takes in each of a number of
 // sampled steps, and when which gradients are ready. Calibration makes it from a trace; sim/steps simulates it.
 
 #include <cstddef>

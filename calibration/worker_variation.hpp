@@ -9,9 +9,10 @@
 
 namespace ganymede::calibration {
 
-/// What a synchronous step of several workers takes beyond one worker's step and the collectives that the simulator
-/// times. It has a part in proportion to the step, because workers differ, and a part in proportion to the gradients:
-/// hooks, copies into buckets and back, and how far kernels beside a collective run slower than is simulated.
+/// The time that a synchronous step of several workers takes beyond one worker's step and the collectives that the
+/// simulator times. It has a part in proportion to the step, because workers differ, and a part in proportion to the
+/// gradients: hooks, copies into buckets and back, and how far kernels beside a collective run slower than is
+/// simulated.
 struct WorkerVariation {
   double between = 0;           ///< standard deviation of a GPU's mean step, relative: it stays from step to step
   double central = 0;           ///< standard deviation of the workers' steps around their mean, relative: 0.01 is 1 %

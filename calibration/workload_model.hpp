@@ -80,7 +80,7 @@ WorkloadModel transferred_workload(const traces::StepTrace& trace, const traces:
 WorkloadModel workload_on(const traces::StepTrace& trace, const traces::TraceBatch& batch, const platforms::Gpu& target,
                           const platforms::Link* host_link);
 
-/// What workload_on() returned for one trace. All calls must be with the same trace.
+/// A cache of what workload_on() returned for one trace. All calls must be with the same trace.
 class KnownWorkloads {
  public:
   /// The model of `trace.batches[batch]`. The reference is valid as long as this object.

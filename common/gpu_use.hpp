@@ -1,5 +1,5 @@
 #pragma once
-// What the seconds of rented GPUs are spent on: the categories of a result's `gpu_seconds`.
+// The uses of the seconds of rented GPUs: the categories of a result's `gpu_seconds`.
 
 #include <array>
 #include <cstddef>

@@ -1,5 +1,5 @@
 #pragma once
-// What this machine offers to the kernel's backends: processor, GPUs and libraries. Taking the inventory changes
+// The inventory of this machine for the kernel's backends: processor, GPUs and libraries. Taking the inventory changes
 // nothing, and something that is missing is reported, not an error.
 
 #include <optional>

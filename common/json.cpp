@@ -54,7 +54,7 @@ constexpr double kMinValue<Watts> = 1e-3;
 template <>
 constexpr double kMinValue<GramsPerKwh> = 1e-3;
 
-/// What messages say that was expected instead of a wrong value.
+/// The words of messages for the value that was expected.
 template <class Q>
 constexpr std::string_view kExpected = "a quantity";
 template <>

@@ -1,4 +1,4 @@
-// What JSON pointers (RFC 6901) lead to.
+// JSON pointers (RFC 6901), and the values that they lead to.
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
 #pragma once
-// What the program does when memory runs out.
+// The end of the program when memory runs out.
 
 namespace ganymede {
 

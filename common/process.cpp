@@ -34,7 +34,7 @@ struct Child {
   std::string received;
 };
 
-/// What a child sends before the text of an outcome; `size` is the text's length in bytes.
+/// The header that a child sends before the text of an outcome; `size` is the text's length in bytes.
 struct Header {
   std::uint64_t index = 0, kind = 0, size = 0;
 };

@@ -1,6 +1,6 @@
 #pragma once
-// What follows from a document's description (walk.hpp): its text, a reader of that text, and its JSON Schema, of which
-// tools/document_types.py makes the table of members in the documentation and the types of the Python package.
+// The forms that follow from a document's description (walk.hpp): its text, a reader of that text, and its JSON Schema,
+// of which tools/document_types.py makes the table of members in the documentation and the types of the Python package.
 
 #include <functional>
 #include <string>

@@ -1,6 +1,6 @@
 #pragma once
-// What to rent, `ganymede.plan/1`, and what its choice hangs on, `ganymede.why/1`. The comments of members say what the
-// descriptions (plan.cpp) do not.
+// The answer to what to rent, `ganymede.plan/1`, and to what its choice hangs on, `ganymede.why/1`. The comments of
+// members say what the descriptions (plan.cpp) do not.
 
 #include <array>
 #include <cstdint>
@@ -92,7 +92,7 @@ struct PlanRow {
   std::optional<std::vector<std::string>> warnings;
 };
 
-/// What was asked for, as far as the answer repeats it.
+/// The request, as far as the answer repeats it.
 struct PlanRequest {
   std::string model, trace, device;
   int batch_per_gpu = 0;

@@ -45,7 +45,7 @@ struct GpuTime {
   double share(GpuUse use) const { return total > 0 ? seconds(use) / total : 0; }  ///< of the total
 };
 
-/// What a run used of one pool.
+/// The use that a run made of one pool.
 struct PoolUse {
   std::string pool, gpu;
   GpuTime gpu_seconds;
@@ -61,14 +61,14 @@ struct CostByUse {
   MicroUsd minimum_and_rounding;  ///< time that is billed and was not used
 };
 
-/// What the run was asked to rent of one pool.
+/// The nodes of one pool that the run was asked to rent.
 struct LaunchPool {
   std::string provider, region, zone;  ///< names of the catalog; the zone may be empty
   std::string market, instance, gpu;
   int nodes = 0, gpus_per_node = 0;
 };
 
-/// What to train and what to rent, as the scenario asked for it. Launch files are made from it.
+/// The training and the nodes to rent, as the scenario asked for it. Launch files are made from it.
 struct LaunchRequest {
   std::string model, precision;   ///< of the trace
   std::string dataset;            ///< as the scenario calls it

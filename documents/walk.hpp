@@ -45,7 +45,7 @@ struct JsonText {
   bool operator==(const JsonText&) const = default;
 };
 
-/// What a member's values may be, beside its type in C++.
+/// The meaning and the values of a member, beside its type in C++.
 struct About {
   std::string_view says = {};  ///< what it means: an English phrase, for schema and documentation
   double low = -std::numeric_limits<double>::infinity();
@@ -119,7 +119,7 @@ class Walk {
   void number_of(std::string_view name, const MicroUsdPerHour& price) { derived(name, usd_of(price)); }
   /// A number that follows from other members; it is not read.
   virtual void derived(std::string_view name, double value, const About& about = {}) = 0;
-  /// What is the same in all documents of a kind; it is not read.
+  /// A value that is the same in all documents of a kind; it is not read.
   virtual void constant(std::string_view name, const OrderedJson& value, const About& about = {}) = 0;
 
   template <class T>

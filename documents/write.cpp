@@ -19,7 +19,7 @@ class Writer final : public Walk {
   void constant(std::string_view name, const OrderedJson& value, const About&) override { stack_.back()[name] = value; }
 
  protected:
-  // What is being written is the last of the stack; a value that is complete goes into the one below it.
+  // The value that is being written is the last of the stack; a value that is complete goes into the one below it.
   bool enter_member(std::string_view name, const About&, bool present) override {
     if (!present) return false;
     names_.emplace_back(name);

@@ -31,7 +31,7 @@ struct ExportOption {
   int min = 0, max = 0;                   ///< of an integer, both included
 };
 
-/// What the user gave for the options of an exporter, by the options' names. An option that was not given has its
+/// The user's values for the options of an exporter, by the options' names. An option that was not given has its
 /// default value.
 class ExportValues {
  public:

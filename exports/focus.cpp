@@ -149,7 +149,7 @@ class RunRows {
     }
   }
 
-  /// What is paid for committed hours. It has no effective cost, because the rows of the hours have it; and it is no
+  /// The charge for committed hours. It has no effective cost, because the rows of the hours have it; and it is no
   /// hour that the commitment makes cheaper, so it is sold at its own price.
   static Charge purchase_of(const BillItem& item, Charge hours) {
     hours.category = "Purchase";

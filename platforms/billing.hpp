@@ -65,8 +65,8 @@ struct Services {
   Origin origin;
 };
 
-/// What a machine costs its owner. Its price follows from this, without electricity, which a run pays for as it uses
-/// it.
+/// The costs of a machine to its owner. Its price follows from this, without electricity, which a run pays for as it
+/// uses it.
 struct Ownership {
   MicroUsd capital;               ///< price at which it was bought
   double life_years = 1;          ///< years over which it is written off, 8766 h each

@@ -38,7 +38,7 @@ class PriceCollector {
   /// read_price_list).
   void add(const std::string& instance, const std::string& where, std::string region, std::string zone, Market market,
            double per_hour, std::string as_of, const std::string& currency = "USD", std::string notes = "");
-  /// What was collected, but for the list's kind.
+  /// The collected list, but for its kind.
   PriceList take();
 
  private:

@@ -24,7 +24,7 @@ std::optional<double> price_cell(const CsvTable& table, const CsvTable::Row& row
 
 namespace {
 
-/// What SkyPilot calls the GPUs of Google's machines (its sky/catalog/gcp_catalog.py,
+/// SkyPilot's names of the GPUs of Google's machines (its sky/catalog/gcp_catalog.py,
 /// _ACC_INSTANCE_TYPE_DICTS), by how the machines' names begin.
 constexpr std::pair<std::string_view, std::string_view> kGpusOfMachines[] = {
     {"a2-highgpu-", "A100"}, {"a2-megagpu-", "A100"},      {"a2-ultragpu-", "A100-80GB"}, {"g2-standard-", "L4"},

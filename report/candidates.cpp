@@ -89,12 +89,15 @@ Json asked_per_node(const Result& run) {
 
 /// Adds the GPUs of each node to what candidates rent, if their names would otherwise be the same.
 void name_parts(std::vector<ReportCandidate>& candidates) {
-  const auto place = [](const ReportCandidate& of) { return of.infrastructure + ", " + of.rented; };
+  const auto place = [](const ReportCandidate& candidate) {
+    return candidate.infrastructure + ", " + candidate.rented;
+  };
   std::map<std::string, std::set<std::string>> parts;
-  for (const ReportCandidate& of : candidates) parts[place(of)].insert(asked_per_node(*of.run).dump());
-  for (ReportCandidate& of : candidates)
-    if (const Json own = asked_per_node(*of.run); !own.is_null() && parts[place(of)].size() > 1)
-      of.rented += of_each_node(own);
+  for (const ReportCandidate& candidate : candidates)
+    parts[place(candidate)].insert(asked_per_node(*candidate.run).dump());
+  for (ReportCandidate& candidate : candidates)
+    if (const Json own = asked_per_node(*candidate.run); !own.is_null() && parts[place(candidate)].size() > 1)
+      candidate.rented += of_each_node(own);
 }
 
 /// Provider and region of a run's pools, of several different ones joined: "aws + gcp". A result of an earlier version
@@ -221,9 +224,9 @@ std::string kind_of(const Result& run) {
 
 }  // namespace
 
-std::string gpus_of(const ReportCandidate& of) {
-  const std::string most = fmt::format("{} x {}", of.gpus, of.gpu);
-  return of.fewest_gpus == of.gpus ? most : fmt::format("{} to {}", of.fewest_gpus, most);
+std::string gpus_of(const ReportCandidate& candidate) {
+  const std::string most = fmt::format("{} x {}", candidate.gpus, candidate.gpu);
+  return candidate.fewest_gpus == candidate.gpus ? most : fmt::format("{} to {}", candidate.fewest_gpus, most);
 }
 
 double instance_usd(const Result& run, bool spot) {

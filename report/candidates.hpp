@@ -1,5 +1,5 @@
 #pragma once
-// What a report compares: runs, groups of runs and candidates of plans in one form.
+// The candidates that a report compares: runs, groups of runs and candidates of plans in one form.
 
 #include <array>
 #include <string>
@@ -69,9 +69,9 @@ std::vector<ReportCandidate> candidates_of(const documents::Plan& plan);
 std::vector<std::size_t> pareto_of(const std::vector<ReportCandidate>& candidates);
 
 /// The candidate's GPUs as text: "8 x V100", or "4 to 8 x V100" if their number changed.
-std::string gpus_of(const ReportCandidate& of);
+std::string gpus_of(const ReportCandidate& candidate);
 
-/// What the instances of a run cost in dollars, at spot prices or at all others.
+/// The cost of a run's instances in dollars, at spot prices or at all others.
 double instance_usd(const documents::Result& run, bool spot);
 
 /// The value of a decimal string of a result, or of a number. Not finite for "inf" and null, which stand for no price.

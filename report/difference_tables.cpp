@@ -86,7 +86,7 @@ std::string limit_line(const DiffJson& limit) {
 
 using Rows = std::vector<std::vector<std::string>>;
 
-/// What changed stands first: where a row is folded, its last columns go to a second line.
+/// Puts changes first: where a row is folded, its last columns go to a second line.
 const std::vector<std::string> kQuantityColumns = {
     "what", ">change", ">", ">before", ">after", "stated error", "interval before", "interval after"};
 const std::vector<std::string> kInputColumns = {"because of", "before", "after"};
@@ -114,7 +114,7 @@ Rows input_rows(const DiffJson& diff) {
   return rows;
 }
 
-/// What the tables leave open, one sentence a line.
+/// The rest that the tables leave open, one sentence a line.
 std::vector<std::string> remarks_of(const DiffJson& diff) {
   std::vector<std::string> remarks;
   const std::size_t inputs = diff.at("inputs").size();

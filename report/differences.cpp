@@ -145,22 +145,22 @@ DifferenceJson known_json(const Known& known) {
   return out;
 }
 
-DifferenceJson compared_json(const Compared& of) {
-  DifferenceJson out = {{"what", of.what}, {"unit", of.unit}};
-  out["before"] = known_json(of.before);
-  out["after"] = known_json(of.after);
+DifferenceJson compared_json(const Compared& compared) {
+  DifferenceJson out = {{"what", compared.what}, {"unit", compared.unit}};
+  out["before"] = known_json(compared.before);
+  out["after"] = known_json(compared.after);
   for (const char* key : {"change", "relative", "within_error"}) out[key] = nullptr;
   if (out["before"]["value"].is_null() || out["after"]["value"].is_null()) return out;
-  const double before = *of.before.value, after = *of.after.value;
+  const double before = *compared.before.value, after = *compared.after.value;
   out["change"] = after - before;
   if (before != 0) out["relative"] = after / before - 1;
-  if (of.before.interval && of.after.interval)
-    out["within_error"] = of.before.interval->first <= of.after.interval->second &&
-                          of.after.interval->first <= of.before.interval->second;
+  if (compared.before.interval && compared.after.interval)
+    out["within_error"] = compared.before.interval->first <= compared.after.interval->second &&
+                          compared.after.interval->first <= compared.before.interval->second;
   return out;
 }
 
-/// What a document is about: "2 x p3.8xlarge, aws us-east-1 spot, ring, fixed".
+/// The subject of a document: "2 x p3.8xlarge, aws us-east-1 spot, ring, fixed".
 std::string subject_of(const Side& side) {
   const auto text = [&](const char* pointer) { return side.has(pointer) ? side.member(pointer).as_string() : ""; };
   if (!side.is_plan()) {
@@ -182,14 +182,14 @@ DifferenceJson check_limit(const GrowthLimit& limit, const std::vector<Compared>
     out["held"] = !a.has_answer();
     return out;
   }
-  for (const Compared& of : all) {
-    if (of.what != limit.what) continue;
-    for (const auto& [side, known] : {std::pair{&a, &of.before}, {&b, &of.after}})
+  for (const Compared& compared : all) {
+    if (compared.what != limit.what) continue;
+    for (const auto& [side, known] : {std::pair{&a, &compared.before}, {&b, &compared.after}})
       if (!known->value || !std::isfinite(*known->value))
         throw ConfigError(fmt::format("{}: {}: is not known, but --fail-on limits {}", side->node().file(),
                                       known->pointer, limit.what));
     constexpr double kRounding = 1e-12;  // so that 110 is 10 % above 100
-    out["held"] = *of.after.value <= *of.before.value * (1 + limit.most) * (1 + kRounding);
+    out["held"] = *compared.after.value <= *compared.before.value * (1 + limit.most) * (1 + kRounding);
   }
   return out;
 }
@@ -235,7 +235,7 @@ OrderedJson differences_of(const Document& before, const Document& after, const 
   out["after"] = {{"file", after.node.file()}, {"subject", subject_of(b)}};
   out["over_seeds"] = a.is_plan() || (a.has("/seeds") && b.has("/seeds"));
   out["quantities"] = DifferenceJson::array();
-  for (const Compared& of : all) out["quantities"].push_back(compared_json(of));
+  for (const Compared& compared : all) out["quantities"].push_back(compared_json(compared));
   out["inputs_recorded"] = records_inputs(before) && records_inputs(after);
   out["inputs"] = different_inputs(before, after);
   out["limits"] = DifferenceJson::array();

@@ -1,5 +1,5 @@
 #pragma once
-// What differs between two results, or between two plans: time, money, carbon and utilization, and the inputs that
+// The differences between two results, or between two plans: time, money, carbon and utilization, and the inputs that
 // differ. Everything is read from the documents.
 
 #include <string>

@@ -1,4 +1,4 @@
-// What stands above all sections: the answer in a sentence, how sure it is, and the cards.
+// The head of the page, above all sections: the answer in a sentence, how sure it is, and the cards.
 
 #include <fmt/format.h>
 
@@ -36,7 +36,7 @@ std::string steps_badge(const std::string& inputs, const std::string& detail) {
   return badge("warn", fmt::format("step time not measured but predicted ({}){}", inputs, detail));
 }
 
-/// What is known of how often nodes are taken back; `detail` is how often they are, if that is known.
+/// A badge that says what is known of interruptions; `detail` is how often they are, if that is known.
 std::string risk_badge(const std::string& risk, const std::string& detail = "") {
   if (risk == "none") return badge("good", "nobody takes these nodes back");
   if (risk == "measured") return badge("good", "interruptions measured" + detail);
@@ -74,7 +74,7 @@ std::string cards_of_plan(const documents::Plan& plan) {
   return out + "</dl>\n";
 }
 
-/// What ranges and marks on the first screen mean.
+/// Explains the ranges and marks on the first screen.
 std::string marks_of_plan(const documents::Plan& plan) {
   bool risk = false, doubt = false;
   const auto see = [&](const documents::PlanRow& row) {
@@ -112,13 +112,15 @@ std::string provisioning_badge(const documents::Result& run) {
 }
 
 std::string answer_of_run(const PageInput& page) {
-  const ReportCandidate& of = page.candidates.front();
+  const ReportCandidate& candidate = page.candidates.front();
   const documents::Result& run = page.runs.front();
-  std::string out = fmt::format("<p class=answer>{} ({}) at {}: {} in {}.{}</p>\n<ul class=badges>\n",
-                                escaped(of.rented), escaped(gpus_of(of)), escaped(of.infrastructure),
-                                with_range(of.usd, spoken_usd, " USD"), with_range(of.time_s, spoken_time),
-                                run.seeds ? fmt::format(" These are medians of {} seeds.", run.seeds->finished) : "");
-  if (run.seeds) out += share_badge(of.met_share, "goals met by " + percent(of.met_share) + " of the seeds");
+  std::string out =
+      fmt::format("<p class=answer>{} ({}) at {}: {} in {}.{}</p>\n<ul class=badges>\n", escaped(candidate.rented),
+                  escaped(gpus_of(candidate)), escaped(candidate.infrastructure),
+                  with_range(candidate.usd, spoken_usd, " USD"), with_range(candidate.time_s, spoken_time),
+                  run.seeds ? fmt::format(" These are medians of {} seeds.", run.seeds->finished) : "");
+  if (run.seeds)
+    out += share_badge(candidate.met_share, "goals met by " + percent(candidate.met_share) + " of the seeds");
   return "<p class=about>" + trained_in(run) + "</p>\n" + out + badges_of_run(run) + provisioning_badge(run) +
          "</ul>\n<p class=about>" + range_level(run) + "</p>\n";
 }

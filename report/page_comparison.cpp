@@ -21,25 +21,25 @@ std::string shown_digits(double value) {
   return std::abs(value) < 1000 ? fmt::format("{:.3g}", value) : fmt::format("{:.0f}", value);
 }
 std::string cost_of(double value) { return std::isfinite(value) ? usd(value) : "no price"; }
-std::string between(const Estimate& of, auto&& shown) {
-  return std::isfinite(of.low) && std::isfinite(of.high) ? range(of.low, of.high, shown) : "";
+std::string between(const Estimate& estimate, auto&& shown) {
+  return std::isfinite(estimate.low) && std::isfinite(estimate.high) ? range(estimate.low, estimate.high, shown) : "";
 }
 
 /// The marks of the terminal: (?) for a doubtful price, (!) for a risk that was not measured.
-std::string price_mark(const ReportCandidate& of) { return of.price_doubtful ? " (?)" : ""; }
-std::string risk_mark(const ReportCandidate& of) { return of.risk_assumed ? " (!)" : ""; }
+std::string price_mark(const ReportCandidate& candidate) { return candidate.price_doubtful ? " (?)" : ""; }
+std::string risk_mark(const ReportCandidate& candidate) { return candidate.risk_assumed ? " (!)" : ""; }
 
 std::string legend_of(const std::vector<ReportCandidate>& candidates) {
   const auto any = [&](auto&& holds) { return std::any_of(candidates.begin(), candidates.end(), holds); };
   std::string out;
-  if (any([](const ReportCandidate& of) { return of.risk_assumed; }))
+  if (any([](const ReportCandidate& candidate) { return candidate.risk_assumed; }))
     out += "<p class=about>(!) " + std::string(kAssumedRisk) + ".</p>\n";
-  if (any([](const ReportCandidate& of) { return of.price_doubtful; }))
+  if (any([](const ReportCandidate& candidate) { return candidate.price_doubtful; }))
     out += "<p class=about>(?) " + std::string(kDoubtfulPrice) + ".</p>\n";
   return out;
 }
 
-/// What a candidate is among the others: chosen by the plan, or beaten by none.
+/// The standing of a candidate among the others: chosen by the plan, or beaten by none.
 std::string standing_of(const PageInput& page, std::size_t i) {
   if (page.candidates[i].chosen) return "chosen";
   return std::find(page.pareto.begin(), page.pareto.end(), i) != page.pareto.end() ? "Pareto" : "";
@@ -88,16 +88,16 @@ std::string plan_pareto(const PageInput& page) {
 /// For each number of GPUs the candidate of the highest rate.
 using ScalingPoints = std::map<int, const ReportCandidate*>;
 
-std::string part_of(const ReportCandidate& of, const std::string& by) {
-  return by == "gpu" ? of.gpu : by == "where" ? of.infrastructure : of.scheme;
+std::string part_of(const ReportCandidate& candidate, const std::string& by) {
+  return by == "gpu" ? candidate.gpu : by == "where" ? candidate.infrastructure : candidate.scheme;
 }
 
 std::map<std::string, ScalingPoints> scaling_of(const std::vector<ReportCandidate>& candidates, const std::string& by) {
   std::map<std::string, ScalingPoints> kinds;
-  for (const ReportCandidate& of : candidates) {
-    if (!of.scales || !std::isfinite(of.images_per_s)) continue;
-    const ReportCandidate*& best = kinds[part_of(of, by)][of.gpus];
-    if (best == nullptr || of.images_per_s > best->images_per_s) best = &of;
+  for (const ReportCandidate& candidate : candidates) {
+    if (!candidate.scales || !std::isfinite(candidate.images_per_s)) continue;
+    const ReportCandidate*& best = kinds[part_of(candidate, by)][candidate.gpus];
+    if (best == nullptr || candidate.images_per_s > best->images_per_s) best = &candidate;
   }
   std::erase_if(kinds, [](const auto& kind) { return kind.second.size() < 2; });
   return kinds;
@@ -121,8 +121,8 @@ Section seeds_of_run(const documents::SeedRuns& seeds) {
       "are lost on average.",
       seeds.finished, seeds.met, seeds.count, seeds.losses_mean);
   Table table({"what", ">median", ">5th percentile", ">95th percentile", "interval with all stated error"});
-  const auto add = [&](const char* name, const SeedQuantiles& of, auto&& shown) {
-    table.add({name, shown(of.median), shown(of.p5), shown(of.p95), range(of.low, of.high, shown)});
+  const auto add = [&](const char* name, const SeedQuantiles& spread, auto&& shown) {
+    table.add({name, shown(spread.median), shown(spread.p5), shown(spread.p95), range(spread.low, spread.high, shown)});
   };
   add("time", seeds.time_s, clock);
   add("USD", seeds.usd, cost_of);

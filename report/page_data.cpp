@@ -49,32 +49,32 @@ Out column(const Out& values) {
 
 Out words_of(const PageInput& page, std::string ReportCandidate::*member) {
   Out out = Out::array();
-  for (const ReportCandidate& of : page.candidates) out.push_back(of.*member);
+  for (const ReportCandidate& candidate : page.candidates) out.push_back(candidate.*member);
   return out.empty() ? out : column(out);
 }
 
 Out numbers_of(const PageInput& page, auto&& value) {
   Out out = Out::array();
-  for (const ReportCandidate& of : page.candidates) out.push_back(rounded(value(of)));
+  for (const ReportCandidate& candidate : page.candidates) out.push_back(rounded(value(candidate)));
   return out.empty() ? out : column(out);
 }
 
 Out flags_of(const PageInput& page, bool ReportCandidate::*member) {
-  return numbers_of(page, [&](const ReportCandidate& of) { return of.*member ? 1.0 : 0.0; });
+  return numbers_of(page, [&](const ReportCandidate& candidate) { return candidate.*member ? 1.0 : 0.0; });
 }
 
 void add_estimates(Out& out, const PageInput& page, const std::string& name, Estimate ReportCandidate::*member) {
-  out[name] = numbers_of(page, [&](const ReportCandidate& of) { return (of.*member).middle; });
-  out[name + "_low"] = numbers_of(page, [&](const ReportCandidate& of) { return (of.*member).low; });
-  out[name + "_high"] = numbers_of(page, [&](const ReportCandidate& of) { return (of.*member).high; });
+  out[name] = numbers_of(page, [&](const ReportCandidate& candidate) { return (candidate.*member).middle; });
+  out[name + "_low"] = numbers_of(page, [&](const ReportCandidate& candidate) { return (candidate.*member).low; });
+  out[name + "_high"] = numbers_of(page, [&](const ReportCandidate& candidate) { return (candidate.*member).high; });
 }
 
 Out ledgers_of(const PageInput& page) {
   Out out = Out::array();
-  for (const ReportCandidate& of : page.candidates) {
+  for (const ReportCandidate& candidate : page.candidates) {
     Out uses = Out::array();
-    if (of.has_ledger)
-      for (const double seconds : of.gpu_seconds) uses.push_back(rounded(seconds));
+    if (candidate.has_ledger)
+      for (const double seconds : candidate.gpu_seconds) uses.push_back(rounded(seconds));
     out.push_back(std::move(uses));
   }
   return out.empty() ? out : column(out);
@@ -90,27 +90,29 @@ Out columns_of(const PageInput& page) {
   out["gpu"] = words_of(page, &ReportCandidate::gpu);
   out["scheme"] = words_of(page, &ReportCandidate::scheme);
   out["policy"] = words_of(page, &ReportCandidate::policy);
-  out["gpus"] = numbers_of(page, [](const ReportCandidate& of) { return of.gpus; });
+  out["gpus"] = numbers_of(page, [](const ReportCandidate& candidate) { return candidate.gpus; });
   if (std::any_of(page.candidates.begin(), page.candidates.end(),
-                  [](const ReportCandidate& of) { return of.fewest_gpus != of.gpus; }))
-    out["fewest_gpus"] = numbers_of(page, [](const ReportCandidate& of) { return of.fewest_gpus; });
-  out["runs"] = numbers_of(page, [](const ReportCandidate& of) { return of.runs; });
+                  [](const ReportCandidate& candidate) { return candidate.fewest_gpus != candidate.gpus; }))
+    out["fewest_gpus"] = numbers_of(page, [](const ReportCandidate& candidate) { return candidate.fewest_gpus; });
+  out["runs"] = numbers_of(page, [](const ReportCandidate& candidate) { return candidate.runs; });
   add_estimates(out, page, "time", &ReportCandidate::time_s);
   add_estimates(out, page, "usd", &ReportCandidate::usd);
-  out["ranked_usd"] = numbers_of(page, [](const ReportCandidate& of) { return of.ranked_usd; });
+  out["ranked_usd"] = numbers_of(page, [](const ReportCandidate& candidate) { return candidate.ranked_usd; });
   out["doubtful"] = flags_of(page, &ReportCandidate::price_doubtful);
   out["assumed"] = flags_of(page, &ReportCandidate::risk_assumed);
-  out["spot_usd"] = numbers_of(page, [](const ReportCandidate& of) { return of.spot_usd; });
-  out["instance_usd"] = numbers_of(page, [](const ReportCandidate& of) { return of.instance_usd; });
-  out["hourly"] = numbers_of(page, [](const ReportCandidate& of) { return of.usd_per_gpu_hour; });
-  out["images"] = numbers_of(page, [](const ReportCandidate& of) { return of.images; });
-  out["rate"] = numbers_of(page, [](const ReportCandidate& of) { return with_digits(of.images_per_s, 4); });
-  out["busy"] = numbers_of(page, [](const ReportCandidate& of) { return std::round(1e3 * of.gpu_busy) / 1e3; });
-  out["kg"] = numbers_of(page, [](const ReportCandidate& of) { return with_digits(of.kg_co2e, 3); });
-  out["kwh"] = numbers_of(page, [](const ReportCandidate& of) { return of.kwh; });
-  out["met"] = numbers_of(page, [](const ReportCandidate& of) { return of.met_share; });
+  out["spot_usd"] = numbers_of(page, [](const ReportCandidate& candidate) { return candidate.spot_usd; });
+  out["instance_usd"] = numbers_of(page, [](const ReportCandidate& candidate) { return candidate.instance_usd; });
+  out["hourly"] = numbers_of(page, [](const ReportCandidate& candidate) { return candidate.usd_per_gpu_hour; });
+  out["images"] = numbers_of(page, [](const ReportCandidate& candidate) { return candidate.images; });
+  out["rate"] =
+      numbers_of(page, [](const ReportCandidate& candidate) { return with_digits(candidate.images_per_s, 4); });
+  out["busy"] =
+      numbers_of(page, [](const ReportCandidate& candidate) { return std::round(1e3 * candidate.gpu_busy) / 1e3; });
+  out["kg"] = numbers_of(page, [](const ReportCandidate& candidate) { return with_digits(candidate.kg_co2e, 3); });
+  out["kwh"] = numbers_of(page, [](const ReportCandidate& candidate) { return candidate.kwh; });
+  out["met"] = numbers_of(page, [](const ReportCandidate& candidate) { return candidate.met_share; });
   out["met_text"] = words_of(page, &ReportCandidate::met);
-  out["losses"] = numbers_of(page, [](const ReportCandidate& of) { return with_digits(of.losses, 3); });
+  out["losses"] = numbers_of(page, [](const ReportCandidate& candidate) { return with_digits(candidate.losses, 3); });
   out["chosen"] = flags_of(page, &ReportCandidate::chosen);
   out["scales"] = flags_of(page, &ReportCandidate::scales);
   out["ledger"] = ledgers_of(page);
@@ -141,9 +143,10 @@ Out details_of(const PageInput& page) {
 
 /// The distribution of a result that counts several seeds: low end, 5th percentile, median, 95th percentile, high end.
 Out seeds_of_result(const documents::SeedRuns& seeds) {
-  const auto spread = [&](const SeedQuantiles& of) {
+  const auto spread = [&](const SeedQuantiles& quantiles) {
     Out out = Out::array();
-    for (const double value : {of.low, of.p5, of.median, of.p95, of.high}) out.push_back(rounded(value));
+    for (const double value : {quantiles.low, quantiles.p5, quantiles.median, quantiles.p95, quantiles.high})
+      out.push_back(rounded(value));
     return out;
   };
   return Out::array({Out{{"row", 0}, {"spread", {{"time", spread(seeds.time_s)}, {"usd", spread(seeds.usd)}}}}});
@@ -154,10 +157,10 @@ Out seeds_of_result(const documents::SeedRuns& seeds) {
 Out seeds_of(const PageInput& page) {
   Out out = Out::array();
   for (std::size_t i = 0; i < page.candidates.size(); ++i) {
-    const ReportCandidate& of = page.candidates[i];
-    if (of.of_runs.size() < 2) continue;
+    const ReportCandidate& candidate = page.candidates[i];
+    if (candidate.of_runs.size() < 2) continue;
     Out group = {{"row", i}};
-    for (const documents::Result* run : of.of_runs) {
+    for (const documents::Result* run : candidate.of_runs) {
       group["time"].push_back(rounded(run->total.si));
       group["usd"].push_back(rounded(usd_of(run->usd)));
       group["low"].push_back(rounded(run->cost_usd.low));
@@ -226,12 +229,12 @@ OrderedJson capped_spans(const documents::StepSpans& spans, std::vector<std::str
   const std::size_t name = names.size();
   names.emplace_back("several, drawn together");
   for (const auto& [where, content] : tracks)
-    for (const auto& [bin, of] : content) {
-      const auto largest = std::max_element(of.seconds.begin(), of.seconds.end());
+    for (const auto& [bin, candidate] : content) {
+      const auto largest = std::max_element(candidate.seconds.begin(), candidate.seconds.end());
       double filled = 0;
-      for (const double seconds : of.seconds) filled += seconds;
-      out.push_back(
-          {where.first, largest - of.seconds.begin(), name, static_cast<double>(bin) * width, std::min(width, filled)});
+      for (const double seconds : candidate.seconds) filled += seconds;
+      out.push_back({where.first, largest - candidate.seconds.begin(), name, static_cast<double>(bin) * width,
+                     std::min(width, filled)});
     }
   return out;
 }

@@ -24,7 +24,7 @@ std::string with_spaces(std::string name) {
   return name;
 }
 
-/// What the instance-hours went into, below their row. It is known for the whole bill only.
+/// Adds the uses of the instance-hours below their row. It is known for the whole bill only.
 void add_uses(const documents::CostByUse& cost, double total, std::vector<BillRow>& rows) {
   std::map<std::string, MicroUsd> uses = {{"idle_tail", cost.idle_tail},
                                           {"minimum_and_rounding", cost.minimum_and_rounding}};
@@ -36,9 +36,9 @@ void add_uses(const documents::CostByUse& cost, double total, std::vector<BillRo
 }
 
 void add_bill(const PageInput& page, std::vector<Section>& sections) {
-  const ReportCandidate& of = page.candidates[page.detailed.front()];
+  const ReportCandidate& candidate = page.candidates[page.detailed.front()];
   std::string body;
-  for (const BillRow& row : bill_tree(*of.run))
+  for (const BillRow& row : bill_tree(*candidate.run))
     body += fmt::format(
         "<tr class=d{}><td>{}</td><td><svg class=bar viewBox=\"0 0 100 10\" preserveAspectRatio=none "
         "aria-hidden=true><rect width=\"{:.2f}\" height=10 /></svg></td><td class=n>{}</td><td class=n>{}</td><td "
@@ -57,9 +57,9 @@ void add_bill(const PageInput& page, std::vector<Section>& sections) {
 }
 
 void add_timeline(const PageInput& page, std::vector<Section>& sections) {
-  const ReportCandidate& of = page.candidates[page.detailed.front()];
+  const ReportCandidate& candidate = page.candidates[page.detailed.front()];
   Table table({">at", "event", ">nodes", "pool", "detail"});
-  for (const documents::RunEvent& event : of.run->events)
+  for (const documents::RunEvent& event : candidate.run->events)
     table.add({clock(event.at.si), event.what + (event.times > 1 ? fmt::format(" x{}", event.times) : ""),
                event.nodes > 0 ? std::to_string(event.nodes) : "", event.pool, event.detail});
   sections.push_back({"timeline",
@@ -82,7 +82,7 @@ void add_steps(const PageInput& page, std::vector<Section>& sections) {
   Table table(names);
   for (const auto& [worker, seconds] : by_worker) {
     std::vector<std::string> cells{std::to_string(worker)};
-    for (const double of : seconds) cells.push_back(to_string(Seconds{of}));
+    for (const double one : seconds) cells.push_back(to_string(Seconds{one}));
     table.add(cells);
   }
   std::string about =

@@ -22,7 +22,7 @@ constexpr std::array kMarkColors = {"#009e73", "#d55e00", "#222222", "#0072b2", 
 /// Events that are marked; those of requests and boots are seen in what is held.
 bool is_marked(const std::string& event) { return event != "requested" && event != "provisioned"; }
 
-/// What both lives have: their longer time, the most nodes, and places for pools and for kinds of events.
+/// The frame that both lives share: their longer time, the most nodes, and places for pools and for kinds of events.
 struct LifeAxes {
   explicit LifeAxes(const Json& document) {
     for (const char* which : {"predicted", "measured"}) {

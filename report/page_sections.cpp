@@ -34,13 +34,14 @@ std::string card(const std::string& name, const std::string& value, const std::s
 }
 
 /// Time, cost, utilization and carbon of one candidate.
-std::string cards(const ReportCandidate& of) {
+std::string cards(const ReportCandidate& candidate) {
   std::string out = "<dl class=cards>\n";
-  out += card("Time", clock(of.time_s.middle), ends(of.time_s, clock));
-  out += card("Cost", std::isfinite(of.usd.middle) ? usd(of.usd.middle) + " USD" : "no price", ends(of.usd, usd));
-  out += card("GPU busy", percent(of.gpu_busy), gpus_of(of));
-  out += card("Carbon", known(of.kg_co2e, three_digits) + (std::isfinite(of.kg_co2e) ? " kg CO2e" : ""),
-              std::isfinite(of.kwh) ? three_digits(of.kwh) + " kWh" : "");
+  out += card("Time", clock(candidate.time_s.middle), ends(candidate.time_s, clock));
+  out += card("Cost", std::isfinite(candidate.usd.middle) ? usd(candidate.usd.middle) + " USD" : "no price",
+              ends(candidate.usd, usd));
+  out += card("GPU busy", percent(candidate.gpu_busy), gpus_of(candidate));
+  out += card("Carbon", known(candidate.kg_co2e, three_digits) + (std::isfinite(candidate.kg_co2e) ? " kg CO2e" : ""),
+              std::isfinite(candidate.kwh) ? three_digits(candidate.kwh) + " kWh" : "");
   return out + "</dl>\n";
 }
 
@@ -114,11 +115,12 @@ Section summary_of_plan(const PageInput& page) {
       "seeds each, {} of them meet the goals. Minimized: {}.{}",
       searched.candidates, searched.too_slow, searched.too_dear, searched.beaten, searched.simulated,
       plan.request.seeds, searched.meeting, escaped(plan.request.objective), goals_in_text(page));
-  for (const ReportCandidate& of : page.candidates)
-    if (of.chosen)
+  for (const ReportCandidate& candidate : page.candidates)
+    if (candidate.chosen)
       out.about =
-          fmt::format("Chosen: {}; GPUs busy {}{}.</p>\n<p class=about>", escaped(name_of(of)), percent(of.gpu_busy),
-                      std::isfinite(of.kg_co2e) ? ", " + three_digits(of.kg_co2e) + " kg CO2e" : "") +
+          fmt::format("Chosen: {}; GPUs busy {}{}.</p>\n<p class=about>", escaped(name_of(candidate)),
+                      percent(candidate.gpu_busy),
+                      std::isfinite(candidate.kg_co2e) ? ", " + three_digits(candidate.kg_co2e) + " kg CO2e" : "") +
           out.about;
   if (!plan.chosen) out.tables += "<p class=bad>Nothing that was simulated meets the goals.</p>\n";
   if (!plan.near_misses.empty()) {
@@ -137,10 +139,11 @@ Section summary_of_sweep(const PageInput& page) {
   } else {
     out.about =
         fmt::format("{} runs in {} configurations.{}", page.runs.size(), page.candidates.size(), goals_in_text(page));
-    const auto show = [&](const char* what, const ReportCandidate& of) {
+    const auto show = [&](const char* what, const ReportCandidate& candidate) {
       out.tables += fmt::format(
-          "<h3>{}</h3><p class=about>{}{}</p>\n{}", what, escaped(name_of(of)),
-          of.met_share == 1 ? "" : "; meets the goals in " + percent(of.met_share) + " of its runs", cards(of));
+          "<h3>{}</h3><p class=about>{}{}</p>\n{}", what, escaped(name_of(candidate)),
+          candidate.met_share == 1 ? "" : "; meets the goals in " + percent(candidate.met_share) + " of its runs",
+          cards(candidate));
     };
     if (!page.pareto.empty()) {
       show("Cheapest", page.candidates[page.pareto.back()]);
@@ -172,12 +175,12 @@ void add_ledger(const PageInput& page, std::vector<Section>& sections) {
   for (auto& name : names) std::replace(name.begin(), name.end(), '_', ' ');
   Table table(names);
   for (const std::size_t i : listed(page)) {
-    const ReportCandidate& of = page.candidates[i];
-    if (!of.has_ledger) continue;
+    const ReportCandidate& candidate = page.candidates[i];
+    if (!candidate.has_ledger) continue;
     double total = 0;
-    for (const double seconds : of.gpu_seconds) total += seconds;
-    std::vector<std::string> cells{name_of(of)};
-    for (const double seconds : of.gpu_seconds) cells.push_back(total > 0 ? percent(seconds / total) : "");
+    for (const double seconds : candidate.gpu_seconds) total += seconds;
+    std::vector<std::string> cells{name_of(candidate)};
+    for (const double seconds : candidate.gpu_seconds) cells.push_back(total > 0 ? percent(seconds / total) : "");
     cells.push_back(fmt::format("{:.3f}", total / 3600));
     table.add(cells);
   }
@@ -196,12 +199,12 @@ void add_ledger(const PageInput& page, std::vector<Section>& sections) {
 void add_energy(const PageInput& page, std::vector<Section>& sections) {
   Table table({"what", ">kWh", ">kg CO2e", ">g CO2e a GPU-hour"});
   for (const std::size_t i : listed(page)) {
-    const ReportCandidate& of = page.candidates[i];
-    if (!std::isfinite(of.kg_co2e)) continue;
+    const ReportCandidate& candidate = page.candidates[i];
+    if (!std::isfinite(candidate.kg_co2e)) continue;
     double gpu_s = 0;
-    for (const double seconds : of.gpu_seconds) gpu_s += seconds;
-    table.add({name_of(of), known(of.kwh, three_digits, "-"), three_digits(of.kg_co2e),
-               gpu_s > 0 ? fmt::format("{:.1f}", of.kg_co2e * 1e3 / (gpu_s / 3600)) : "-"});
+    for (const double seconds : candidate.gpu_seconds) gpu_s += seconds;
+    table.add({name_of(candidate), known(candidate.kwh, three_digits, "-"), three_digits(candidate.kg_co2e),
+               gpu_s > 0 ? fmt::format("{:.1f}", candidate.kg_co2e * 1e3 / (gpu_s / 3600)) : "-"});
   }
   if (table.size() == 0) return;
   sections.push_back(
@@ -221,10 +224,10 @@ void add_energy(const PageInput& page, std::vector<Section>& sections) {
 
 }  // namespace
 
-std::string name_of(const ReportCandidate& of) {
-  std::string out = of.infrastructure + ", " + of.rented;
-  if (!of.scheme.empty() && of.scheme != "none") out += ", " + of.scheme;
-  if (!of.policy.empty() && of.policy != "fixed") out += ", " + of.policy;
+std::string name_of(const ReportCandidate& candidate) {
+  std::string out = candidate.infrastructure + ", " + candidate.rented;
+  if (!candidate.scheme.empty() && candidate.scheme != "none") out += ", " + candidate.scheme;
+  if (!candidate.policy.empty() && candidate.policy != "fixed") out += ", " + candidate.policy;
   return out;
 }
 

@@ -20,7 +20,7 @@ inline constexpr std::size_t kMaxListed = 100;
 /// The highest number of bars in a Gantt chart. If there are more, neighbouring bars are drawn as one.
 inline constexpr std::size_t kMaxSpans = 20'000;
 
-/// What the sections are made from. Indices refer to `candidates`.
+/// The input of the sections. Indices refer to `candidates`.
 struct PageInput {
   const Json& document;
   const std::vector<documents::Result>& runs;  ///< of a result or a sweep
@@ -42,7 +42,7 @@ struct Section {
   bool tables_first = false;                                ///< the charts stand below the tables
 };
 
-/// What stands above all sections: the answer in a sentence that can be forwarded, badges that say how sure it is, and
+/// The head of the page: the answer in a sentence that can be forwarded, badges that say how sure it is, and
 /// the cards of a plan. HTML.
 std::string answer_html(const PageInput& page);
 
@@ -56,9 +56,9 @@ std::string badges_of_run(const documents::Result& run);
 std::string trained_in(const documents::Result& run);
 /// A badge with the share of runs or seeds that meet the goals, coloured by it. HTML.
 std::string share_badge(double share, const std::string& text);
-/// What the words of the page mean, to be opened: those of schemes, policies and predictions that it has. HTML.
+/// A glossary of the page, to be opened: those of schemes, policies and predictions that it has. HTML.
 std::string words_html(const PageInput& page);
-/// What share of the outcomes the ranges of runs hold.
+/// Says what share of the outcomes the ranges of runs hold.
 std::string range_level(const documents::Result& run);
 
 /// The sections of every report, from summary to energy, in the order of the page.
@@ -73,7 +73,7 @@ std::string scaling_by(const std::vector<ReportCandidate>& candidates);
 void add_policies(const PageInput& page, std::vector<Section>& sections);
 /// Indices of at most kMaxListed candidates: those that none beats, then the cheapest others. All of fewer, in order.
 std::vector<std::size_t> listed(const PageInput& page);
-/// What the document was asked to keep to.
+/// The goals that the document was asked to keep to.
 struct Goals {
   std::optional<double> deadline_s;
   std::optional<MicroUsd> budget;
@@ -106,10 +106,10 @@ void add_validation(const PageInput& page, std::vector<Section>& sections);
 /// Returns the table as HTML. A long table scrolls inside the page; rows have numbers, which the script uses.
 std::string html_of(const Table& table, const std::string& caption, const std::string& id = "");
 
-/// What the colours of a picture stand for, as HTML that takes as many lines as a narrow window needs.
+/// The key to the colours of a picture, as HTML that takes as many lines as a narrow window needs.
 std::string key_html(const std::vector<std::pair<std::string, std::string>>& names_and_colors);
 
-/// What the page's script draws, as JSON.
+/// The data that the page's script draws, as JSON.
 OrderedJson page_data(const PageInput& page);
 
 /// Returns rows [worker, kind, name, start_s, seconds] of spans, all if they are at most `max_rows`. Otherwise

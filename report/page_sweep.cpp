@@ -17,7 +17,7 @@ namespace ganymede::report {
 namespace {
 using Member = std::string ReportCandidate::*;
 
-/// What tells candidates from each other, with its name for one and for several.
+/// A property that tells candidates from each other, with its name for one and for several.
 struct Axis {
   Member member;
   const char *one, *many;
@@ -31,19 +31,19 @@ constexpr std::array kAxes = {Axis{&ReportCandidate::infrastructure, "place", "p
 /// The number of different values that a member has among the candidates.
 std::size_t different(const PageInput& page, Member member) {
   std::set<std::string> values;
-  for (const ReportCandidate& of : page.candidates) values.insert(of.*member);
+  for (const ReportCandidate& candidate : page.candidates) values.insert(candidate.*member);
   values.erase("none");
   return values.size();
 }
 
-/// What tells a candidate from the others, for example "aws us-east-1, 2 x p3.2xlarge, ring".
-std::string difference_name(const PageInput& page, const ReportCandidate& of) {
+/// The properties that tell a candidate from the others, for example "aws us-east-1, 2 x p3.2xlarge, ring".
+std::string difference_name(const PageInput& page, const ReportCandidate& candidate) {
   std::string out;
   for (const Axis& axis : kAxes)
-    if (axis.member != &ReportCandidate::gpu && different(page, axis.member) > 1 && !(of.*axis.member).empty() &&
-        of.*axis.member != "none")
-      out += (out.empty() ? "" : ", ") + of.*axis.member;
-  return out.empty() ? of.infrastructure + ", " + of.rented : out;
+    if (axis.member != &ReportCandidate::gpu && different(page, axis.member) > 1 && !(candidate.*axis.member).empty() &&
+        candidate.*axis.member != "none")
+      out += (out.empty() ? "" : ", ") + candidate.*axis.member;
+  return out.empty() ? candidate.infrastructure + ", " + candidate.rented : out;
 }
 
 /// "progressive-gan (fp32), 150,000,000 images, batch 16 a GPU. Compared: 12 configurations, of 12 policies; 20 seeds
@@ -67,7 +67,7 @@ std::string compared_in(const PageInput& page) {
     const int runs = page.candidates.front().runs;
     out += runs > 1 ? fmt::format("; {} seeds of each.", runs) : ".";
   }
-  // What the names in the answer leave out.
+  // The names in the answer leave this out.
   const ReportCandidate& first = page.candidates.front();
   const bool one_place = different(page, &ReportCandidate::infrastructure) == 1;
   const bool one_shape = different(page, &ReportCandidate::rented) == 1;
@@ -80,8 +80,8 @@ std::string compared_in(const PageInput& page) {
 /// The candidates with a finite value, the least first.
 std::vector<const ReportCandidate*> in_order(const PageInput& page, Estimate ReportCandidate::*member) {
   std::vector<const ReportCandidate*> order;
-  for (const ReportCandidate& of : page.candidates)
-    if (std::isfinite((of.*member).middle)) order.push_back(&of);
+  for (const ReportCandidate& candidate : page.candidates)
+    if (std::isfinite((candidate.*member).middle)) order.push_back(&candidate);
   std::stable_sort(order.begin(), order.end(), [&](const ReportCandidate* a, const ReportCandidate* b) {
     return (a->*member).middle < (b->*member).middle;
   });
@@ -90,8 +90,8 @@ std::vector<const ReportCandidate*> in_order(const PageInput& page, Estimate Rep
 
 /// Why one candidate costs less than another: fewer GPU-hours and of what, or cheaper ones. Empty if neither is known.
 std::string because(const ReportCandidate& one, const ReportCandidate& other) {
-  const auto hours = [](const ReportCandidate& of) {
-    return std::accumulate(of.gpu_seconds.begin(), of.gpu_seconds.end(), 0.0) / 3600;
+  const auto hours = [](const ReportCandidate& candidate) {
+    return std::accumulate(candidate.gpu_seconds.begin(), candidate.gpu_seconds.end(), 0.0) / 3600;
   };
   const double here = hours(one), there = hours(other);
   if (!one.has_ledger || !other.has_ledger || here <= 0 || there <= 0 || one.usd.middle <= 0) return "";
@@ -135,10 +135,10 @@ std::string winner(const PageInput& page, const ReportCandidate* pick, Estimate 
   return out + (best.high < next.low ? ". Their ranges are apart." : ". Their ranges overlap: the order is not sure.");
 }
 
-/// What is missing in the ranges of configurations whose interruptions were drawn only once.
+/// Says that ranges of configurations whose interruptions were drawn only once lack their luck.
 std::string one_draw(const PageInput& page, const documents::Result& run) {
   const bool once = std::all_of(page.candidates.begin(), page.candidates.end(),
-                                [](const ReportCandidate& of) { return of.runs == 1; });
+                                [](const ReportCandidate& candidate) { return candidate.runs == 1; });
   if (!once || run.risk == "none") return "";
   return " Each configuration is one run: the luck of its interruptions is not in them. More seeds show it.";
 }
@@ -150,8 +150,8 @@ constexpr double kCertainty = 0.9;
 /// cost. Null if there is none.
 const ReportCandidate* pick_of(const PageInput& page, bool goals) {
   if (goals) {
-    for (const ReportCandidate* of : in_order(page, &ReportCandidate::usd))
-      if (of->met_share >= kCertainty) return of;
+    for (const ReportCandidate* candidate : in_order(page, &ReportCandidate::usd))
+      if (candidate->met_share >= kCertainty) return candidate;
     return nullptr;
   }
   std::vector<std::pair<double, double>> front;
@@ -176,10 +176,11 @@ std::string pick_html(const PageInput& page, const ReportCandidate* pick, bool g
 
 }  // namespace
 
-std::string with_range(const Estimate& of, std::string (*shown)(double), const char* unit) {
-  if (!std::isfinite(of.middle)) return "no price";
-  std::string out = shown(of.middle) + unit;
-  if (std::isfinite(of.low) && std::isfinite(of.high)) out += spoken_range(of.low, of.high, shown);
+std::string with_range(const Estimate& estimate, std::string (*shown)(double), const char* unit) {
+  if (!std::isfinite(estimate.middle)) return "no price";
+  std::string out = shown(estimate.middle) + unit;
+  if (std::isfinite(estimate.low) && std::isfinite(estimate.high))
+    out += spoken_range(estimate.low, estimate.high, shown);
   return out;
 }
 

@@ -1,4 +1,4 @@
-// What the words of a page mean: schemes and policies as the program names them, and what the report says of
+// The glossary of a page: schemes and policies as the program names them, and what the report says of
 // predictions.
 
 #include <algorithm>
@@ -41,13 +41,13 @@ std::string words_html(const PageInput& page) {
       from = comma + 2;
     }
   };
-  for (const ReportCandidate& of : page.candidates) {
-    use(of.scheme);
-    use(of.policy);
-    use(of.market.starts_with("reserved") ? "reserved" : of.market);
-    if (!of.scheme.empty() && of.scheme != "none") used.insert("all-reduce scheme");
-    if (!of.policy.empty() && of.policy != "fixed") used.insert("policy");
-    if (of.run != nullptr) use(of.run->inputs);
+  for (const ReportCandidate& candidate : page.candidates) {
+    use(candidate.scheme);
+    use(candidate.policy);
+    use(candidate.market.starts_with("reserved") ? "reserved" : candidate.market);
+    if (!candidate.scheme.empty() && candidate.scheme != "none") used.insert("all-reduce scheme");
+    if (!candidate.policy.empty() && candidate.policy != "fixed") used.insert("policy");
+    if (candidate.run != nullptr) use(candidate.run->inputs);
   }
   if (page.plan != nullptr && page.plan->chosen) use(page.plan->chosen->inputs);
   if (!page.candidates.empty()) used.insert("GPU busy");

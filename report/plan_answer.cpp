@@ -88,7 +88,7 @@ std::string hourly_price(const PlanRow& row) {
          (date.empty() ? "" : (date == "undated" ? ", " : " of ") + date);
 }
 
-/// What must be known beside the figures.
+/// The doubts that must be known beside the figures.
 std::string doubts(const PlanRow& row) {
   const PlanMarks marks = plan_marks(row);
   std::string out;
@@ -100,7 +100,7 @@ std::string doubts(const PlanRow& row) {
   return out;
 }
 
-/// What a row of "more_money" gives for its price, beside the chosen one.
+/// Says what a row of "more_money" gives for its price, beside the chosen one.
 std::string for_more_money(const PlanRow& row, const PlanRow& chosen, const PlanRequest& request) {
   const double more = row.usd.median - chosen.usd.median;
   std::string out = more >= 0.005

@@ -27,22 +27,23 @@ std::string plan_probability_of_runs(const documents::PlanRow& row);
 /// How many nodes are lost in a run, on average: "0.35 a run", or "none" where nobody takes nodes back.
 std::string plan_interruptions(const documents::PlanRow& row);
 
-/// What a plan's probabilities are of: "goals met", or "finishes" if its request has neither deadline, budget nor FID.
+/// The event that a plan's probabilities are of: "goals met", or "finishes" if its request has neither deadline, budget
+/// nor FID.
 std::string plan_outcome(const documents::PlanRequest& request);
 
-/// What a plan trains to, from its "request": "20,000,000 images", or "an FID of 30".
+/// The target of a plan, from its "request": "20,000,000 images", or "an FID of 30".
 std::string plan_target(const documents::PlanRequest& request);
 
-/// What to rent, its cost and time with ranges, the probability to meet the goals, and what a little more money buys;
-/// without a choice, that nothing meets the goals. For example "Rent 1 x g2-standard-4 (L4) at gcp us-east4: 0.62 USD
-/// (0.52 .. 0.75) in 53 min (44 .. 63 min). The probability to keep to 2 h and 5 USD is > 99 %."
+/// The answer in words: what to rent, its cost and time with ranges, the probability to meet the goals, and what a
+/// little more money buys; without a choice, that nothing meets the goals. For example "Rent 1 x g2-standard-4 (L4) at
+/// gcp us-east4: 0.62 USD (0.52 .. 0.75) in 53 min (44 .. 63 min). The probability to keep to 2 h and 5 USD is > 99 %."
 std::string plan_answer(const documents::Plan& plan);
 
 /// Why another candidate has a lower median cost than the card "cheapest": its price is doubtful, and prices are
 /// compared at the high end of what they may be. Empty if none has.
 std::string plan_cheaper_if(const documents::Plan& plan);
 
-/// What share of the outcomes the plan's ranges hold, and what they are made of.
+/// Says what share of the outcomes the plan's ranges hold, and what they are made of.
 std::string plan_range_level(const documents::Plan& plan);
 
 /// One way to meet the goals. A candidate that is several of them has one card with all their names.

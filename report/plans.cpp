@@ -57,7 +57,7 @@ bool is_guess(const PlanRow& row) { return plan_marks(row).risk_assumed; }
 
 std::string checkpoint(const PlanRow& row) { return row.checkpoint.value_or("none"); }
 
-/// What the price of a candidate on the user's own machines assumes about owning them.
+/// The assumptions about owning behind the price of a candidate on the user's own machines.
 std::string owned_note(const PlanRow& row) { return row.owned.empty() ? "" : "owned: " + row.owned; }
 
 /// How much of the candidates a table shows.
@@ -107,7 +107,7 @@ std::string batches(const PlanRequest& request) {
   return out;
 }
 
-/// What is rented, its price with date and source, and which of its risks are not known.
+/// Says what is rented, its price with date and source, and which of its risks are not known.
 std::string sentence(const PlanRow& row, const PlanRequest& request) {
   std::string out = fmt::format("{}, {}, {}, {}", plan_place(row), plan_rented(row, request), row.scheme, row.policy);
   if (row.checkpoint) out += ", checkpoint " + *row.checkpoint;
@@ -150,7 +150,7 @@ bool trains_with(const PlanRow& row, const documents::PlanStep& step) {
   return row.gpu == step.gpu && row.batch_per_gpu.value_or(step.batch_per_gpu) == step.batch_per_gpu;
 }
 
-/// What a step of one GPU takes on the GPUs of the tables, and in full how the chosen one's was found. Only steps that
+/// The time of a step of one GPU on the GPUs of the tables, and in full how the chosen one's was found. Only steps that
 /// were not measured are listed.
 std::string steps_of(const Plan& plan, std::size_t width) {
   Table table({"GPU", ">batch", ">step", ">from", ">to", "inputs"});
@@ -194,7 +194,7 @@ const std::vector<std::string>& warnings_of(const Plan& plan) {
   return plan.chosen && plan.chosen->warnings ? *plan.chosen->warnings : kNone;
 }
 
-/// What was left out, what cannot run, and the warnings in full.
+/// Lists what was left out, what cannot run, and the warnings in full.
 std::string remarks_of(const Plan& plan) {
   std::string out;
   for (const std::string& why : plan.left_out) out += "left out: " + why + "\n";
@@ -219,7 +219,7 @@ std::string short_warnings(const Plan& plan) {
   return out;
 }
 
-/// What ranges and marks mean, and what is not promised.
+/// Explains ranges and marks, and says what is not promised.
 std::string notes_of(const Plan& plan) {
   std::string out = plan_range_level(plan) + "\n";
   const auto any_of = [&](auto&& holds) {

@@ -15,7 +15,7 @@ inline constexpr std::string_view kPlanPareto =
     "Nothing that meets the goals is both faster and cheaper than one of these, doubtful prices taken at the high end "
     "of "
     "what they may be";
-/// What the marks (!) and (?) beside a candidate mean.
+/// The meaning of the marks (!) and (?) beside a candidate.
 inline constexpr std::string_view kAssumedRisk =
     "how often these nodes are taken back is assumed: each run draws it from recordings of other GPUs";
 inline constexpr std::string_view kDoubtfulPrice =

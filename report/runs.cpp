@@ -91,7 +91,7 @@ std::string events_text(const Result& run, std::size_t width) {
   return table.text(width) + "\n";
 }
 
-/// What follows the verdict on the goals, for example ", seed 1 alone; 17 of 20 seeds meet the goals".
+/// The words after the verdict on the goals, for example ", seed 1 alone; 17 of 20 seeds meet the goals".
 std::string verdict_of_seeds(const Result& run) {
   const std::string own = fmt::format(", seed {} alone", run.seed);
   if (!run.seeds) return by_chance(run) ? own : "";
@@ -131,7 +131,7 @@ std::string life_text(const Result& run, std::size_t width) {
   return out + events_text(run, width);
 }
 
-/// What the instance-hours of a bill were spent on, in the order of GpuUse.
+/// The uses of a bill's instance-hours, in the order of GpuUse.
 constexpr const char* kUses[kGpuUseNames.size()] = {
     "compute",     "exposed communication", "stragglers", "input stalls", "checkpoints",
     "evaluations", "provisioning",          "lost work",  "idle GPUs"};

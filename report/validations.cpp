@@ -126,7 +126,7 @@ std::string leave_one_out_text(const OrderedJson& rows, std::size_t width) {
          "recorded: not fitted again here, but by bench/step_fits.py (steps) and bench/nccl_logs.py (collectives)\n";
 }
 
-/// What rehearsals of one's own have changed.
+/// Says what rehearsals of one's own have changed.
 std::string rehearsed_text(const OrderedJson& result) {
   std::string out;
   if (!result.contains("rehearsed")) return out;

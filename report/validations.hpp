@@ -8,7 +8,7 @@
 
 namespace ganymede::report {
 
-/// What the errors of studies that were known do not say; docs/model.md has the figures.
+/// A caveat: the errors of known studies do not say this; docs/model.md has the figures.
 inline constexpr const char* kKnownStudies =
     "The studies that come with the program were known while the model was made. On machines that were held out it is "
     "about three times as far off, and of the 90 % intervals of collectives about half hold.";

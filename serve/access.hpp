@@ -20,7 +20,7 @@ std::string random_token();
 /// True if the texts are equal. The time it takes depends on their lengths alone.
 bool same_secret(std::string_view a, std::string_view b);
 
-/// What a request says about its sender. A part that the request lacks is "".
+/// The sender of a request, as the request states it. A part that the request lacks is "".
 struct Caller {
   std::string method, host, origin, authorization;
   std::string token;      ///< "?token=" of the address

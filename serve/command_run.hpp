@@ -50,7 +50,7 @@ enum class Pace {
   held         ///< its processes are stopped until the pace is another one
 };
 
-/// What a run tells while it runs, and what it asks. Both functions may be empty.
+/// The conversation with a run while it runs. Both functions may be empty.
 struct RunHooks {
   std::function<void(const Progress&)> progress{};
   std::function<Pace()> pace{};  ///< asked some times a second, always by the thread that called run_command()

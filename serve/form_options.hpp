@@ -1,7 +1,7 @@
 #pragma once
-// What the page offers: everything that comes with the program, the checkpoints that the user has named, and the files
-// that the user has sent. A request can choose only among these; it can name neither a file nor a policy that runs one
-// of the user's programs.
+// The choices of the page: everything that comes with the program, the checkpoints that the user has named, and the
+// files that the user has sent. A request can choose only among these; it can name neither a file nor a policy that
+// runs one of the user's programs.
 
 #include <cstdint>
 #include <filesystem>
@@ -17,7 +17,7 @@ namespace ganymede::serve {
 /// Directories that hold checkpoints, by the names under which the page offers them.
 using Checkpoints = std::map<std::string, std::filesystem::path>;
 
-/// What a form may name besides what comes with the program.
+/// The files that a form may name besides those that come with the program.
 struct Offer {
   Checkpoints checkpoints;
   Uploads uploads;

@@ -19,7 +19,7 @@ struct JobInput {
   std::string name, text;
 };
 
-/// What is offered, and the files that what has been read so far needs.
+/// The offers, and the files that the form needs as far as it was read.
 struct FormReading {
   const Offer& offer;
   std::vector<JobInput> files{};

@@ -1,5 +1,5 @@
 #pragma once
-// What the program is run with for a job, command by command.
+// The arguments of the program for a job, command by command.
 
 #include <filesystem>
 #include <string>

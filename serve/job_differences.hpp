@@ -1,5 +1,5 @@
 #pragma once
-// What differs between the results of two jobs.
+// The differences between the results of two jobs.
 
 #include <filesystem>
 #include <string>

@@ -56,7 +56,7 @@ class Jobs {
   /// Stops the running jobs, and marks running and waiting ones as interrupted.
   ~Jobs();
 
-  /// What forms may name: checkpoints, those of trainings here among them as "job-7", and uploads.
+  /// The files that forms may name: checkpoints, those of trainings here among them as "job-7", and uploads.
   Offer offer() const;
   UploadStore& uploads() { return uploads_; }
   const JobOptions& options() const { return options_; }
@@ -77,7 +77,7 @@ class Jobs {
   /// The newest jobs first, at most 200.
   OrderedJson list() const;
   OrderedJson describe(int id) const;
-  /// What differs between the results of two ended jobs of one kind, as text. Throws ConfigError for jobs without
+  /// The differences between the results of two ended jobs of one kind, as text. Throws ConfigError for jobs without
   /// results and for those that cannot be compared.
   std::string differences(int before, int after) const;
   /// Path of a file of the job, which must be one of job_files() or a picture_file(); none if the job does not have it,

@@ -7,7 +7,7 @@
 
 namespace ganymede::studies {
 
-/// What a prediction of a step rests on, and the parts of the step that are uncertain.
+/// The evidence behind a prediction of a step, and the parts of the step that are uncertain.
 struct StepEvidence {
   LinkEvidence link = LinkEvidence::assumed;
   double link_factor = 1;  ///< on what links add to the width (rehearsed_links.hpp)

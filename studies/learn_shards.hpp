@@ -11,7 +11,7 @@
 
 namespace ganymede::studies {
 
-/// What is learned, as a user says it.
+/// The learning task, as a user states it.
 struct LearnQuestion {
   std::filesystem::path scenario;
   std::vector<JsonOverride> overrides;

@@ -35,7 +35,7 @@ plan::UnitOutcome outcome_of(const plan::Search& search, std::size_t unit, std::
   return plan::read_outcome(JsonNode::parse(row, "the row of " + label), search.member_count(unit));
 }
 
-/// What the shards of a folder have found so far.
+/// The findings of the shards of a folder so far.
 class FoundUnits {
  public:
   FoundUnits(const ShardedWork& work, const std::filesystem::path& folder, plan::Search& search)

@@ -1,5 +1,5 @@
 #pragma once
-// What rehearsals of one's own teach about predictions of communication: for each kind of network how much wider or
+// The evidence of one's own rehearsals on predictions of communication: for each kind of network how much wider or
 // narrower the intervals of its links are.
 
 #include <map>

@@ -49,7 +49,7 @@ struct ScalingCell {
   int pass() const { return batch / accumulation; }
 };
 
-/// What a simpler rule predicts, in the unit of the series.
+/// The prediction of a simpler rule, in the unit of the series.
 struct Baseline {
   std::string name;
   double value = 0;

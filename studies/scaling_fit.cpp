@@ -1,4 +1,4 @@
-// What is fitted to the cells of a series whose role is "fit".
+// The fit to the cells of a series whose role is "fit".
 
 #include <fmt/format.h>
 

@@ -76,7 +76,7 @@ class ShardFolder {
   /// row is of other work.
   void scan(const Take& take, const Remark& remark);
 
-  /// What became of a run, after scan(); nothing if it is missing.
+  /// The outcome of a run, after scan(); nothing if it is missing.
   std::optional<RowKind> kind(std::size_t run) const;
   /// The text of a run's row.
   std::string text(std::size_t run) const;

@@ -122,7 +122,7 @@ class ShardRun {
       ++outcome_.done;
       return;
     }
-    // What fails now may have been stopped by the signal that stops this process.
+    // A run that fails now may have been stopped by the signal that stops this process.
     if (outcome.kind == Kind::failure && options_.stopped && options_.stopped()) return;
     outcome.text = text;
     if (outcome.kind == Kind::config_error || !runs_.failed_row) {

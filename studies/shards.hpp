@@ -21,7 +21,7 @@ struct Shard {
   std::uint64_t index = 0, count = 1;  ///< index < count
 };
 
-/// What is split: every part with every seed.
+/// The work that is split: every part with every seed.
 struct ShardedWork {
   struct Part {
     std::string label;    ///< for people: "aws us-east-1, 2 x V100, ring"
@@ -32,7 +32,7 @@ struct ShardedWork {
   std::string name;     ///< of the study
   std::vector<Part> parts;
   std::vector<std::uint64_t> seeds;  ///< empty: each part is one run without a seed
-  /// What `merge` needs besides the rows, in the command's own form; null: nothing.
+  /// The data that `merge` needs besides the rows, in the command's own form; null: nothing.
   Json asked{};
 
   std::size_t size() const { return parts.size() * std::max<std::size_t>(seeds.size(), 1); }
@@ -43,7 +43,7 @@ struct ShardedWork {
   Shard shard_of(std::size_t run, std::uint64_t count) const;
 };
 
-/// What became of a run.
+/// The outcome of a run.
 enum class RowKind : char {
   result = 'r',
   endless = 'e',  ///< the run would never finish; this is as final as a result
@@ -67,7 +67,7 @@ struct ShardRuns {
   std::function<std::string(std::size_t run, const ChildOutcome& outcome)> failed_row{};
 };
 
-/// What a shard has done.
+/// The work that a shard has done.
 struct ShardOutcome {
   std::size_t runs = 0;     ///< runs of the shard
   std::size_t earlier = 0;  ///< of these, runs that some shard of the folder had done before

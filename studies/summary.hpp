@@ -12,7 +12,7 @@
 
 namespace ganymede::studies {
 
-/// What runs have in common that differ only in their seed.
+/// The common properties of runs that differ only in their seed.
 struct RunGroup {
   /// The result's "run" as JSON (platform, allocation, scheme, …), without the policy and the number of GPUs that it
   /// held, but with the GPUs per node that were asked for. Runs with the same place are compared.

@@ -36,7 +36,7 @@ struct OrderClaim {
   std::vector<std::string> runs;  ///< from the largest value to the smallest
 };
 
-/// What the documentation promises about a study's predicted cells.
+/// The promise of the documentation about a study's predicted cells.
 struct Promise {
   std::string tag;        ///< tag of the cells that the promise is about; all cells if empty
   double mean_error = 0;  ///< largest mean absolute error of these cells, relative

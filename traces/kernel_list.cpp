@@ -25,7 +25,7 @@ std::size_t index_of(const std::vector<std::string>& names, const std::string& n
   return static_cast<std::size_t>(std::find(names.begin(), names.end(), name) - names.begin());
 }
 
-/// What a kernel of that kind grows by if its list does not say it.
+/// The growth of a kernel of that kind if its list does not say it.
 Growth usual_growth(Kind kind) {
   if (kind <= Kind::convolution_weight_gradient || kind == Kind::batched_product) return Growth::batch;
   return kind == Kind::product ? Growth::m : Growth::rows;

@@ -26,7 +26,7 @@ namespace ganymede::traces {
 
 inline constexpr double kBytesPerNumber = 4;  ///< size of a weight, of a gradient, and of an activation in fp32
 
-/// What a layer, or a whole network, computes and moves for one image.
+/// The work of a layer, or of a whole network, for one image: FLOPs and bytes moved.
 struct LayerCost {
   double flops = 0;             ///< matrix work of the forward pass; a multiply-add is 2
   double read = 0;              ///< bytes of activations that the forward pass reads

@@ -21,7 +21,7 @@ double size_share(const LayerList& list, const Layer& layer) {
   return is_half(layer.precision.empty() ? list.precision : layer.precision) ? 0.5 : 1;
 }
 
-/// What a network computes and moves for one image, and the bytes of the weights that its kernels read.
+/// The work of a network for one image, and the bytes of the weights that its kernels read.
 struct NetworkCost : LayerCost {
   double weights = 0;
 };
@@ -38,7 +38,7 @@ NetworkCost cost_of(const LayerList& list, const LayerNetwork& network) {
   return sum;
 }
 
-/// What an optimizer does for each parameter.
+/// The work of an optimizer for each parameter.
 struct Update {
   double kernels, reads, writes;  ///< reads and writes of all kernels
   double states;                  ///< numbers that it keeps for each parameter
@@ -56,7 +56,7 @@ Update update_rule(const LayerList& list) {
   return eager ? kEagerAdam : kFusedAdam;
 }
 
-/// What a pass over a batch computes and moves.
+/// The work of a pass over a batch.
 TracePhase phase_of(const LayerList& list, const LayerPass& pass, int batch, const NetworkCost& one) {
   const LayerNetwork& network = list.networks.at(pass.network);
   const Update rule = update_rule(list);

@@ -9,7 +9,7 @@ namespace {
 
 bool has_matrix_work(const TraceKernel& kernel) { return kernel.is_convolution() || kernel.is_product(); }
 
-/// What the time of kernels that are not matched one by one is divided by: FLOPs, or numbers moved.
+/// The work by which the time of kernels that are not matched one by one is divided: FLOPs, or numbers moved.
 double weight_of(const TraceKernel& kernel, double batch) {
   const double images = kernel.grows == TraceKernel::Growth::none ? 1 : batch;
   if (has_matrix_work(kernel)) return images * kernel.flops();

@@ -8,7 +8,7 @@
 
 namespace ganymede::traces {
 
-/// What the mean of the steps that are kept consists of, in seconds.
+/// The parts of the mean of the steps that are kept, in seconds.
 struct ProfilerBreakdown {
   double step = 0, compute = 0;
   double exposed = 0, overlapped = 0;  ///< collectives without and with computation at the same time

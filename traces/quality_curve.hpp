@@ -18,7 +18,7 @@ struct QualityPoint {
   double fid = 0, inception_score = 0;
 };
 
-/// What one training recorded.
+/// The record of one training.
 struct QualityCurve {
   int batch = 0;  ///< images per step of all workers together
   std::uint64_t seed = 0;

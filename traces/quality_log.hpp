@@ -11,7 +11,7 @@ namespace ganymede::traces {
 /// One training.
 struct QualityLog {
   std::string run;
-  /// What the file says of the training: "dataset", "reference" (what the FID compares with: "test 10000"), "backbone",
+  /// The file's words on the training: "dataset", "reference" (what the FID compares with: "test 10000"), "backbone",
   /// "conditioning", "loss", "diffaug", "ada". Absent if it does not say it.
   std::map<std::string, std::string> facts;
   double batch = 0;  ///< images of one update, accumulation included; 0 if the file does not say it

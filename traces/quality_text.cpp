@@ -27,7 +27,7 @@ double snapshot_images(const JsonNode& node) {
   return 1e3 * std::stod(digits);
 }
 
-/// What follows `key` in `line` up to one of `ends`, without spaces around it.
+/// The text after `key` in `line` up to one of `ends`, without spaces around it.
 std::string text_after(const std::string& line, const std::string& key, const char* ends) {
   const std::size_t at = line.find(key);
   if (at == std::string::npos) return "";

@@ -43,7 +43,7 @@ std::string what_was_meant(const std::string& name) {
   return "`ganymede train --trace FILE` records one";
 }
 
-/// What follows the name of a list, behind a colon or a question mark.
+/// The text after the name of a list, behind a colon or a question mark.
 struct ListOptions {
   std::optional<std::string> precision;
   std::optional<int> image;

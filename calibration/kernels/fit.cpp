@@ -54,7 +54,7 @@ double loss_of(const KernelParameters& parameters, const std::vector<MeasuredKer
     const double expected = predictor.rows.method().expected_s(row, predictor.chosen(row).seconds);
     sum += std::min(1.0, std::abs(std::log(expected / row.measured_s)));
   }
-  // What the rows hardly tell stays near the physical start values.
+  // Parameters on which the rows say little stay near the physical start values.
   double unusual = 0;
   for (std::size_t i = 0; i < kScalarCount; ++i) {
     const double ratio = std::log(parameters.scalars[i] / range_of(static_cast<Scalar>(i)).start);
@@ -208,7 +208,7 @@ double set_weight(const MeasuredKernel& row) { return row.set.starts_with("deepb
 constexpr double kSharedPrior = 0.5, kOwnPrior = 3;
 constexpr double kLittle = 0.01;  // the constant of all chips is free
 
-/// What is left of a group's residual on each chip.
+/// The rest of a group's residual on each chip.
 void fit_chips(KernelParameters& parameters, std::size_t group, const std::vector<Sample>& samples) {
   std::map<std::string, std::vector<Sample>> by_chip;
   for (Sample sample : samples) {

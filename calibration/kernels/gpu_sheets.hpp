@@ -1,5 +1,5 @@
 #pragma once
-// What the kernel model needs to know of a GPU, from its data sheet.
+// The facts about a GPU that the kernel model needs, from its data sheet.
 
 #include <span>
 #include <string>

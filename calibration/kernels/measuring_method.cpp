@@ -34,7 +34,7 @@ double call_ratio(const std::string& operation) {
   return 1;
 }
 
-/// What the short kernels take, without the shortest, which may be outliers.
+/// The time of the short kernels, without the shortest, which may be outliers.
 double shortest_of(std::vector<double> times) {
   const auto place = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 33);
   std::nth_element(times.begin(), place, times.end());

@@ -1,5 +1,5 @@
 #pragma once
-// What a published measurement of a kernel holds beyond the device's own time.
+// The parts of a published measurement of a kernel beyond the device's own time.
 //
 // NeuSight records one event before and one after a call on an idle GPU. The second event cannot be earlier than the
 // host's return from the call (`floor`), and the kernel starts some time after the first event (`delay`), so the

@@ -55,7 +55,7 @@ enum class Scalar : std::size_t {
   kCount
 };
 
-/// What one GPU reaches of its data sheet, beyond what holds for all.
+/// The share of its data sheet that one GPU reaches, beyond what holds for all.
 struct GpuShares {
   double arithmetic = 1, memory = 1;
 };
@@ -130,8 +130,8 @@ struct Spread {
 };
 using Spreads = std::array<std::array<Spread, kDurations>, kGroups>;
 
-/// What the measured kernels of one chip, on any of its boards, tell beyond what holds for all: added to the residuals
-/// of the groups, and the intervals of its kernels.
+/// The evidence of the measured kernels of one chip, on any of its boards, beyond what holds for all: added to the
+/// residuals of the groups, and the intervals of its kernels.
 struct ChipFit {
   std::array<Residual, kGroups> residuals;
   Spreads known;

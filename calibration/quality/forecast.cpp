@@ -34,7 +34,7 @@ struct Ahead {
   double at(int part) const { return from + (to - from) * part / kParts; }
 };
 
-/// What the points say of a training; without points, nothing beyond its kind.
+/// The evidence of the points on a training; without points, its kind alone.
 struct Posterior {
   ShapeFit fit;
   double noise = 0;

@@ -15,12 +15,12 @@ class QualityGoal {
   static QualityGoal read(const JsonNode& node, const std::string& model);
 
   double fid() const { return fid_; }
-  /// What is known of the goal, and of the FID on the way to it, of a training with this batch until `horizon` images
+  /// The outlook on the goal, and on the FID on the way to it, of a training with this batch until `horizon` images
   /// (0: as far as forecasts go), given its points. Throws ConfigError if `reference`, that of the points, is another
   /// one than the goal's.
   QualityOutlook given(const std::vector<RecordedRun::Point>& points, const std::string& reference, double batch,
                        double horizon) const;
-  /// What is known of the images that a training with this batch needs. Throws Infeasible if hardly any gets there.
+  /// The outlook on the images that a training with this batch needs. Throws Infeasible if hardly any gets there.
   const TargetOutlook& at(double batch) const;
   /// The images of a median training with this batch that gets there, rounded up; 1 if hardly any does.
   std::int64_t images(double batch) const;

@@ -108,7 +108,8 @@ QualityPrior prior_of(const QualityModel& model, const QualityKind& kind) {
     }
     variances.at(d) = variance;
   }
-  // What is not known of the kind is taken as correlated like trainings of one kind: a lower floor with a later half.
+  // The part of the kind that is not known is taken as correlated like trainings of one kind: a lower floor with a
+  // later half.
   out.shape.covariance = with_variances(model.spread, variances);
   Matrix precision = Matrix::diagonal(hazard_precision(model));
   const auto log_hazard = [&](const std::vector<double>& of) {

@@ -1,5 +1,5 @@
 #pragma once
-// What is known of FID against images before a training begins: a `ganymede.quality-model/1`, which was fitted to
+// The model of FID against images before a training begins: a `ganymede.quality-model/1`, which was fitted to
 // recorded trainings (fit.hpp). The shape of a training is normally distributed about the sum of the effects of its
 // kind; effects of a level that no training had are as uncertain as the known ones differ.
 
@@ -13,8 +13,8 @@
 
 namespace ganymede::calibration {
 
-/// What tells kinds of trainings apart, beside the batch. `dataset` holds the reference too, because FIDs against
-/// different references cannot be compared.
+/// The properties that tell kinds of trainings apart, beside the batch. `dataset` holds the reference too, because FIDs
+/// against different references cannot be compared.
 inline constexpr std::size_t kQualityFactors = 6;
 inline constexpr std::array<const char*, kQualityFactors> kQualityFactorNames = {"dataset", "backbone", "conditioning",
                                                                                  "loss",    "diffaug",  "ada"};
@@ -84,7 +84,7 @@ std::vector<double> hazard_precision(const QualityModel& model);
 /// The covariance with these variances whose correlations are those of `like`.
 Matrix with_variances(const Matrix& like, const Shape& variances);
 
-/// What is expected of a training of this kind.
+/// The expectation of a training of this kind.
 struct QualityPrior {
   ShapePrior shape;
   double log_hazard = 0, log_hazard_sd = 0;  ///< of ln(divergences per e-fold of the images)

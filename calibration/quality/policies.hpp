@@ -1,5 +1,5 @@
 #pragma once
-// What to do about trainings that do not get to their FID: policies over trainings drawn from the model, compared by
+// Policies for trainings that may not get to their FID: rules over trainings drawn from the model, compared by
 // the images that they train in all.
 
 #include "calibration/quality/forecast.hpp"

@@ -35,7 +35,7 @@ struct SeenCurve {
   double weight() const;  ///< of all points
 };
 
-/// What is expected of a shape before its points are seen.
+/// The expectation of a shape before its points are seen.
 struct ShapePrior {
   Shape mean{};
   Matrix covariance{kShapeSize};
