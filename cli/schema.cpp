@@ -10,6 +10,8 @@
 #include "cli/schema_bundle.hpp"
 #include "common/embedded.hpp"
 #include "common/errors.hpp"
+#include "common/json_value.hpp"
+#include "documents/schemas.hpp"
 
 namespace ganymede::cli {
 
@@ -18,6 +20,8 @@ namespace {
 void declare_schema(Parser command, Shared& shared) {
   std::vector<std::string> names;
   for (const EmbeddedText& schema : embedded_schemas()) names.emplace_back(schema.name);
+  for (const documents::DescribedDocument& document : documents::described_documents())
+    names.emplace_back(document.name);
   std::sort(names.begin(), names.end());  // files are sorted with their extensions
   auto what = std::make_shared<std::string>();
   command.add_option("format", *what, fmt::format("{}", fmt::join(names, ", "))).required().check(one_of(names));
@@ -25,6 +29,8 @@ void declare_schema(Parser command, Shared& shared) {
   command.callback([what, &shared] {
     for (const EmbeddedText& schema : embedded_schemas())
       if (schema.name == *what) emit(shared, bundled_schema(schema.text, embedded_schema_definitions(), listed_names));
+    for (const documents::DescribedDocument& document : documents::described_documents())
+      if (document.name == *what) emit(shared, document.schema().dump(1) + "\n");
   });
 }
 

@@ -49,7 +49,6 @@ Model dummy() { return {.name = "dummy"}; }
 const Addition kProvider = {"", "", "platforms/providers.cpp", "    {.name = \"private\", .owned = true},",
                             "\n    {.name = \"dummy\", .vendor = \"Dummy Cloud\", .spot_notice = Seconds{7}},"};
 
-// A schema is one file in docs/schemas, which the build finds.
 const Addition kScheme = {"sim/collectives/schemes/dummy.cpp",
                           R"(#include "sim/collectives/allreduce.hpp"
 namespace ganymede::sim {
