@@ -20,6 +20,7 @@ inline constexpr std::string_view kPlanSchema = "ganymede.plan/1";
 
 /// The median over the seeds, and the interval with all stated error.
 struct Measure {
+  static constexpr std::string_view kTypeName = "measure";
   double median = 0;
   Interval interval;
 };
@@ -60,6 +61,7 @@ struct PlanQuality {
 
 /// A candidate, and if it was simulated what it comes to.
 struct PlanRow {
+  static constexpr std::string_view kTypeName = "row";
   std::string provider, region, market, instance;
   int nodes = 0, on_demand_nodes = 0, gpus_per_node = 0;
   bool part_of_instance = false;  ///< it uses fewer GPUs of a node than there are

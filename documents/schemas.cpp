@@ -4,6 +4,7 @@
 
 #include "common/json_value.hpp"
 #include "documents/forms.hpp"
+#include "documents/plan.hpp"
 #include "documents/result.hpp"
 
 namespace ganymede::documents {
@@ -16,7 +17,12 @@ OrderedJson schema(std::string_view title, std::string_view says) {
 
 constexpr std::array kDocuments = {
     DescribedDocument{
+        "plan", [] { return schema<Plan>(kPlanSchema, "what to rent for a target: ganymede plan --format json"); }},
+    DescribedDocument{
         "result", [] { return schema<Result>(kResultSchema, "what a run comes to: ganymede simulate --format json"); }},
+    DescribedDocument{
+        "why",
+        [] { return schema<Why>("ganymede.why/1", "what a plan's choice hangs on: ganymede why --format json"); }},
 };
 
 }  // namespace

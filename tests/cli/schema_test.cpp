@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <vector>
 
+#include "common/file.hpp"
 #include "common/json_value.hpp"
 #include "documents/schemas.hpp"
 #include "schema_faults.hpp"
@@ -72,6 +73,12 @@ TEST(Schema, TakesWhatTheProgramWrites) {
   }
   const std::string cluster = scratch.write("c.json", run_program("example cluster").out);
   EXPECT_EQ(faults("cluster-result", Json::parse(run_program("simulate " + cluster + " --format json").out)), "");
+  const std::string plan = (scratch / "plan.json").string();
+  const Outcome planned =
+      run_program("plan --model dcgan-64 --images 5000000 --instance p3.2xlarge --max-gpus 1 --save " + plan);
+  ASSERT_EQ(planned.code, 0) << planned.err;
+  EXPECT_EQ(faults("plan", Json::parse(read_file(plan))), "");
+  EXPECT_EQ(faults("why", Json::parse(run_program("why " + plan + " --format json").out)), "");
   const Outcome trace = run_program("import layers vae");
   EXPECT_EQ(faults("step-trace", Json::parse(trace.out)), "");
 }
