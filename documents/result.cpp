@@ -32,7 +32,7 @@ void describe(Walk& walk, LaunchRequest& launch) {
 }
 
 void describe(Walk& walk, QualityTarget& quality) {
-  walk.member("fid", quality.fid, {.low = 0, .above_low = true, .required = true});
+  walk.member("fid", quality.fid, {.says = "the goal", .low = 0, .above_low = true, .required = true});
   walk.object("images",
               [&] {
                 walk.member("median", quality.images, {.low = 0, .required = true});
@@ -78,12 +78,16 @@ void describe(Walk& walk, EnergyUse& energy) {
 }
 
 void describe(Walk& walk, RunEvent& event) {
-  walk.member("at_s", event.at, {.low = 0, .required = true});
-  walk.member("event", event.what, kRequired);
+  walk.member("at_s", event.at, {.says = "seconds from the request", .low = 0, .required = true});
+  walk.member("event", event.what,
+              {.says = "requested, waiting, provisioned, ready, stage, checkpoint, evaluated, notice, lost, crashed, "
+                       "restored, resized, released, straggler, …, finished",
+               .required = true});
   walk.member_unless("pool", event.pool, {});
   walk.member_unless("nodes", event.nodes, 0, {.low = 1});
-  walk.member_unless("detail", event.detail, {});
-  walk.member_unless("times", event.times, std::int64_t{1}, {.low = 1});
+  walk.member_unless("detail", event.detail, {}, {.says = "name of a stage, or factor of a slowdown"});
+  walk.member_unless("times", event.times, std::int64_t{1},
+                     {.says = "checkpoints in a stretch without other events", .low = 1});
 }
 
 void describe(Walk& walk, StepSpans::Row& row) { walk.row(row.worker, row.kind, row.name, row.start, row.length); }
@@ -93,7 +97,10 @@ void describe(Walk& walk, StepSpans& spans) {
   walk.constant("kinds", {"compute", "host", "communication", "exposed", "straggler", "input", "input_stall", "lost"},
                 kRequired);
   walk.member("names", spans.names, kRequired);
-  walk.member("rows", spans.rows, kRequired);
+  walk.member("rows", spans.rows,
+              {.says = "with these columns: kind and name are positions in kinds and names, times are seconds from the "
+                       "first of these steps",
+               .required = true});
 }
 
 void describe(Walk& walk, PoolUse& use) {
@@ -116,9 +123,9 @@ void describe(Walk& walk, SeedQuantiles& spread) {
 }
 
 void describe(Walk& walk, SeedRuns& seeds) {
-  walk.member("first", seeds.first, kRequired);
+  walk.member("first", seeds.first, {.says = "the run's own seed", .required = true});
   walk.member("count", seeds.count, {.low = 2, .required = true});
-  walk.member("finished", seeds.finished, {.low = 1, .required = true});
+  walk.member("finished", seeds.finished, {.says = "the others never would", .low = 1, .required = true});
   walk.member("met", seeds.met, {.says = "runs that keep deadline and budget", .low = 0, .required = true});
   walk.member("losses_mean", seeds.losses_mean, kCount);
   walk.member("time_s", seeds.time_s, kRequired);
@@ -151,7 +158,8 @@ void describe_time(Walk& walk, Result& result) {
   walk.member("interval_s", result.interval_s, {.says = "of total_s, with all stated error", .required = true});
   walk.member("sampling_interval_s", result.sampling_interval_s,
               {.says = "of total_s: the error of the steps' sampling, and the spread between equal runs"});
-  walk.member("confidence", result.confidence, kShare);
+  walk.member("confidence", result.confidence,
+              {.says = "of sampling_interval_s, and of interval_s if the inputs are measured", .low = 0, .high = 1});
   walk.member("fidelity", result.fidelity, {.choices = {"sampled", "message"}});
   walk.member("steps_simulated", result.steps_simulated, kCount);
 }
@@ -160,11 +168,14 @@ void describe_utilization(Walk& walk, Result& result) {
   walk.member("gpu_busy", result.gpu_busy,
               {.says = "share of the GPU time held in which a phase of the step runs", .low = 0, .high = 1});
   walk.member("gpu_flops", result.gpu_flops, {.says = "useful FLOPs over the peak of the GPUs held", .low = 0});
-  walk.member("cpu", result.cpu, {.says = "share of the vCPUs held that input and launching keep busy"});
+  walk.member("cpu", result.cpu,
+              {.says = "share of the vCPUs held that input and launching keep busy; null if the platform states none"});
   walk.member("network", result.network,
               {.says = "share of the time in which gradients keep the busiest link busy", .low = 0});
-  walk.member("cpu_reserved", result.cpu_reserved);
-  walk.member("memory_reserved", result.memory_reserved);
+  walk.member("cpu_reserved", result.cpu_reserved,
+              {.says = "share of the training nodes' vCPUs that the policy reserves; null if not stated"});
+  walk.member("memory_reserved", result.memory_reserved,
+              {.says = "share of the training nodes' memory that the policy reserves; null if not stated"});
   walk.member("memory_bytes", result.memory, {.says = "of one GPU", .low = 0});
 }
 
@@ -199,11 +210,11 @@ void describe_provenance(Walk& walk, Result& result) {
                .required = true,
                .choices = {"measured", "measured (stated by the user)", "transferred", "kernel model", "datasheet"}});
   walk.member("risk", result.risk,
-              {.says = "how sure it is when spot nodes are taken back",
+              {.says = "how sure it is when spot nodes are taken back, of the least sure pool",
                .choices = {"none", "measured", "stated", "preset", "assumed"}});
   walk.member("steps", result.step_source);
   walk.member("fabric", result.fabric_source);
-  walk.member("software", result.software);
+  walk.member("software", result.software, {.says = "with which the steps were measured"});
   walk.member("prices_as_of", result.prices_as_of);
   walk.member("warnings", result.warnings);
   walk.member_unless("scenario", result.scenario, {}, {.says = "as it was read"});
@@ -217,26 +228,27 @@ void describe(Walk& walk, Result& result) {
   walk.constant("schema", kResultSchema, kRequired);
   walk.object(
       "run", [&] { describe_run(walk, result); }, kRequired);
-  walk.member("launch", result.launch);
+  walk.member("launch", result.launch, {.says = "what the run rents, for exports"});
   walk.member_if_any("quality", result.quality, {.says = "what is known of the images to the FID that is the goal"});
   walk.object(
       "time", [&] { describe_time(walk, result); }, kRequired);
   walk.object(
       "utilization", [&] { describe_utilization(walk, result); }, kRequired);
-  walk.member("gpu_seconds", result.gpu_seconds, {.says = "GPU time by use", .required = true});
+  walk.member("gpu_seconds", result.gpu_seconds, {.says = "GPU time by use; the uses sum to total", .required = true});
   walk.derived("gpu_hours", result.gpu_seconds.hours(), kCount);
   walk.object(
       "cost", [&] { describe_cost(walk, result); }, kRequired);
-  walk.member("energy", result.energy, {.says = "null if the platform states no power", .required = true});
+  walk.member("energy", result.energy, {.says = "null if the platform states no power or no carbon", .required = true});
   walk.member("events", result.events, kRequired);
-  walk.member_if_any("step_spans", result.spans, {.says = "what workers do in some steps"});
-  walk.member("pools", result.pools);
+  walk.member_if_any("step_spans", result.spans,
+                     {.says = "what workers do in some steps, if --show-steps asks for it"});
+  walk.member("pools", result.pools, {.says = "those that were used"});
   walk.object("life", [&] {
     walk.member("losses", result.losses, {.says = "nodes taken back or crashed", .low = 0});
     walk.member("checkpoints", result.checkpoints, kCount);
     walk.member("lost_training_s", result.lost_training, {.says = "training that had to be done again", .low = 0});
     walk.member("staleness", result.staleness,
-                {.says = "of asynchronous updates: those by others between reading and updating"});
+                {.says = "updates by others between reading and updating; null unless asynchronous"});
   });
   walk.object("goals", [&] { describe_goals(walk, result); });
   walk.member_if_any("seeds", result.seeds, {.says = "what this seed and the next ones come to, where chance decides"});

@@ -5,8 +5,9 @@ from __future__ import annotations
 import html
 from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Mapping, Optional, Tuple, cast
 
+from ._documents import ResultDocument
 from ._tables import Row, first_screen, frame
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ class SeedSpread:
     usd_p95: Optional[float]
 
 
-def bill_of(cost: Document) -> Tuple[BillItem, ...]:
+def bill_of(items: Iterable[Document]) -> Tuple[BillItem, ...]:
     return tuple(
         BillItem(
             item["item"],
@@ -77,7 +78,7 @@ def bill_of(cost: Document) -> Tuple[BillItem, ...]:
             float(item["unit_price_usd"]),
             float(item["usd"]),
         )
-        for item in cost["items"]
+        for item in items
     )
 
 
@@ -122,11 +123,12 @@ class Run(Result):
     inputs: str
     risk: str
     gpu_seconds: Dict[str, float]
-    document: Document = field(compare=False)
+    document: ResultDocument = field(compare=False)
 
     @classmethod
     def from_document(cls, document: Document) -> "Run":
         """The run of a `ganymede.result/1`."""
+        document = cast(ResultDocument, document)
         run, time, use, cost = document["run"], document["time"], document["utilization"], document["cost"]
         energy, life, goals = document["energy"] or {}, document["life"], document["goals"]
         provenance = document["provenance"]
@@ -175,7 +177,7 @@ class Run(Result):
 
     @property
     def bill(self) -> Tuple[BillItem, ...]:
-        return bill_of(self.document["cost"])
+        return bill_of(self.document["cost"]["items"])
 
     @property
     def events(self) -> Tuple[Event, ...]:
@@ -357,7 +359,7 @@ class Cluster(Result):
 
     @property
     def bill(self) -> Tuple[BillItem, ...]:
-        return bill_of(self.document["cost"])
+        return bill_of(self.document["cost"]["items"])
 
     def to_pandas(self) -> pandas.DataFrame:
         """A row for each job."""

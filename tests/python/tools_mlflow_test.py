@@ -76,7 +76,7 @@ class Mlflow(unittest.TestCase):
         self.assertEqual({key: run.data.params[key] for key in ("pool.instance", "scheme", "policy", "seed")},
                          {"pool.instance": "p3.8xlarge", "scheme": "ring", "policy": "fixed", "seed": "1"})
         metrics = run.data.metrics
-        self.assertEqual(metrics["cost.total_usd"], result["cost"]["usd"])
+        self.assertEqual(metrics["cost.total_usd"], float(result["cost"]["total_usd"]))
         self.assertEqual(metrics["time.total_s"], result["time"]["total_s"])
         self.assertEqual([metrics["time.interval_s.low"], metrics["time.interval_s.high"]], result["time"]["interval_s"])
         self.assertEqual({key: metrics[f"gpu_seconds.{key}"] for key in result["gpu_seconds"]}, result["gpu_seconds"])
@@ -91,7 +91,7 @@ class Mlflow(unittest.TestCase):
         experiment = self.client.get_experiment_by_name("many").experiment_id
         query = "params.seed = '2' and params.platform LIKE '%gcp%'"
         cheapest = self.client.search_runs([experiment], query, order_by=["metrics.`cost.total_usd` ASC"])
-        expected = sorted(run["cost"]["usd"] for run in sweep["runs"]
+        expected = sorted(float(run["cost"]["total_usd"]) for run in sweep["runs"]
                           if run["provenance"]["seed"] == 2 and "gcp" in run["run"]["platform"])
         self.assertEqual([run.data.metrics["cost.total_usd"] for run in cheapest], expected)
 

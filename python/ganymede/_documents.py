@@ -1,0 +1,217 @@
+"""The types of the documents that the program prints; tools/document_types.py writes this file."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, Optional, TypedDict
+
+
+class ResultRun(TypedDict, total=False):
+    platform: str
+    market: str
+    allocation: str
+    gpu: str
+    gpus: int
+    scheme: str
+    mode: str
+    placement: str
+    policy: str
+
+
+class ResultLaunchPool(TypedDict, total=False):
+    provider: str
+    region: str
+    zone: str
+    market: str
+    instance: str
+    nodes: int
+    gpu: str
+    gpus_per_node: int
+
+
+class ResultLaunch(TypedDict, total=False):
+    model: str
+    precision: str
+    dataset: str
+    batch_per_gpu: int
+    global_batch: int
+    pools: List[ResultLaunchPool]
+
+
+class ResultQualityImages(TypedDict):
+    median: float
+    interval: List[float]
+
+
+class ResultQuality(TypedDict):
+    fid: float
+    images: ResultQualityImages
+    never: float
+
+
+class ResultTime(TypedDict, total=False):
+    total_s: float
+    steps: int
+    images: int
+    step_mean_s: float
+    interval_s: List[float]
+    sampling_interval_s: List[float]
+    confidence: float
+    fidelity: str
+    steps_simulated: int
+
+
+class ResultUtilization(TypedDict, total=False):
+    gpu_busy: float
+    gpu_flops: float
+    cpu: Optional[float]
+    network: float
+    cpu_reserved: Optional[float]
+    memory_reserved: Optional[float]
+    memory_bytes: float
+
+
+class ResultCostItem(TypedDict, total=False):
+    item: str
+    pool: str
+    quantity: float
+    unit: str
+    unit_price_usd: str
+    unit_price_usd_number: float
+    list_price_usd: str
+    list_price_usd_number: float
+    usd: str
+    usd_number: float
+    provider: str
+    region: str
+    market: str
+
+
+class ResultCostInstanceHoursByUse(TypedDict, total=False):
+    compute: str
+    exposed_communication: str
+    straggler: str
+    input_stall: str
+    checkpoint: str
+    evaluation: str
+    provisioning: str
+    lost: str
+    idle: str
+    idle_tail: str
+    minimum_and_rounding: str
+
+
+class ResultCost(TypedDict, total=False):
+    total_usd: str
+    interval_usd: List[str]
+    items: List[ResultCostItem]
+    instance_hours_by_use: ResultCostInstanceHoursByUse
+    instance_hours_by_use_number: Dict[str, float]
+
+
+class ResultEnergy(TypedDict, total=False):
+    kwh: float
+    kg_co2e: float
+    kwh_interval: List[float]
+    kg_co2e_interval: List[float]
+    gpu_kwh: float
+    host_kwh: float
+    grid: str
+
+
+class ResultEvent(TypedDict, total=False):
+    at_s: float
+    event: str
+    pool: str
+    nodes: int
+    detail: str
+    times: int
+
+
+class ResultStepSpans(TypedDict):
+    columns: List[str]
+    kinds: List[str]
+    names: List[str]
+    rows: List[List[Any]]
+
+
+class ResultPool(TypedDict, total=False):
+    pool: str
+    gpu: str
+    node_hours: float
+    gpu_seconds: Dict[str, float]
+    usd: str
+    usd_number: float
+    owned: str
+
+
+class ResultLife(TypedDict, total=False):
+    losses: int
+    checkpoints: int
+    lost_training_s: float
+    staleness: Optional[float]
+
+
+class ResultGoals(TypedDict, total=False):
+    deadline_s: Optional[float]
+    budget_usd: Optional[str]
+    budget_usd_number: Optional[float]
+    met: bool
+
+
+class ResultSeedsTimeS(TypedDict, total=False):
+    median: Optional[float]
+    p5: Optional[float]
+    p95: Optional[float]
+    interval: List[Optional[float]]
+
+
+class ResultSeedsUsd(TypedDict, total=False):
+    median: Optional[float]
+    p5: Optional[float]
+    p95: Optional[float]
+    interval: List[Optional[float]]
+
+
+class ResultSeeds(TypedDict, total=False):
+    first: int
+    count: int
+    finished: int
+    met: int
+    losses_mean: float
+    time_s: ResultSeedsTimeS
+    usd: ResultSeedsUsd
+
+
+class ResultProvenance(TypedDict, total=False):
+    tool: str
+    scenario_hash: str
+    seed: int
+    inputs: str
+    risk: str
+    steps: str
+    fabric: str
+    software: str
+    prices_as_of: str
+    warnings: List[str]
+    scenario: Dict[str, Any]
+    files: Dict[str, str]
+
+
+class ResultDocument(TypedDict, total=False):
+    schema: str
+    run: ResultRun
+    launch: ResultLaunch
+    quality: ResultQuality
+    time: ResultTime
+    utilization: ResultUtilization
+    gpu_seconds: Dict[str, float]
+    gpu_hours: float
+    cost: ResultCost
+    energy: Optional[ResultEnergy]
+    events: List[ResultEvent]
+    step_spans: ResultStepSpans
+    pools: List[ResultPool]
+    life: ResultLife
+    goals: ResultGoals
+    seeds: ResultSeeds
+    provenance: ResultProvenance
