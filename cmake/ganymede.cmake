@@ -211,12 +211,14 @@ endfunction()
 # compute much, themselves or in the library that they test, with which they share the code of inline functions. The others are compiled
 # without optimisation, which takes half as long.
 #
+# SECONDS is about how long each process takes under the sanitizers, where that is much: CTest starts what takes longest first.
+#
 # One process runs all tests of a folder, PROCESSES says in how many they run where one would take minutes, the k-th of n as the CTest test
 # sim/steps/k_of_n. APART names further CTest tests, each followed by the pattern of --gtest_filter of those that it runs by themselves: what
 # must not run beside others, or what CTest shall report as skipped where all of it is. What cannot run under the sanitizers, or takes long,
 # says so itself (tests/support/when.hpp). Which tests ran is written to the folder tests_ran of the build (tools/tests_ran.py).
 function(ganymede_test folder)
-  cmake_parse_arguments(ARG "OPTIMISED" "PROCESSES" "SOURCES;DEPENDS;LINK;APART" ${ARGN})
+  cmake_parse_arguments(ARG "OPTIMISED" "PROCESSES;SECONDS" "SOURCES;DEPENDS;LINK;APART" ${ARGN})
   ganymede_target_name(${folder} name)
   ganymede_sort_sources(ARG_SOURCES)
   add_executable(${name}_test ${ARG_SOURCES})
@@ -253,6 +255,9 @@ function(ganymede_test folder)
   foreach(number RANGE 1 ${ARG_PROCESSES})
     math(EXPR shard "${number} - 1")
     ganymede_add_test(${folder}/${number}_of_${ARG_PROCESSES} ${name}_test "*-${apart}" ${shard} ${ARG_PROCESSES})
+    if(ARG_SECONDS)
+      set_tests_properties(${folder}/${number}_of_${ARG_PROCESSES} PROPERTIES COST ${ARG_SECONDS})
+    endif()
   endforeach()
 endfunction()
 

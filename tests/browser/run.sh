@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# The pages in a real browser: run.sh PROGRAM FOLDER [--screens FOLDER]. FOLDER keeps what is installed.
+# Pages in a real browser: run.sh PROGRAM FOLDER report|serve [--screens FOLDER]. FOLDER keeps what is installed.
 # 77: skipped, because Chromium, node or playwright-core cannot be had; the reason is said.
 set -euo pipefail
 here=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")
 program=$(readlink -f "$1")
 folder=$2
-shift 2
+pages=$3
+shift 3
 
 skip() { echo "skipped: $1" >&2; exit 77; }
 chromium=${CHROMIUM:-$(command -v chromium || true)}
@@ -15,6 +16,8 @@ command -v node >/dev/null || skip "no node"
 # playwright-core, from npm as the lock file pins it, else out of the wheel of the same version, which carries it.
 version=$(sed -n 's/.*"playwright-core": "\(.*\)".*/\1/p' "$here/package.json")
 mkdir -p "$folder"
+exec 9>"$folder/lock"  # the other pages' tests install it there too
+flock 9
 from_npm() {
   command -v npm >/dev/null || return 1
   cp "$here"/package.json "$here"/package-lock.json "$folder"
@@ -34,5 +37,5 @@ if [[ $(cat "$folder/installed-version" 2>/dev/null) != "$version" ]]; then
 fi
 # Modules are looked for beside the file that imports them.
 cp "$here"/*.mjs "$folder"
-node "$folder/report_test.mjs" "$program" "$chromium" "$here/../.." "$@"
-exec node "$folder/serve_test.mjs" "$program" "$chromium" "$here/../.." "$@"
+exec 9>&-
+exec node "$folder/${pages}_test.mjs" "$program" "$chromium" "$here/../.." "$@"

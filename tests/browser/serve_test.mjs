@@ -1,4 +1,4 @@
-// The page of `ganymede serve` in a real browser: each control is used as a person would, in light, dark and at 420 pixels.
+// The page of `ganymede serve` in a real browser: each control is used as a person would, in light, and in dark at 390 pixels.
 //   node serve_test.mjs PROGRAM CHROMIUM SOURCES [--screens FOLDER]
 import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
@@ -14,7 +14,7 @@ process.on("exit", () => { server.kill(); fs.rmSync(folder, { recursive: true, f
 const address = await new Promise((resolve) => server.stdout.once("data", (text) => resolve(String(text).trim())));
 
 const browser = await chromium.launch({ executablePath: executable, args: ["--no-sandbox", "--disable-gpu"] });
-const looks = { light: {}, dark: { colorScheme: "dark" }, narrow: { viewport: { width: 390, height: 900 } } };
+const looks = { light: {}, narrow: { colorScheme: "dark", viewport: { width: 390, height: 900 } }, ...screens && { dark: { colorScheme: "dark" } } };
 let tests = 0;
 
 // Fails on anything that the page says on the console, and on requests that leave the server.
