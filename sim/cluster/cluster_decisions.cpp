@@ -1,4 +1,4 @@
-// What a scheduler sees of the cluster, and what becomes of its decision.
+// What a scheduler sees of the cluster, and what becomes of its decision; which two jobs share a GPU.
 
 #include <fmt/format.h>
 
@@ -8,72 +8,60 @@
 
 #include "common/errors.hpp"
 #include "common/units.hpp"
-#include "sim/cluster/cluster_simulation.hpp"
+#include "sim/cluster/cluster_transitions.hpp"
 
 namespace ganymede::sim {
+namespace {
 
-/// The view as the scheduler finds it for its whole life; ask() says what changes.
-void ClusterSimulation::begin_view() {
-  const policies::Scheduler& row = *cluster_.scheduler.row;
-  waiting_ = policies::WaitingJobs(row.kinds);
-  view_.pools = pool_states_;
-  view_.owners = owners_;
-  view_.waiting = &waiting_;
-  view_.alone_s = [this](const policies::JobView& job, std::size_t pool, int gpus) {
-    return speeds_.alone_s(cluster_.jobs[job.job], pool, gpus);
+constexpr std::size_t kMostPackable = 64;  // waiting jobs that are tried as a second job of a GPU
+
+policies::ClusterView view_of(const ClusterContext& context, const ClusterState& state) {
+  policies::ClusterView view;
+  view.now_s = to_seconds(state.now).si;
+  view.pools = state.pools;
+  view.owners = state.owners;
+  view.waiting = &state.waiting;
+  view.alone_s = [&context](const policies::JobView& job, std::size_t pool, int gpus) {
+    return context.speeds.alone_s(context.cluster.jobs[job.job], pool, gpus);
   };
-  views_.resize(cluster_.jobs.size());
-  for (std::size_t i = 0; i < views_.size(); ++i) {
-    const ClusterJob& of = cluster_.jobs[i];
-    policies::JobView& view = views_[i];
-    view.job = i;
-    view.name = of.name;
-    view.gpus = of.gpus;
-    view.least = of.least;
-    view.most = of.most;
-    view.priority = of.priority;
-    view.deadline_s = of.deadline_s;
-    view.owner = of.owner;
-  }
+  return view;
 }
 
-/// Writes into the job's view what it has had and has left.
-void ClusterSimulation::refresh_view(std::size_t job) {
-  const JobState& state = states_[job];
-  policies::JobView& view = views_[job];
-  view.arrival_s = record_.jobs[job].ready_s;
-  view.since_s = state.since_s;
-  view.attained_gpu_s = state.attained_gpu_s;
-  view.left = record_.jobs[job].work > 0 ? state.left / record_.jobs[job].work : 0;
+/// Writes into the job's view what it has had and has left, of which it has done `done`.
+void refresh_view(ClusterState& state, std::size_t job, double done) {
+  policies::JobView& view = state.views[job];
+  const JobRecord& record = state.record.jobs[job];
+  view.arrival_s = record.ready_s;
+  view.since_s = to_seconds(state.jobs[job].since).si;
+  view.attained_gpu_s = state.jobs[job].attained_gpu_s;
+  view.left = record.work > 0 ? std::max(0.0, record.work - done) / record.work : 0;
 }
 
-/// Puts the job where it belongs among those that wait.
-void ClusterSimulation::enqueue(std::size_t job) {
-  dequeue(job);
-  refresh_view(job);
-  policies::JobView& view = views_[job];
+/// Puts a job of which so much is done where it belongs among those that wait.
+void enqueue(const ClusterContext& context, ClusterState& state, std::size_t job, double done) {
+  dequeue(state, job);
+  refresh_view(state, job, done);
+  policies::JobView& view = state.views[job];
   view.pool = -1;
   view.held = 0;
-  const policies::Scheduler& row = *cluster_.scheduler.row;
-  waiting_.add(view, row.rank ? row.rank(view_, cluster_.scheduler.settings, view) : 0);
-  states_[job].queued = true;
-}
-
-void ClusterSimulation::dequeue(std::size_t job) {
-  if (std::exchange(states_[job].queued, false)) waiting_.remove(views_[job]);
+  const ClusterScheduler& scheduler = context.cluster.scheduler;
+  state.waiting.add(view,
+                    scheduler.row->rank ? scheduler.row->rank(view_of(context, state), scheduler.settings, view) : 0);
+  state.jobs[job].queued = true;
 }
 
 /// The views of the jobs that hold GPUs of their own, by number. A guest of another job's GPU counts as waiting.
-std::vector<const policies::JobView*> ClusterSimulation::refresh_running() {
+std::vector<const policies::JobView*> refresh_running(const ClusterContext& context, ClusterState& state) {
   std::vector<const policies::JobView*> out;
-  for (RunningJob& running : running_) {
-    account(running);
+  for (RunningJob& running : state.running) {
+    count_held(context, state, running);
+    const double done = work_done(context, state, running);
     if (running.guest) {
-      enqueue(running.job);
+      enqueue(context, state, running.job, done);
       continue;
     }
-    refresh_view(running.job);
-    policies::JobView& view = views_[running.job];
+    refresh_view(state, running.job, done);
+    policies::JobView& view = state.views[running.job];
     view.pool = static_cast<int>(running.pool);
     view.held = static_cast<int>(running.slots.size());
     out.push_back(&view);
@@ -82,21 +70,10 @@ std::vector<const policies::JobView*> ClusterSimulation::refresh_running() {
   return out;
 }
 
-policies::JobSchedule ClusterSimulation::ask() {
-  const std::vector<const policies::JobView*> running = refresh_running();
-  view_.now_s = now_;
-  view_.running = running;
-  ++record_.decisions;
-  policies::JobSchedule schedule = external_
-                                       ? external_->decide(view_)
-                                       : cluster_.scheduler.row->decide({view_, cluster_.scheduler.settings, memory_});
-  check(schedule);
-  return schedule;
-}
-
 /// Throws Failure for a schedule that the cluster cannot follow.
-void ClusterSimulation::check(const policies::JobSchedule& schedule) const {
-  std::vector<int> granted(cluster_.pools.size(), 0);
+void check(const ClusterContext& context, const ClusterState& state, const policies::JobSchedule& schedule) {
+  const Cluster& cluster = context.cluster;
+  std::vector<int> granted(cluster.pools.size(), 0);
   std::vector<std::size_t> jobs;
   for (const policies::Grant& grant : schedule.run) {
     granted[grant.pool] += grant.gpus;
@@ -106,16 +83,38 @@ void ClusterSimulation::check(const policies::JobSchedule& schedule) const {
   const auto twice = std::adjacent_find(jobs.begin(), jobs.end());
   const auto fail = [&](const std::string& what) {
     throw Failure(
-        fmt::format("at {}: the scheduler {} {}", to_string(Seconds{now_}), cluster_.scheduler.row->name, what));
+        fmt::format("at {}: the scheduler {} {}", to_string(to_seconds(state.now)), cluster.scheduler.row->name, what));
   };
-  if (twice != jobs.end()) fail(fmt::format("lists the job {} twice", cluster_.jobs[*twice].name));
+  if (twice != jobs.end()) fail(fmt::format("lists the job {} twice", cluster.jobs[*twice].name));
   for (std::size_t pool = 0; pool < granted.size(); ++pool)
-    if (granted[pool] > pool_states_[pool].total())
-      fail(fmt::format("grants {} GPUs of {}, which has {}", granted[pool], pool_states_[pool].name,
-                       pool_states_[pool].total()));
+    if (granted[pool] > state.pools[pool].total())
+      fail(fmt::format("grants {} GPUs of {}, which has {}", granted[pool], state.pools[pool].name,
+                       state.pools[pool].total()));
 }
 
-void ClusterSimulation::apply(const policies::JobSchedule& schedule) {
+}  // namespace
+
+void enqueue(const ClusterContext& context, ClusterState& state, std::size_t job) {
+  enqueue(context, state, job, state.jobs[job].training.done(state.now));
+}
+
+void dequeue(ClusterState& state, std::size_t job) {
+  if (std::exchange(state.jobs[job].queued, false)) state.waiting.remove(state.views[job]);
+}
+
+policies::JobSchedule decide(const ClusterContext& context, ClusterState& state) {
+  const std::vector<const policies::JobView*> running = refresh_running(context, state);
+  policies::ClusterView view = view_of(context, state);
+  view.running = running;
+  ++state.record.decisions;
+  const ClusterScheduler& scheduler = context.cluster.scheduler;
+  policies::JobSchedule schedule =
+      state.external ? state.external->decide(view) : scheduler.row->decide({view, scheduler.settings, state.memory});
+  check(context, state, schedule);
+  return schedule;
+}
+
+void follow(const ClusterContext& context, ClusterState& state, const policies::JobSchedule& schedule) {
   std::map<std::size_t, const policies::Grant*> grants;
   for (const policies::Grant& grant : schedule.run) grants[grant.job] = &grant;
   const auto goes_on = [&](const RunningJob& running) {
@@ -126,16 +125,59 @@ void ClusterSimulation::apply(const policies::JobSchedule& schedule) {
   };
   // A guest leaves before its host: it would otherwise take over a GPU that the scheduler has given to another job.
   for (const bool guests : {true, false})
-    for (std::size_t i = 0; i < running_.size();) {
-      const RunningJob& running = running_[i];
-      const bool host_goes = running.guest && running.partner && !goes_on(*find_running(*running.partner));
+    for (std::size_t i = 0; i < state.running.size();) {
+      const RunningJob& running = state.running[i];
+      const bool host_goes = running.guest && running.partner && !goes_on(*find_running(state, *running.partner));
       if (running.guest == guests && (!goes_on(running) || host_goes))
-        stop(i, false);
+        stop_job(context, state, i, false);
       else
         ++i;
     }
   for (const policies::Grant& grant : schedule.run)
-    if (!states_[grant.job].running) start(grant);
+    if (!state.jobs[grant.job].running) start_job(context, state, grant);
+}
+
+void pack(const ClusterContext& context, ClusterState& state) {
+  const Cluster& cluster = context.cluster;
+  std::size_t tried = 0;
+  for (const std::size_t job : state.active) {
+    const MeasuredModel model = model_of(cluster, job);
+    if (cluster.jobs[job].gpus != 1 || model.first.empty() || state.jobs[job].running) continue;
+    if (++tried > kMostPackable) break;
+    double best = cluster.packing;
+    bool estimated = false;
+    RunningJob* host = nullptr;
+    for (RunningJob& running : state.running) {
+      const MeasuredModel other = model_of(cluster, running.job);
+      if (running.partner || running.slots.size() != 1 || other.first.empty()) continue;
+      const auto both = cluster.throughputs->together(cluster.pools[running.pool].gpu().family, other, model);
+      if (!both || both->first + both->second < best || (host != nullptr && both->first + both->second == best))
+        continue;
+      best = both->first + both->second;
+      host = &running;
+      estimated = both->estimated;
+    }
+    if (host != nullptr) pair_up(context, state, *host, job, estimated);
+  }
+}
+
+void warn_of_packing(const ClusterContext& context) {
+  const Cluster& cluster = context.cluster;
+  for (std::size_t job = 0; job < cluster.jobs.size(); ++job) {
+    if (cluster.jobs[job].gpus != 1) continue;
+    const std::string model = model_of(cluster, job).first;
+    if (model.empty()) {
+      context.speeds.warn(fmt::format("jobs of the workload \"{}\" share no GPU: packing is for measured models",
+                                      cluster.workloads[cluster.jobs[job].workload].name));
+      continue;
+    }
+    for (const ScenarioPool& pool : cluster.pools)
+      if (!cluster.throughputs->is_measured_beside(pool.gpu().family, model))
+        context.speeds.warn(fmt::format(
+            "{} was not measured beside other jobs on a {}: its speeds on a shared one are estimated from how busy the "
+            "other keeps it, and two such jobs share none",
+            model, pool.gpu().family));
+  }
 }
 
 }  // namespace ganymede::sim

@@ -37,20 +37,22 @@ ClusterCosts cluster_costs(const Cluster& cluster, const ClusterRecord& record) 
   Node node;
   node.state = Node::State::ready;
   node.requested = node.granted = node.readied = node.runs = 0;
-  std::vector<std::optional<double>> hosts;
   for (std::size_t p = 0; p < cluster.pools.size(); ++p) {
     ScenarioPool& pool = whole.pools[p];
     node.pool = p;
     life.nodes.insert(life.nodes.end(), static_cast<std::size_t>(pool.pool.nodes), node);
-    const double nodes_s = (record.span_s() + cluster.charges.idle_tail.si) * pool.pool.nodes;
-    hosts.push_back(nodes_s > 0 ? record.busy_host_s[p] / nodes_s : 0);
     for (auto* series : {&pool.carbon, &pool.prices})  // recordings begin with the clock of the cluster's file
       if (*series)
         for (Series::Row& row : (*series)->rows) row.at -= Seconds{record.begin_s};
   }
+  const std::vector<PoolAccount> accounts = close_accounts(whole, life);
+  std::vector<std::optional<double>> hosts(cluster.pools.size());
+  for (const PoolAccount& account : accounts)
+    if (const double vcpus = cluster.pools[account.pool].instance().vcpus; vcpus > 0)
+      hosts[account.pool] = record.host_s[account.pool] / (to_seconds(account.held).si * vcpus);
   const double end_s = to_seconds(life.end).si;
   ClusterCosts costs;
-  costs.energy = energy_of(whole, life, close_accounts(whole, life), hosts, {end_s, end_s});
+  costs.energy = energy_of(whole, life, accounts, hosts, {end_s, end_s});
   costs.bill = bill_of(whole, life, costs.energy, record.other);
   return costs;
 }
@@ -70,9 +72,7 @@ OwnerCosts owner_costs(const Cluster& cluster, const ClusterRecord& record, cons
     const double per_gpu_s = of_pool[p] / (paid_s * pool.nodes * pool.gpus_per_node) + rest / all_gpu_s;
     for (std::size_t i = 0; i < record.jobs.size(); ++i)
       for (const Stay& stay : record.jobs[i].stays)
-        if (stay.pool == p)
-          usd[cluster.jobs[i].owner] +=
-              per_gpu_s * (stay.to_s - stay.from_s) * static_cast<double>(stay.slots.size()) * (stay.packed ? 0.5 : 1);
+        if (stay.pool == p) usd[cluster.jobs[i].owner] += per_gpu_s * (stay.to_s - stay.from_s) * stay.gpus();
   }
   OwnerCosts costs;
   costs.idle = bill.total();

@@ -11,6 +11,11 @@
 
 namespace ganymede::sim {
 
+/// The time between two moments of the clock, which counts nanoseconds.
+inline double between_s(double from_s, double to_s) {
+  return to_seconds(to_nanoseconds(Seconds{to_s}) - to_nanoseconds(Seconds{from_s})).si;
+}
+
 /// A time in which a job held the same GPUs.
 struct Stay {
   double from_s = 0, to_s = 0;
@@ -19,6 +24,8 @@ struct Stay {
   bool packed = false;     ///< a second job was on the GPU when it began
   bool estimated = false;  ///< the speeds of the two there were not measured
   double reads = 0;        ///< requests to the store of its dataset
+
+  double gpus() const { return gpus_held(slots, packed); }
 };
 
 struct JobRecord {
@@ -26,10 +33,11 @@ struct JobRecord {
   double start_s = -1;  ///< when it first ran; below 0: never
   double end_s = -1;
   double held_gpu_s = 0;
-  double busy_gpu_s = 0;  ///< GPU-seconds in which kernels ran
-  double restart_s = 0;   ///< seconds spent on saving, starting again and loading
-  int preemptions = 0;    ///< stops, moves and changes of size
-  double alone_s = 0;     ///< the run alone on the GPUs asked for, on its fastest pool
+  double busy_gpu_s = 0;         ///< GPU-seconds in which kernels ran
+  double restart_s = 0;          ///< seconds spent on saving, starting again and loading
+  int preemptions = 0;           ///< stops, moves and changes of size
+  std::int64_t checkpoints = 0;  ///< that were written
+  double alone_s = 0;            ///< the run alone on the GPUs asked for, on its fastest pool
   double work = 0;
   std::vector<Stay> stays;
 };
@@ -46,9 +54,9 @@ struct ClusterRecord {
   std::vector<QueuePoint> queue;
   double begin_s = 0;  ///< the first arrival, from which on nodes are paid
   double end_s = 0;
-  double span_s() const { return end_s - begin_s; }
+  double span_s() const { return between_s(begin_s, end_s); }
   std::vector<double> held_gpu_s, busy_gpu_s;  ///< by pool
-  std::vector<double> busy_host_s;             ///< by pool: node-seconds in which processors of hosts are busy
+  std::vector<double> host_s;                  ///< by pool: seconds for which vCPUs of hosts are busy
   OtherUse other;                              ///< what jobs use beside the nodes
   std::int64_t events = 0, decisions = 0;
   std::size_t contending_groups = 0, approximate_groups = 0;

@@ -13,6 +13,11 @@ struct GpuSlot {
   auto operator<=>(const GpuSlot&) const = default;
 };
 
+/// GPUs that a job holds: half of one that it shares with another job.
+inline double gpus_held(const std::vector<GpuSlot>& slots, bool shared) {
+  return static_cast<double>(slots.size()) * (shared ? 0.5 : 1);
+}
+
 class FreeNodes {
  public:
   FreeNodes(int nodes, int gpus_per_node, int group)

@@ -3,12 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "calibration/workload_model.hpp"
 #include "common/errors.hpp"
 #include "common/json.hpp"
 #include "common/json_value.hpp"
+#include "sim/run/run_configuration.hpp"
 #include "sim/steps/dataset_cache.hpp"
 #include "sim/steps/gradient_passes.hpp"
 #include "sim/steps/site_communication.hpp"
@@ -18,6 +21,7 @@ namespace ganymede::sim {
 namespace {
 
 constexpr double kNoTime = std::numeric_limits<double>::infinity();
+constexpr double kRounding = 1e-9;  // part of an interval between checkpoints
 
 PlaceShape tight_shape(const ScenarioPool& pool, int gpus) {
   PlaceShape shape(static_cast<std::size_t>(gpus / pool.pool.gpus_per_node), pool.pool.gpus_per_node);
@@ -42,14 +46,15 @@ Json platform_of(const Json& pool, const PlaceShape& shape) {
   return {{"pools", std::move(pools)}};
 }
 
-JobReading reading_of(const Scenario& scenario, ScenarioSteps& steps, double step_s) {
+JobReading reading_of(const Scenario& scenario, ScenarioSteps& steps) {
   JobReading out;
   if (!scenario.input.storage) return out;
   const platforms::Storage& storage = *scenario.input.storage;
   Configuration cold = all_nodes(scenario);
   cold.cached = false;
   const StepDistribution& reading = steps.distribution(cold);
-  out.step_s = std::max(step_s, reading.mean.si);
+  out.steps = &reading;
+  out.step_s = reading.mean.si;
   out.requests = reading.reads;
   // The first epoch ends with a whole step.
   const double steps_of_epoch = std::ceil(static_cast<double>(scenario.dataset.images) / reading.images);
@@ -62,21 +67,6 @@ JobReading reading_of(const Scenario& scenario, ScenarioSteps& steps, double ste
   // Volumes of other sizes have other rates, and are others.
   out.store = fmt::format("{} {:.17g} {:.17g}", storage.name, storage.read.si, storage.iops.value_or(0));
   return out;
-}
-
-std::shared_ptr<const JobStores> stores_of(const Scenario& scenario, std::size_t pool) {
-  JobStores out;
-  out.dataset_name = scenario.dataset.name;
-  if (scenario.input.storage)
-    out.dataset =
-        StoredData{*scenario.input.storage, scenario.input.volume, "", dataset_bytes(scenario), 0, 0, 0, pool};
-  const Checkpoints& checkpoints = scenario.checkpoints;
-  out.checkpoints = checkpoints.every != Checkpoints::Every::never;
-  out.checkpoint_bytes = checkpoints.bytes;
-  if (checkpoints.storage)
-    out.checkpoint = StoredData{*checkpoints.storage, checkpoints.volume, "", checkpoints.bytes.si, 0, 0, 0, pool};
-  out.servers = scenario.servers;
-  return std::make_shared<const JobStores>(std::move(out));
 }
 
 /// The sizes of the gradients' buckets of a step.
@@ -145,9 +135,9 @@ void JobSpeeds::warn(const std::string& text) {
 }
 
 JobSpeeds::Entry JobSpeeds::simulated(const ClusterWorkload& workload, std::size_t pool, const PlaceShape& shape) {
-  std::optional<Scenario> here;
+  std::shared_ptr<const Scenario> here;
   try {
-    here = scenario(workload, pool, shape);
+    here = std::make_shared<const Scenario>(scenario(workload, pool, shape));
   } catch (const Infeasible& error) {
     warn(error.what());
     return {};
@@ -155,16 +145,13 @@ JobSpeeds::Entry JobSpeeds::simulated(const ClusterWorkload& workload, std::size
   ScenarioSteps steps(*here, steps_);
   const StepDistribution& alone = steps.distribution(all_nodes(*here));
   Entry entry{true, {}};
+  entry.speed.scenario = here;
+  entry.speed.steps = &alone;
   entry.speed.step_s = alone.mean.si;
-  double device_s = 0;
-  for (const PoolStep& part : alone.pools) device_s += part.device.si;
-  entry.speed.busy = std::min(1.0, device_s / (alone.workers * alone.mean.si));
-  // Images for each second; speed() turns them into steps of the GPUs asked for.
-  entry.speed.work_per_s = static_cast<double>(here->images_a_step(here->workers())) / alone.mean.si;
-  if (const double vcpus = cluster_.pools[pool].instance().vcpus; vcpus > 0)
-    entry.speed.host_node_s = alone.host.si / vcpus;
-  entry.speed.stores = stores_of(*here, pool);
-  entry.speed.reading = reading_of(*here, steps, entry.speed.step_s);
+  entry.speed.step_images = alone.images;
+  entry.speed.step_work = static_cast<double>(here->images_a_step(here->workers()));
+  entry.speed.work_per_s = entry.speed.step_work / alone.mean.si;
+  entry.speed.reading = reading_of(*here, steps);
   if (!cluster_.contention) entry.speed.reading.store_s = 0;
   const Synchronization& sync = here->synchronization;
   if (!cluster_.contention || here->workers() == 1) return entry;
@@ -176,14 +163,21 @@ JobSpeeds::Entry JobSpeeds::simulated(const ClusterWorkload& workload, std::size
   return entry;
 }
 
-JobSpeeds::Entry JobSpeeds::measured(const ClusterWorkload& workload, std::size_t pool, const PlaceShape& shape) const {
-  int gpus = 0;
-  for (const int part : shape) gpus += part;
+JobSpeeds::Entry JobSpeeds::stated(int gpus, double step_s, double step_work) {
+  StepDistribution& steps = stated_.emplace_back();
+  steps.mean = steps.low = steps.high = Seconds{step_s};
+  steps.pools.resize(1);
+  steps.pools.front().device = Seconds{gpus * step_s};
+  steps.workers = gpus;
+  return {true, {&steps, step_s, 0, step_work, step_work / step_s}};
+}
+
+JobSpeeds::Entry JobSpeeds::measured(const ClusterWorkload& workload, std::size_t pool, const PlaceShape& shape) {
+  const int gpus = std::accumulate(shape.begin(), shape.end(), 0);
   const ScenarioPool& where = cluster_.pools[pool];
   const bool spread = shape.size() > tight_shape(where, gpus).size();
   const auto rate = cluster_.throughputs->alone(where.gpu().family, {workload.model, workload.batch}, gpus, spread);
-  if (!rate) return {};
-  return {true, {gpus / *rate, *rate, 1, nullptr, {}}};
+  return rate ? stated(gpus, gpus / *rate, gpus) : Entry();
 }
 
 const JobSpeed* JobSpeeds::speed(const ClusterJob& job, std::size_t pool, const PlaceShape& shape) {
@@ -191,7 +185,7 @@ const JobSpeed* JobSpeeds::speed(const ClusterJob& job, std::size_t pool, const 
   const bool timed = !workload.scenario && workload.model.empty();
   const auto [known, is_new] = entries_.try_emplace({job.workload, pool, shape});
   Entry& entry = known->second;
-  if (is_new && timed) entry = {true, {1, 1, 1, nullptr, {}}};
+  if (is_new && timed) entry = stated(std::accumulate(shape.begin(), shape.end(), 0), 1, 1);
   if (is_new && !timed) entry = workload.scenario ? simulated(workload, pool, shape) : measured(workload, pool, shape);
   return entry.possible ? &entry.speed : nullptr;
 }
@@ -225,15 +219,13 @@ double JobSpeeds::work_of(const ClusterJob& job) {
 double JobSpeeds::save_s(const ClusterJob& job) {
   if (cluster_.preemption.save) return cluster_.preemption.save->si;
   if (!cluster_.workloads[job.workload].scenario) return 0;
-  const Checkpoints& checkpoints = asked(job).checkpoints;
-  return checkpoints.storage ? (checkpoints.storage->latency + checkpoints.bytes / checkpoints.storage->write).si : 0;
+  return to_seconds(checkpoint_write_time(asked(job).checkpoints)).si;
 }
 
 double JobSpeeds::restore_s(const ClusterJob& job) {
   if (cluster_.preemption.restore) return cluster_.preemption.restore->si;
   if (!cluster_.workloads[job.workload].scenario) return 0;
-  const Checkpoints& checkpoints = asked(job).checkpoints;
-  return checkpoints.storage ? (checkpoints.storage->latency + checkpoints.bytes / checkpoints.storage->read).si : 0;
+  return to_seconds(checkpoint_read_time(asked(job).checkpoints)).si;
 }
 
 double JobSpeeds::alone_s(const ClusterJob& job, std::size_t pool, int gpus) {
@@ -246,11 +238,22 @@ double JobSpeeds::alone_s(const ClusterJob& job, std::size_t pool, int gpus) {
   if (is_new) known->second = speed(job, pool, tight_shape(where, gpus));
   const JobSpeed* speed = known->second;
   if (speed == nullptr) return kNoTime;
-  const double work = work_of(job);
+  const double work = work_of(job), efficient = efficiency(job, gpus);
+  const double read = speed->reading.step_s > 0 ? std::min(work, speed->reading.images) : 0;
   double alone_s = work / speed->work_per_s;
   if (speed->reading.step_s > speed->step_s)
-    alone_s += std::min(work, speed->reading.images) / speed->work_per_s * (speed->reading.step_s / speed->step_s - 1);
-  return alone_s / efficiency(job, gpus);
+    alone_s += read / speed->work_per_s * (speed->reading.step_s / speed->step_s - 1);
+  alone_s /= efficient;
+  if (!speed->writes_checkpoints()) return alone_s;
+  const Scenario& scenario = *speed->scenario;
+  const Seconds write = to_seconds(checkpoint_write_time(scenario.checkpoints));
+  const auto intervals = [&](double images, const StepDistribution* steps, double step_s) {
+    const double every = steps ? steps_between_checkpoints(scenario, *steps, Seconds{step_s}, write, 0) : 0;
+    return every > 0 ? images / efficient / speed->step_images / every : 0;
+  };
+  const double written = intervals(read, speed->reading.steps, speed->reading.step_s) +
+                         intervals(work - read, speed->steps, speed->step_s);
+  return alone_s + (std::ceil(std::max(written, 1.0) - kRounding)) * write.si;  // the last one follows the last step
 }
 
 double JobSpeeds::efficiency(const ClusterJob& job, int gpus) {

@@ -1,6 +1,7 @@
 #pragma once
 // How fast a job runs alone, by the shape of its place: how many GPUs on how many nodes of which pool.
 
+#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -20,25 +21,19 @@ namespace ganymede::sim {
 /// GPUs of each node that a job has, largest first.
 using PlaceShape = std::vector<int>;
 
-/// What a job on a shape keeps in stores, and the servers that it needs.
-struct JobStores {
-  std::string dataset_name;
-  std::optional<StoredData> dataset, checkpoint;  ///< `months` and requests are not set
-  bool checkpoints = false;                       ///< it writes them even if nobody stops it
-  Bytes checkpoint_bytes{0};
-  ServerNodes servers;
-};
-
 struct JobSpeed {
-  double step_s = 0;      ///< mean step alone
-  double work_per_s = 0;  ///< progress alone, in the unit of work_of()
-  double busy = 1;        ///< share of the time in which its GPUs compute
+  const StepDistribution* steps = nullptr;  ///< alone, its images in caches
+  double step_s = 0;                        ///< mean of `steps`
+  double step_images = 0;                   ///< images of a step; 0: it has none
+  double step_work = 0;                     ///< progress of a step, in the unit of work_of()
+  double work_per_s = 0;                    ///< progress alone
   /// What its collectives put on links; null: the job has none that cross links.
-  std::shared_ptr<const CollectiveTraffic> traffic;
-  JobReading reading;  ///< its images, until the caches of its nodes hold them
-  /// Seconds of a step in which one of its nodes' hosts is busy, summed over the nodes; none if nothing says it.
-  std::optional<double> host_node_s = {};
-  std::shared_ptr<const JobStores> stores = {};  ///< null: nothing is known of it
+  std::shared_ptr<const CollectiveTraffic> traffic = {};
+  JobReading reading = {};  ///< its images, until the caches of its nodes hold them
+  std::shared_ptr<const Scenario> scenario =
+      {};  ///< the workload on this shape; null: measured, or of a stated duration
+
+  bool writes_checkpoints() const { return scenario && scenario->checkpoints.every != Checkpoints::Every::never; }
 };
 
 /// All nodes of the scenario, with a share of the bandwidth between them; of a growing model the last stage.
@@ -60,7 +55,7 @@ class JobSpeeds {
   /// images are needed for the same progress, in proportion to the noise scale + B (McCandlish et al., "An empirical
   /// model of large-batch training", 2018, which Pollux uses).
   double efficiency(const ClusterJob& job, int gpus);
-  /// Seconds to write a checkpoint and to start again from it.
+  /// Seconds to write a checkpoint and to start again from it, for a job that is stopped.
   double save_s(const ClusterJob& job);
   double restore_s(const ClusterJob& job);
   const std::vector<std::string>& warnings() const { return warnings_; }
@@ -76,12 +71,15 @@ class JobSpeeds {
     JobSpeed speed;
   };
   Entry simulated(const ClusterWorkload& workload, std::size_t pool, const PlaceShape& shape);
-  Entry measured(const ClusterWorkload& workload, std::size_t pool, const PlaceShape& shape) const;
+  Entry measured(const ClusterWorkload& workload, std::size_t pool, const PlaceShape& shape);
+  /// A job whose GPUs compute all the time.
+  Entry stated(int gpus, double step_s, double step_work);
   const Scenario& asked(const ClusterJob& job);
 
   const Cluster& cluster_;
   ScenarioInputCache inputs_;
   StepDistributionCache steps_;
+  std::deque<StepDistribution> stated_;
   std::map<std::tuple<std::size_t, std::size_t, PlaceShape>, Entry> entries_;   // by workload, pool and shape
   std::map<std::tuple<std::size_t, std::size_t, int>, const JobSpeed*> tight_;  // by workload, pool and GPUs, packed
   std::map<std::pair<std::size_t, int>, Scenario> asked_;                       // by workload and GPUs

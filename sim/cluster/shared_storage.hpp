@@ -5,11 +5,14 @@
 #include <string>
 #include <vector>
 
+#include "sim/steps/step_distribution.hpp"
+
 namespace ganymede::sim {
 
 /// What a job's steps read, as long as its images are not in the caches of its nodes.
 struct JobReading {
-  double step_s = 0;  ///< mean step alone while it reads; 0: it never reads from a store
+  const StepDistribution* steps = nullptr;  ///< its steps alone while it reads
+  double step_s = 0;                        ///< mean step alone while it reads; 0: it never reads from a store
   double images = 0;  ///< that it reads after each start, before its caches have them; infinity: they never do
   /// The store that it shares with other jobs; empty: each node has a volume of its own, or an object store serves each
   /// at its own rate.

@@ -17,6 +17,7 @@
 #include "sim/cluster/cluster_simulation.hpp"
 #include "sim/engine/joined_network.hpp"
 #include "sim/engine/live_simulation.hpp"
+#include "sim/ledger/nanoseconds.hpp"
 #include "sim/steps/step_simulator.hpp"
 
 namespace ganymede::sim {
@@ -126,10 +127,11 @@ class JobSteps {
 /// A job that runs, or that ran and was stopped.
 struct LiveJob {
   const JobSpeed* speed = nullptr;
-  double left = 0, done = 0;
-  double begin_s = 0;
-  double rate = 0;  // of a job without steps; else 0
-  double work_a_step = 0, images_a_step = 0, to_read = 0;
+  Segment segment;
+  Nanoseconds trained = 0;    // when its last step ends at its rate
+  double left = 0, done = 0;  // steps
+  std::int64_t checkpoints = 0;
+  double to_read = 0;  // images
   std::size_t store = 0;
   LiveSimulation::Process process = 0;
   bool ended = false;
@@ -146,42 +148,40 @@ class SimGridJobs : public JobRunner {
 
   LiveSimulation& live() { return *live_; }
 
-  double wait(double until_s) override {
+  Nanoseconds wait(Nanoseconds until) override {
+    const double until_s = until == kNever ? std::numeric_limits<double>::infinity() : to_seconds(until).si;
     live_->listen(until_s);
-    if (live_->now() >= until_s - kSameMoment_s) return std::max(until_s, live_->now());
+    if (live_->now() >= until_s - kSameMoment_s) return std::max(until, now());
     live_->sleep_until(live_->now() + kSameMoment_s);
-    return live_->now();
+    return now();
   }
 
-  void begin(const RunningJob& running, double left) override {
+  void begin(const RunningJob& running, const Segment& segment, double steps, Nanoseconds trained) override {
     jobs_.push_back(std::make_unique<LiveJob>());
     LiveJob* job = jobs_.back().get();
     latest_[running.job] = job;
     job->speed = running.speed;
-    job->left = left;
-    job->begin_s = running.progress_s;
-    job->to_read = running.to_read;
-    if (job->to_read > 0 && running.speed->reading.store_s > 0) job->store = store(running.speed->reading.store);
+    job->segment = segment;
+    job->trained = trained;
+    job->left = steps;
+    job->to_read = running.reads ? running.speed->reading.images : 0;
+    if (running.reads && running.speed->reading.store_s > 0) job->store = store(running.speed->reading.store);
     const int gpus_per_node = cluster_.pools[running.pool].pool.gpus_per_node;
     const std::vector<int> members = members_of(running.slots, gpus_per_node);
     const int first = network_.joined->first_endpoint(running.pool);
     job->steps = steps_of(running);
     if (job->steps) {
-      job->work_a_step = running.speed->work_per_s * running.speed->step_s * running.efficiency;
-      job->images_a_step = job->work_a_step / running.efficiency;
       check_messages(running.job, *job);
       job->steps->place(
           endpoints_of(job->steps->topology(), members, *network_.fabrics[running.pool], gpus_per_node, first));
-    } else {
-      job->rate = running.speed->work_per_s * running.efficiency;
     }
     job->process = live_->spawn(first + members.front(), [this, job] { live_through(*job); });
   }
 
-  double done(std::size_t index) const override {
+  SegmentProgress progress(std::size_t index) const override {
     const LiveJob& job = *latest_.at(index);
-    if (job.rate == 0 || job.ended) return job.done;
-    return std::clamp((live_->now() - job.begin_s) * job.rate, 0.0, job.left);
+    if (job.steps || job.ended) return {.steps = job.done, .checkpoints = job.checkpoints};
+    return job.segment.at(std::max(now(), job.segment.start));
   }
   bool ended(std::size_t index) const override { return latest_.at(index)->ended; }
   void stop(std::size_t index) override {
@@ -190,6 +190,8 @@ class SimGridJobs : public JobRunner {
   }
 
  private:
+  Nanoseconds now() const { return to_nanoseconds(Seconds{live_->now()}); }
+
   /// Null for jobs whose steps are no all-reduces of whole replicas: these go on at their rate alone.
   std::unique_ptr<JobSteps> steps_of(const RunningJob& running) {
     const ClusterJob& job = cluster_.jobs[running.job];
@@ -204,7 +206,7 @@ class SimGridJobs : public JobRunner {
 
   /// Refuses at once what would be refused after minutes.
   void check_messages(std::size_t index, const LiveJob& job) const {
-    const double steps = std::ceil(kWorkIsDone * job.left / job.work_a_step), each = job.steps->messages_a_step();
+    const double steps = std::ceil(kWorkIsDone * job.left), each = job.steps->messages_a_step();
     if (live_->messages() + steps * each <= LiveSimulation::kMaxMessages) return;
     throw Infeasible(
         fmt::format("{}: /fidelity/mode: at message fidelity the {:g} steps of the job {} would send {:g} messages "
@@ -220,10 +222,23 @@ class SimGridJobs : public JobRunner {
   }
 
   void live_through(LiveJob& job) {
-    live_->sleep_until(job.begin_s);
-    if (job.rate > 0) live_->compute(job.left / job.rate);
-    while (job.steps && job.done < job.left * kWorkIsDone) step(job);
+    live_->sleep_until(to_seconds(job.segment.start).si);
+    if (!job.steps) {
+      live_->compute(to_seconds(job.trained - job.segment.start).si);
+      job.checkpoints = job.segment.at(job.trained).checkpoints;
+    }
+    const double write_s = job.segment.checkpoint_ns / kNanosecondsPerSecond;
+    double since = job.segment.since_checkpoint;
+    while (job.steps && job.done < job.left * kWorkIsDone) {
+      step(job);
+      if (job.segment.checkpoint_every == 0 || ++since < job.segment.checkpoint_every) continue;
+      if (job.done >= job.left * kWorkIsDone) break;
+      live_->sleep_until(live_->now() + write_s);
+      ++job.checkpoints;
+      since = 0;
+    }
     job.done = job.left;
+    if (job.speed->writes_checkpoints()) live_->sleep_until(live_->now() + write_s);
     job.ended = true;
     live_->tell();
   }
@@ -242,8 +257,8 @@ class SimGridJobs : public JobRunner {
       const double took_s = read->wait() - begin_s;
       if (took_s > reading.step_s) live_->sleep_until(begin_s + took_s + reading.latency_s);
     }
-    if (reads) job.to_read -= job.images_a_step;
-    job.done = std::min(job.left, job.done + job.work_a_step);
+    if (reads) job.to_read -= job.speed->step_images;
+    job.done = std::min(job.left, job.done + 1);
   }
 
   const Cluster& cluster_;
@@ -260,10 +275,10 @@ class SimGridJobs : public JobRunner {
 }  // namespace
 
 ClusterRecord simulate_on_simgrid(const Cluster& cluster) {
-  ClusterSimulation simulation(cluster);
-  SimGridJobs jobs(cluster, simulation.speeds());
+  JobSpeeds speeds(cluster);
+  SimGridJobs jobs(cluster, speeds);
   ClusterRecord record;
-  jobs.live().spawn(0, [&] { record = simulation.run(&jobs); });
+  jobs.live().spawn(0, [&] { record = simulate_cluster(cluster, speeds, &jobs); });
   jobs.live().run();
   record.messages = jobs.live().messages();
   return record;

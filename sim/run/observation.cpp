@@ -91,7 +91,7 @@ policies::Observation observe(const RunContext& context, const RunState& state) 
   seen.every = scenario.policy.every;
   seen.save = to_seconds(checkpoint_write_time(context, state));
   seen.restart = provisioning.framework_start.median + provisioning.communicator_start.median +
-                 to_seconds(checkpoint_read_time(context));
+                 to_seconds(checkpoint_read_time(context.scenario.checkpoints));
   seen.boot = provisioning.queue.median + provisioning.image_pull.median +
               (scenario.boot_given ? provisioning.boot.median : first.platform->boot(first.instance()).median);
   for (std::size_t p = 0; p < scenario.pools.size(); ++p) seen.pools.push_back(view_of(context, state, p));

@@ -92,40 +92,36 @@ Configuration configuration_of(const RunContext& context, const RunState& state)
   return configuration;
 }
 
-Nanoseconds checkpoint_write_time(const RunContext& context, const RunState& state) {
-  const Checkpoints& checkpoints = context.scenario.checkpoints;
+Nanoseconds checkpoint_write_time(const Checkpoints& checkpoints, double share) {
   if (!checkpoints.storage) return 0;
-  return to_nanoseconds(checkpoints.storage->latency +
-                        checkpoints.bytes / (storage_share(state) * checkpoints.storage->write));
+  return to_nanoseconds(checkpoints.storage->latency + checkpoints.bytes / (share * checkpoints.storage->write));
 }
 
-Nanoseconds checkpoint_read_time(const RunContext& context) {
-  const Checkpoints& checkpoints = context.scenario.checkpoints;
-  return checkpoints.storage
-             ? to_nanoseconds(checkpoints.storage->latency + checkpoints.bytes / checkpoints.storage->read)
-             : 0;
+Nanoseconds checkpoint_write_time(const RunContext& context, const RunState& state) {
+  return checkpoint_write_time(context.scenario.checkpoints, storage_share(state));
+}
+
+Nanoseconds checkpoint_read_time(const Checkpoints& checkpoints) {
+  if (!checkpoints.storage) return 0;
+  return to_nanoseconds(checkpoints.storage->latency + checkpoints.bytes / checkpoints.storage->read);
+}
+
+double steps_between_checkpoints(const Scenario& scenario, const StepDistribution& steps, Seconds step, Seconds write,
+                                 double losses_per_s) {
+  const Checkpoints& checkpoints = scenario.checkpoints;
+  if (checkpoints.every == Checkpoints::Every::never) return 0;
+  if (checkpoints.every == Checkpoints::Every::epochs)
+    return std::max(1.0, std::ceil(static_cast<double>(scenario.dataset.images) / steps.images) *
+                             static_cast<double>(checkpoints.epochs));
+  const double seconds = checkpoints.every == Checkpoints::Every::interval ? checkpoints.interval.si
+                                                                           : daly_interval_s(write.si, losses_per_s);
+  return seconds == 0 ? 0 : std::max(1.0, std::round(seconds / step.si));
 }
 
 double steps_between_checkpoints(const RunContext& context, const RunState& state, const StepDistribution& steps) {
-  const Scenario& scenario = context.scenario;
-  const Checkpoints& checkpoints = scenario.checkpoints;
-  double seconds = 0;
-  switch (checkpoints.every) {
-    case Checkpoints::Every::never:
-      return 0;
-    case Checkpoints::Every::epochs:
-      return std::max(1.0, std::ceil(static_cast<double>(scenario.dataset.images) / steps.images) *
-                               static_cast<double>(checkpoints.epochs));
-    case Checkpoints::Every::interval:
-      seconds = checkpoints.interval.si;
-      break;
-    case Checkpoints::Every::daly:
-      seconds = daly_interval_s(to_seconds(checkpoint_write_time(context, state)).si,
-                                loss_rate(scenario, state.fleet.members()));
-      if (seconds == 0) return 0;
-      break;
-  }
-  return std::max(1.0, std::round(seconds / steps.mean.si));
+  return steps_between_checkpoints(context.scenario, steps, steps.mean,
+                                   to_seconds(checkpoint_write_time(context, state)),
+                                   loss_rate(context.scenario, state.fleet.members()));
 }
 
 double steps_between_evaluations(const Scenario& scenario, const StepDistribution& steps) {

@@ -17,10 +17,18 @@ Configuration configuration_of(const RunContext& context, const RunState& state)
 
 /// Time to write a checkpoint at the storage's present rate; 0 without storage.
 Nanoseconds checkpoint_write_time(const RunContext& context, const RunState& state);
-/// Time to read a checkpoint at the storage's full rate; 0 without storage.
-Nanoseconds checkpoint_read_time(const RunContext& context);
 /// Steps between two checkpoints, at least 1; 0: none are written.
 double steps_between_checkpoints(const RunContext& context, const RunState& state, const StepDistribution& steps);
+
+// The same rules for any training, a cluster's too.
+
+/// Time to write a checkpoint if `share` of the storage's rate is left; 0 without storage.
+Nanoseconds checkpoint_write_time(const Checkpoints& checkpoints, double share = 1);
+/// Time to read a checkpoint at the storage's full rate; 0 without storage.
+Nanoseconds checkpoint_read_time(const Checkpoints& checkpoints);
+/// Steps between two checkpoints, each of which takes `write`, if a step takes `step`.
+double steps_between_checkpoints(const Scenario& scenario, const StepDistribution& steps, Seconds step, Seconds write,
+                                 double losses_per_s);
 
 /// Steps from one evaluation to the next, at least 1. Precondition: the scenario has evaluations.
 double steps_between_evaluations(const Scenario& scenario, const StepDistribution& steps);

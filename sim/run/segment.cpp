@@ -43,4 +43,6 @@ double Segment::durable_steps(std::int64_t checkpoints) const {
   return steps_to_first_checkpoint() + static_cast<double>(checkpoints - 1) * checkpoint_every;
 }
 
+double steps_to_whole(double so_far, double more) { return std::max(1e-9, std::ceil(so_far + more - 1e-6) - so_far); }
+
 }  // namespace ganymede::sim

@@ -49,4 +49,8 @@ struct Segment {
   double steps_to_first_checkpoint() const;
 };
 
+/// Steps of which `more` are to follow on `so_far` that have been trained, so that the last of all is whole; more than
+/// 0.
+double steps_to_whole(double so_far, double more);
+
 }  // namespace ganymede::sim

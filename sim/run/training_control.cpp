@@ -143,9 +143,8 @@ void begin_segment(const RunContext& context, RunState& state, Actions& actions,
   state.stage = stage;
   // A segment ends with a whole step, counting those that earlier segments began.
   const double done = state.training.done(state.now);
-  const double so_far = state.training.steps();
   const double target = segment_target(context, state, segment, done);
-  double left = std::max(1e-9, std::ceil(so_far + (target - done) / segment.per_step - 1e-6) - so_far);
+  double left = steps_to_whole(state.training.steps(), (target - done) / segment.per_step);
   check_length(context, state, segment, left);
   const double to_evaluation = steps_to_evaluation(context, state, *segment.steps);
   check_evaluations(context, left, to_evaluation);
@@ -195,7 +194,8 @@ void start_training(const RunContext& context, RunState& state, Actions& actions
   if (nodes > 1 || context.scenario.pools[0].pool.gpus_per_node > 1)
     length += draw(provisioning.communicator_start, state.delays);
   if (state.has_trained && !load) log_event(actions, state, "resized", "", nodes);
-  const Nanoseconds loading = load && state.training.durable() > 0 ? checkpoint_read_time(context) : 0;
+  const Nanoseconds loading =
+      load && state.training.durable() > 0 ? checkpoint_read_time(context.scenario.checkpoints) : 0;
   begin_pause(state, actions, RunPhase::starting, length + loading);
   state.loading_from = state.phase_end - loading;
   if (load) check_fruitless_starts(context, state);

@@ -1,0 +1,115 @@
+#pragma once
+// The state of a cluster at one moment and its constant context. Transitions (cluster_transitions.hpp) change the
+// state; the loop (cluster_simulation.hpp) says when. The clock is that of a run: whole nanoseconds. Each job trains in
+// the segments of a run, whose steps become longer while other jobs share its links, stores or GPU.
+
+#include <memory>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "sim/cluster/cluster_record.hpp"
+#include "sim/cluster/contention.hpp"
+#include "sim/cluster/external_scheduler.hpp"
+#include "sim/cluster/job_speeds.hpp"
+#include "sim/run/training.hpp"
+
+namespace ganymede::sim {
+
+/// A job that runs.
+struct RunningJob {
+  std::size_t job = 0;
+  std::size_t pool = 0;
+  std::vector<GpuSlot> slots;
+  const JobSpeed* speed = nullptr;
+  double efficiency = 1;
+  TalkingJob talk;                     ///< what its collectives put on links; no uses: nothing
+  Nanoseconds begins = 0;              ///< when its restart is over; it makes no progress before
+  Nanoseconds held_until = 0;          ///< until when the GPUs that it holds are counted
+  Nanoseconds trained = kNever;        ///< when its last step ends at the present pace
+  Nanoseconds ends = kNever;           ///< when it ends at this pace; a last checkpoint may follow its last step
+  Nanoseconds cached = kNever;         ///< when its caches have its images at this pace; kNever: they do, or never will
+  double steps_before = 0;             ///< that it had trained when it came here
+  bool reads = false;                  ///< its images come from a store; its caches do not have them all
+  bool begun = false;                  ///< it has begun to train here
+  std::optional<std::size_t> partner;  ///< a job on the same GPU
+  bool estimated = false;              ///< how fast the two are there was not measured
+  bool guest = false;                  ///< it came to another job's GPU; the scheduler counts it as waiting
+
+  double gpus() const { return gpus_held(slots, partner.has_value()); }
+};
+
+/// Runs jobs in another way than at paces that follow from formulas, as a RunWorld does a run.
+class JobRunner {
+ public:
+  virtual ~JobRunner() = default;
+  /// Waits until then or until a job has ended, and returns the time.
+  virtual Nanoseconds wait(Nanoseconds until) = 0;
+  /// The job has new GPUs, and is to do `steps` steps there as the segment says, from its start to `trained` or later.
+  virtual void begin(const RunningJob& running, const Segment& segment, double steps, Nanoseconds trained) = 0;
+  /// What it has done since begin().
+  virtual SegmentProgress progress(std::size_t job) const = 0;
+  virtual bool ended(std::size_t job) const = 0;
+  /// It loses its GPUs.
+  virtual void stop(std::size_t job) = 0;
+};
+
+/// What stays the same during the life of a cluster.
+struct ClusterContext {
+  const Cluster& cluster;
+  JobSpeeds& speeds;
+  JobRunner* runner = nullptr;                             ///< null: jobs go on as formulas say
+  std::vector<std::vector<std::size_t>> unlocks = {};      ///< by job: those that wait for it
+  std::vector<std::unique_ptr<FabricGraph>> fabrics = {};  ///< by pool; null: jobs share no links there
+  std::vector<int> first_link = {};                        ///< by pool, in the links of the whole cluster
+};
+
+struct JobState {
+  /// Its progress in the unit of JobSpeeds::work_of(). It has no ledger: GPUs are counted by stays.
+  TrainingProgress training{std::vector<TrainingNode>{}};
+  int blocked_by = 0;  ///< jobs that it still waits for
+  double attained_gpu_s = 0;
+  Nanoseconds since = 0;  ///< since when it has run or waited
+  bool ready = false, done = false;
+  bool running = false;  ///< on GPUs of its own or of another job
+  bool queued = false;   ///< among those that the scheduler sees wait
+};
+
+struct ClusterState {
+  Nanoseconds now = 0;
+  ClusterRecord record;
+  std::vector<JobState> jobs;
+  std::vector<FreeNodes> nodes;  ///< by pool
+  std::vector<RunningJob> running;
+  std::set<std::size_t> active = {};  ///< jobs that are ready and not done
+  std::int64_t active_gpus = 0;       ///< that these ask for together
+  std::size_t next_arrival = 0;
+  Contention contention;
+
+  // What the scheduler sees.
+  std::vector<policies::PoolState> pools;
+  std::vector<policies::OwnerState> owners;
+  std::vector<policies::JobView> views;  ///< by job
+  policies::WaitingJobs waiting;
+  policies::PolicyMemory memory = {};
+  std::unique_ptr<ExternalScheduler> external = {};
+  Nanoseconds decided = 0;          ///< when it last decided
+  std::int64_t idle_decisions = 0;  ///< since a job last arrived, ended or got on
+};
+
+/// `cluster`, `speeds` and `runner` must outlive it.
+ClusterContext context_of(const Cluster& cluster, JobSpeeds& speeds, JobRunner* runner);
+/// The state before the first arrival.
+ClusterState initial_state(const ClusterContext& context);
+
+/// What bills count in, 126 years: no cluster lives longer.
+inline constexpr Nanoseconds kLongestLife = 4'000'000'000'000'000'000;
+/// The nearest moment of the clock: kNever for infinity, and the first one after kLongestLife for what is later.
+Nanoseconds clock_at(double seconds);
+/// The first moment at which the job is there.
+Nanoseconds arrival_of(const ClusterJob& job);
+
+RunningJob* find_running(ClusterState& state, std::size_t job);
+MeasuredModel model_of(const Cluster& cluster, std::size_t job);
+
+}  // namespace ganymede::sim
