@@ -28,6 +28,7 @@ std::span<const EmbeddedText> embedded_quality();             ///< calibration/q
 std::span<const EmbeddedText> embedded_throughputs();         ///< sim/cluster/throughputs, named with the extension
 std::span<const EmbeddedText> embedded_schemas();             ///< docs/schemas
 std::span<const EmbeddedText> embedded_schema_definitions();  ///< docs/schemas/common
+std::span<const EmbeddedText> embedded_examples();            ///< cli/examples, then studies/policies/external.py
 std::span<const EmbeddedText> embedded_validations();         ///< studies/*/study.json, named after the folder
 std::span<const EmbeddedText> embedded_report_page();         ///< report/page, named with the extension
 std::span<const EmbeddedText> embedded_serve_page();          ///< serve/page, named with the extension

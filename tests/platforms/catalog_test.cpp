@@ -12,6 +12,7 @@
 #include "common/file.hpp"
 #include "common/json.hpp"
 #include "common/units.hpp"
+#include "platforms/own_machines.hpp"
 
 namespace ganymede::platforms {
 namespace {
@@ -297,6 +298,22 @@ TEST(LoadCatalog, AnUnknownNameGetsTheListAndTheNearest) {
                                     HasSubstr("did you mean \"azure\"?"), HasSubstr("\"private\"")));
   }
   EXPECT_THROW(load_catalog("missing.json", "."), ConfigError);
+}
+
+TEST(OwnMachines, AreBuiltLikeAnInstanceTypeAndCostAPlaceholder) {
+  const std::string file = machines_like("p3.8xlarge");
+  EXPECT_THAT(file,
+              AllOf(StartsWith("// Machines of your own that are built like p3.8xlarge"), HasSubstr("placeholder")));
+  const Platform own = read_platform(JsonNode::parse(file, "own.json"));
+  ASSERT_EQ(own.instances.size(), 1U);
+  const auto& all = catalog("aws").instances;
+  const auto like = std::find_if(all.begin(), all.end(), [](const Instance& one) { return one.name == "p3.8xlarge"; });
+  ASSERT_NE(like, all.end());
+  EXPECT_EQ(own.instances.front().gpu, like->gpu);
+  EXPECT_EQ(own.instances.front().gpus, like->gpus);
+  EXPECT_EQ(own.instances.front().prices.size(), 1U);
+  EXPECT_THAT([] { machines_like("p3.9xlarge"); },
+              testing::ThrowsMessage<ConfigError>(HasSubstr("did you mean \"p3.8xlarge\"?")));
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "cli/example_platform.hpp"
+#include "platforms/own_machines.hpp"
 
 #include <fmt/format.h>
 
@@ -11,7 +11,7 @@
 #include "common/text.hpp"
 #include "platforms/catalog.hpp"
 
-namespace ganymede::cli {
+namespace ganymede::platforms {
 namespace {
 
 using Ordered = OrderedJson;
@@ -19,18 +19,17 @@ using Ordered = OrderedJson;
 constexpr double kHoursOfYear = 8766;
 
 /// The lowest price on demand for a year, in thousands of dollars rounded up; none without such a price.
-std::optional<double> year_on_demand(const platforms::Instance& instance) {
+std::optional<double> year_on_demand(const Instance& instance) {
   std::optional<double> lowest;
-  for (const platforms::Price& price : instance.prices)
-    if (price.market == platforms::Market::on_demand)
+  for (const Price& price : instance.prices)
+    if (price.market == Market::on_demand)
       lowest = std::min(lowest.value_or(1e300), static_cast<double>(price.per_hour.value) * 1e-6);
   if (!lowest) return std::nullopt;
   return std::ceil(*lowest * kHoursOfYear / 1000);
 }
 
-std::string file_of(const std::string& provider, const platforms::Platform& platform,
-                    const platforms::Instance& instance) {
-  const auto catalog = Ordered::parse(platforms::catalog_text(provider), /*comments=*/true);
+std::string file_of(const std::string& provider, const Platform& platform, const Instance& instance) {
+  const auto catalog = Ordered::parse(catalog_text(provider), /*comments=*/true);
   Ordered file = {{"schema", "ganymede.platform/1"}, {"provider", "private"}, {"name", "own"}};
   file["gpus"][instance.gpu] = catalog.at("gpus").at(instance.gpu);
   Ordered& like = file["instances"][instance.name] = catalog.at("instances").at(instance.name);
@@ -62,11 +61,11 @@ std::string file_of(const std::string& provider, const platforms::Platform& plat
 
 }  // namespace
 
-std::string platform_like(const std::string& name) {
+std::string machines_like(const std::string& name) {
   std::vector<std::string> names;
-  for (const std::string& provider : platforms::provider_names()) {
-    const platforms::Platform& platform = platforms::catalog(provider);
-    for (const platforms::Instance& instance : platform.instances) {
+  for (const std::string& provider : provider_names()) {
+    const Platform& platform = catalog(provider);
+    for (const Instance& instance : platform.instances) {
       if (instance.name == name) return file_of(provider, platform, instance);
       names.push_back(instance.name);
     }
@@ -76,4 +75,4 @@ std::string platform_like(const std::string& name) {
                                 close ? fmt::format("; did you mean \"{}\"?", *close) : ""));
 }
 
-}  // namespace ganymede::cli
+}  // namespace ganymede::platforms

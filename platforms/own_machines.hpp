@@ -3,10 +3,10 @@
 
 #include <string>
 
-namespace ganymede::cli {
+namespace ganymede::platforms {
 
 /// A commented platform file of one's own, whose only machines are built like that instance type. What they cost is a
 /// placeholder, which the comment says. Throws ConfigError if no catalog has the instance type.
-std::string platform_like(const std::string& instance);
+std::string machines_like(const std::string& instance);
 
-}  // namespace ganymede::cli
+}  // namespace ganymede::platforms
