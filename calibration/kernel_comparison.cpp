@@ -1,11 +1,15 @@
 #include "calibration/kernel_comparison.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <map>
 
 #include "calibration/kernels/error_of_sums.hpp"
 #include "calibration/kernels/row_predictor.hpp"
+#include "common/errors.hpp"
+#include "common/text.hpp"
 
 namespace ganymede::calibration {
 
@@ -24,10 +28,10 @@ std::vector<KernelErrors> compare(std::span<const MeasuredKernel> kernels) {
   }
   RandomStream random(kSumSeed, "kernels/sums");
   std::vector<KernelErrors> all;
-  for (const auto& [of, group] : groups) {
+  for (const auto& [key, group] : groups) {
     KernelErrors& errors = all.emplace_back();
-    errors.kind = to_string(of.first);
-    errors.gpu = of.second;
+    errors.kind = to_string(key.first);
+    errors.gpu = key.second;
     errors.kernels = group.kernels.size();
     const auto count = static_cast<double>(errors.kernels);
     for (const auto& [predicted, measured] : group.kernels) errors.mean_error += std::abs(predicted / measured - 1);
@@ -37,6 +41,20 @@ std::vector<KernelErrors> compare(std::span<const MeasuredKernel> kernels) {
     errors.sum20_error = error_of_sums(group.kernels, random);
   }
   return all;
+}
+
+std::vector<MeasuredKernel> kernels_on_gpu(std::vector<MeasuredKernel> kernels, const std::string& gpu,
+                                           const std::string& file) {
+  const GpuSheet* wanted = find_gpu_sheet(gpu);
+  std::vector<std::string> names;
+  for (const auto& kernel : kernels)
+    if (std::find(names.begin(), names.end(), kernel.gpu) == names.end()) names.push_back(kernel.gpu);
+  std::erase_if(kernels, [&](const MeasuredKernel& kernel) {
+    return kernel.gpu != gpu && (wanted == nullptr || find_gpu_sheet(kernel.gpu) != wanted);
+  });
+  if (kernels.empty())
+    throw ConfigError(fmt::format("--gpu {}: {} has no kernel of it; it has {}", gpu, file, list_of(names)));
+  return kernels;
 }
 
 }  // namespace ganymede::calibration

@@ -1,5 +1,5 @@
 #pragma once
-// What `ganymede train` says while it trains: on a terminal a line of progress, after the first steps of a long
+// The words of `ganymede train` while it trains: on a terminal a line of progress, after the first steps of a long
 // training how long it will take here, and for a program that started this one its losses.
 
 #include <chrono>

@@ -3,9 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "calibration/kernel_tables.hpp"
 #include "calibration/kernels/kernel_model.hpp"
 #include "calibration/kernels/measuring_method.hpp"
 #include "common/errors.hpp"
+#include "common/json_value.hpp"
 #include "support/errors.hpp"
 
 namespace ganymede::calibration {
@@ -68,6 +70,21 @@ TEST(KernelComparison, NamesAGpuWithoutADataSheet) {
   rows[1].kernel.name = "m.csv: line 3";
   EXPECT_THAT(message_of<ConfigError>([&] { compare(rows); }),
               AllOf(HasSubstr("m.csv: line 3: gpu: found \"GPU-Y\""), HasSubstr("`ganymede list gpus`")));
+}
+
+TEST(KernelComparison, OfOneGpuIsFoundByItsNameOrItsSheet) {
+  std::vector<MeasuredKernel> rows = products("V100", 3, 1), more = products("T4", 5, 1);
+  rows.insert(rows.end(), more.begin(), more.end());
+  EXPECT_EQ(kernels_on_gpu(rows, "T4", "m.csv").size(), 5U);
+  EXPECT_THAT(message_of<ConfigError>([&] { kernels_on_gpu(rows, "A100", "m.csv"); }),
+              AllOf(HasSubstr("--gpu A100: m.csv has no kernel of it"), HasSubstr("V100")));
+}
+
+TEST(KernelComparison, IsATableAndADocument) {
+  const std::vector<KernelErrors> errors = compare(products("V100", 3, 1));
+  EXPECT_THAT(to_table(errors, 100), AllOf(HasSubstr("0.0 % (of 3)"), HasSubstr("V100")));
+  EXPECT_THAT(to_csv(errors), HasSubstr("product,V100,3,0.000000"));
+  EXPECT_EQ(to_json(errors).at("kinds").at(0).at("kernels"), 3);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "cli/metrics_log.hpp"
+#include "kernel/session/run_log_writer.hpp"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 #include "common/errors.hpp"
 #include "common/json_value.hpp"
 
-namespace ganymede::cli {
+namespace ganymede::kernel {
 namespace {
 
 using Line = OrderedJson;
@@ -22,22 +22,23 @@ double unix_s() {
 
 }  // namespace
 
-MetricsLog::MetricsLog(const std::string& file, const Run& run, bool append) : name_(file) {
+RunLogWriter::RunLogWriter(const std::string& file, const Trainer& trainer, std::int64_t steps, bool append)
+    : name_(file) {
   if (file.empty()) return;
   file_.reset(std::fopen(file.c_str(), append ? "ae" : "we"));
   if (!file_) throw ConfigError(fmt::format("{}: cannot be written: {}", file, std::strerror(errno)));
   write(Line{{"schema", "ganymede.run-log/1"},
-             {"model", run.model},
-             {"device", run.device},
-             {"gpus", run.gpus},
-             {"batch", run.batch},
-             {"steps", run.steps},
-             {"first_step", run.first_step},
+             {"model", trainer.options().model},
+             {"device", trainer.backend().info.device},
+             {"gpus", trainer.shard().ranks},
+             {"batch", trainer.global_batch()},
+             {"steps", steps},
+             {"first_step", trainer.steps_done()},
              {"unix_s", unix_s()}}
             .dump());
 }
 
-void MetricsLog::step(const kernel::Progress& progress) {
+void RunLogWriter::step(const Progress& progress) {
   const auto now = Steady::now();
   if (!file_ || now < next_) return;
   next_ = now + std::chrono::seconds(1);
@@ -47,7 +48,7 @@ void MetricsLog::step(const kernel::Progress& progress) {
             .dump());
 }
 
-void MetricsLog::pause(const char* what, std::int64_t step, const std::function<void()>& work) {
+void RunLogWriter::pause(const char* what, std::int64_t step, const std::function<void()>& work) {
   const auto begin = Steady::now();
   work();
   if (!file_) return;
@@ -55,8 +56,8 @@ void MetricsLog::pause(const char* what, std::int64_t step, const std::function<
   write(Line{{"pause", what}, {"seconds", seconds}, {"step", step}, {"unix_s", unix_s()}}.dump());
 }
 
-void MetricsLog::evaluation(std::int64_t step, const std::function<kernel::Quality()>& measure) {
-  kernel::Quality measured;
+void RunLogWriter::evaluation(std::int64_t step, const std::function<Quality()>& measure) {
+  Quality measured;
   pause("evaluation", step, [&] { measured = measure(); });
   if (!file_) return;
   // Both the features and the number of images change what a figure compares with.
@@ -69,13 +70,13 @@ void MetricsLog::evaluation(std::int64_t step, const std::function<kernel::Quali
             .dump());
 }
 
-void MetricsLog::end(const char* how, std::int64_t step) {
+void RunLogWriter::end(const char* how, std::int64_t step) {
   if (file_) write(Line{{"end", how}, {"step", step}, {"unix_s", unix_s()}}.dump());
 }
 
-void MetricsLog::write(const std::string& line) {
+void RunLogWriter::write(const std::string& line) {
   if (std::fputs((line + "\n").c_str(), file_.get()) < 0 || std::fflush(file_.get()) != 0)
     throw Failure(fmt::format("{}: cannot be written: {}", name_, std::strerror(errno)));
 }
 
-}  // namespace ganymede::cli
+}  // namespace ganymede::kernel

@@ -11,26 +11,20 @@
 #include "kernel/quality/quality.hpp"
 #include "kernel/train.hpp"
 
-namespace ganymede::cli {
+namespace ganymede::kernel {
 
 /// Writes each line at once, so that a reader sees it and a kill loses nothing. Steps are logged once a second.
-class MetricsLog {
+class RunLogWriter {
  public:
-  struct Run {
-    std::string model, device;
-    int gpus = 1;
-    std::int64_t batch = 0;  ///< images of one step over all GPUs
-    std::int64_t steps = 0, first_step = 0;
-  };
-  /// Without a file name, nothing is written. `append`: the training goes on, and so does its log. Throws ConfigError
-  /// if the file cannot be opened.
-  MetricsLog(const std::string& file, const Run& run, bool append);
+  /// The log of `trainer`, which will have done `steps` steps at the end. Without a file name, nothing is written.
+  /// `append`: the training goes on, and so does its log. Throws ConfigError if the file cannot be opened.
+  RunLogWriter(const std::string& file, const Trainer& trainer, std::int64_t steps, bool append);
 
-  void step(const kernel::Progress& progress);
+  void step(const Progress& progress);
   /// Calls `work` and logs how long it took.
   void pause(const char* what, std::int64_t step, const std::function<void()>& work);
   /// Calls `measure`, and logs how long it took and how good the generator is.
-  void evaluation(std::int64_t step, const std::function<kernel::Quality()>& measure);
+  void evaluation(std::int64_t step, const std::function<Quality()>& measure);
   /// `how` is "finished" or "stopped".
   void end(const char* how, std::int64_t step);
 
@@ -45,4 +39,4 @@ class MetricsLog {
   std::chrono::steady_clock::time_point next_{};  ///< before which no step is logged
 };
 
-}  // namespace ganymede::cli
+}  // namespace ganymede::kernel

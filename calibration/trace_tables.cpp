@@ -1,4 +1,4 @@
-#include "cli/calibrate_tables.hpp"
+#include "calibration/trace_tables.hpp"
 
 #include <fmt/format.h>
 
@@ -8,16 +8,22 @@
 
 #include "calibration/batch_fit.hpp"
 #include "calibration/statistics.hpp"
+#include "common/json_value.hpp"
 #include "common/units.hpp"
+#include "platforms/catalog.hpp"
 #include "report/table.hpp"
 
-namespace ganymede::cli {
+namespace ganymede::calibration {
 namespace {
 
 std::vector<double> sorted(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   return values;
 }
+
+// The largest relative error of a mean step that is still of use.
+constexpr double kTooNoisy = 0.1;
+constexpr std::size_t kBlocksToTell = 4;  // a recording with fewer blocks is too short to tell its error
 
 /// The shares of the device's limits that a phase reaches, "63 % + 20 %": the achieved shares of the rate of matrix
 /// products and of the memory bandwidth, if each operand crosses memory is moved once.
@@ -42,6 +48,40 @@ std::string resources(const traces::TraceBatch& batch) {
 }
 
 }  // namespace
+
+double mean_waiting_threads(const traces::TraceBatch& batch) {
+  if (!batch.utilization) return 0;
+  const auto found = batch.utilization->samples.find("cpu_wait");
+  if (found == batch.utilization->samples.end() || found->second.empty()) return 0;
+  return std::accumulate(found->second.begin(), found->second.end(), 0.0) / static_cast<double>(found->second.size());
+}
+
+std::string noise_warning(const traces::StepTrace& trace) {
+  std::string out;
+  for (const traces::TraceBatch& entry : trace.batches) {
+    const BlockMean mean = block_mean(entry.wall_s, kBlockSteps);
+    if (mean.blocks >= kBlocksToTell && mean.half_width > kTooNoisy * mean.mean)
+      out += fmt::format(
+          "TOO NOISY: the mean step at batch {} is known to +-{:.0f} % only ({:.0f} % is the most that is of "
+          "use); {:.1f} threads waited for a processor; record more steps, or on a quieter machine\n",
+          entry.batch, 100 * mean.half_width / mean.mean, 100 * kTooNoisy, mean_waiting_threads(entry));
+  }
+  return out;
+}
+
+std::string gpu_entry(const traces::TraceDevice& device) {
+  for (const std::string& provider : platforms::provider_names())
+    for (const platforms::Gpu& gpu : platforms::catalog(provider).gpus)
+      if (gpu.name == device.name) return "";
+  OrderedJson entry = {{"kind", device.kind},
+                       {"memory", fmt::format("{:.0f}MB", device.memory.si / 1e6)},
+                       {"fp32", fmt::format("{:.1f}Gflop/s", device.fp32.si / 1e9)},
+                       {"memory_bandwidth", fmt::format("{:.1f}GB/s", device.memory_bandwidth.si / 1e9)}};
+  if (device.launch) entry["launch"] = fmt::format("{:.0f}ns", device.launch->si * 1e9);
+  return fmt::format(
+      "No catalog has \"{}\". In \"gpus\" of a platform file (`ganymede example platform`) it would be\n  \"{}\": {}\n",
+      device.name, device.name, entry.dump());
+}
 
 std::string phase_table(const traces::StepTrace& trace, std::size_t width) {
   const traces::TraceDevice& device = trace.device;
@@ -89,10 +129,10 @@ std::string fit_table(const traces::StepTrace& trace, std::size_t width) {
   std::vector<const traces::TraceBatch*> entries;
   for (const traces::TraceBatch& entry : trace.batches)
     if (entry.stage == trace.batches.front().stage) entries.push_back(&entry);
-  if (entries.size() < calibration::BatchModel::kMinSizes)
+  if (entries.size() < BatchModel::kMinSizes)
     return fmt::format("No fit over batch sizes: {} of {} at least were recorded\n", entries.size(),
-                       calibration::BatchModel::kMinSizes);
-  const calibration::BatchModel model(entries);
+                       BatchModel::kMinSizes);
+  const BatchModel model(entries);
   report::Table phases({"phase", ">launching", ">fixed", ">an image", ">binds at smallest", ">binds at largest"});
   const double smallest = model.leave_one_out().front().batch, largest = model.leave_one_out().back().batch;
   for (const auto& [name, fit] : model.phases())
@@ -108,4 +148,4 @@ std::string fit_table(const traces::StepTrace& trace, std::size_t width) {
       phases.text(width), 100 * model.mean_error(), 100 * model.worst_error(), left.text(width));
 }
 
-}  // namespace ganymede::cli
+}  // namespace ganymede::calibration

@@ -1,0 +1,158 @@
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <optional>
+#include <set>
+
+#include "common/errors.hpp"
+#include "common/file.hpp"
+#include "common/json.hpp"
+#include "common/random.hpp"
+#include "kernel/checkpoint.hpp"
+#include "kernel/ops/cuda/cuda_backend.hpp"
+#include "kernel/session/session_parts.hpp"
+#include "traces/quality_curve.hpp"
+
+namespace ganymede::kernel {
+namespace {
+
+void check_measurements(const SessionOptions& options) {
+  if (options.samples_every < 0 || (options.samples_every > 0 && options.samples.empty()))
+    throw ConfigError(fmt::format("--samples-every: found {}, expected 1 or more, and --samples with the file's name",
+                                  options.samples_every));
+  if (options.quality_every < 0 || (options.quality_every > 0 && options.quality == 0))
+    throw ConfigError(
+        fmt::format("--quality-every: found {}, expected 1 or more, and --quality with the number of images",
+                    options.quality_every));
+  if (!options.quality_curve.empty() && options.quality_every == 0)
+    throw ConfigError("--quality-curve: expected --quality and --quality-every too: a curve has several points");
+  if (!options.features.empty() && options.quality == 0)
+    throw ConfigError(
+        fmt::format("--features: found {}, expected --quality with the number of images too", options.features));
+}
+
+void check_checkpoints(const SessionOptions& options) {
+  if (options.checkpoint_every < 1)
+    throw ConfigError(fmt::format("--checkpoint-every: found {}, expected 1 or more", options.checkpoint_every));
+  if (options.checkpoint.empty()) {
+    if (options.resume) throw ConfigError("--resume: expected --checkpoint with the directory to go on from");
+    return;
+  }
+  if (options.resume && !options.init.empty())
+    throw ConfigError("--init: a resumed training has its weights from the checkpoint; expected one of the two");
+  if (options.resume && !options.trace.empty())
+    throw ConfigError("--trace: a resumed training has no trace of its first steps; record one without --resume");
+  refuse_earlier_checkpoints(options);
+  check_checkpoint_directory(options.checkpoint);
+}
+
+using SharedOption = std::pair<const char*, std::string>;
+
+std::string shared_text(const std::optional<float>& value) { return value ? fmt::format("{}", *value) : ""; }
+
+/// The options that all processes share, as text. Where files are read or written, and with how many threads, may
+/// differ.
+std::vector<SharedOption> shared_options(const SessionOptions& options) {
+  const TrainOptions& train = options.train;
+  const auto text = [](const auto& value) { return fmt::format("{}", value); };
+  return {{"--model", train.model},
+          {"--image", train.image},
+          {"--steps", text(options.steps)},
+          {"--batch", text(train.batch)},
+          {"--seed", text(train.seed)},
+          {"--lr", shared_text(train.learning_rate)},
+          {"--beta1", shared_text(train.beta1)},
+          {"--beta2", shared_text(train.beta2)},
+          {"--epsilon", shared_text(train.epsilon)},
+          {"--ema", text(train.average_decay)},
+          {"--loss", train.loss},
+          {"--stage-steps", text(train.stage_steps)},
+          {"--d-steps", text(train.discriminator_steps)},
+          {"--precision", train.precision},
+          {"--activations", train.activations},
+          {"--recompute", text(train.recompute)},
+          {"--compression", train.compression},
+          {"--sync-batch-norm", text(train.synchronized_norm)},
+          {"--host-random", text(train.host_random)},
+          {"--resume", text(options.resume)},
+          {"--init", text(!options.init.empty())}};
+}
+
+/// A number by which texts can be told apart, and which is exact as a double.
+double option_number(const std::string& text) {
+  constexpr unsigned kBitsOfADouble = 53;
+  return static_cast<double>(fnv1a(text) >> (64U - kBitsOfADouble));
+}
+
+}  // namespace
+
+void check(const SessionOptions& options, const std::string& report_file) {
+  check(options.train);
+  check_measurements(options);
+  check_checkpoints(options);
+  const std::int64_t max_steps = options.trace.empty() ? kMaxSteps : kMaxTracedSteps;
+  if (options.steps < 1 || options.steps > max_steps)
+    throw ConfigError(fmt::format("--steps: found {}, expected 1 to {}{}", options.steps, max_steps,
+                                  options.trace.empty() ? "" : " with --trace, which keeps every step"));
+  std::set<std::string> outputs;
+  for (const auto& file :
+       {options.samples, options.weights, options.trace, options.quality_curve, options.metrics, report_file}) {
+    if (file.empty()) continue;
+    if (!outputs.insert(file).second)
+      throw ConfigError(fmt::format("{}: found twice as an output, expected once", file));
+    check_writable(file);
+  }
+  if (options.quality_curve.empty() || !std::filesystem::exists(options.quality_curve)) return;
+  const std::string model = traces::read_quality_curves(JsonNode::load(options.quality_curve)).model;
+  if (model != options.train.model)
+    throw ConfigError(fmt::format("--quality-curve: {} is of {}, this training of {}", options.quality_curve, model,
+                                  options.train.model));
+}
+
+void refuse_earlier_checkpoints(const SessionOptions& options) {
+  if (!options.resume && has_checkpoints(options.checkpoint))
+    throw ConfigError(
+        fmt::format("--checkpoint: {}: found checkpoints of an earlier training; --resume goes on from "
+                    "them, another directory keeps them",
+                    options.checkpoint));
+}
+
+void check_gpus(const SessionOptions& options) {
+  if (options.gpus == 1) return;
+  const Gpus found = count_gpus();
+  if (options.train.backend == "cpu" || found.count < options.gpus || options.gpus < 1)
+    throw ConfigError(fmt::format("--gpus: found {}, expected 1{}", options.gpus,
+                                  options.train.backend == "cpu" ? " with --backend cpu"
+                                  : found.count > 0              ? fmt::format(" to {}", found.count)
+                                                                 : " here: " + found.why_none));
+  if (launched_processes() > 1)
+    throw ConfigError(fmt::format(
+        "--gpus: found {} in each of several processes, expected 1: each takes a GPU of its own", options.gpus));
+}
+
+void check_replicas(const SessionOptions& options, int replicas) {
+  if (replicas == 1 && (options.train.compression != "none" || options.train.synchronized_norm))
+    throw ConfigError(
+        "--compression, --sync-batch-norm: found one process, expected several: mpirun -n 2 ganymede train ...");
+  if (replicas > 1 && !options.trace.empty())
+    throw ConfigError(
+        "--trace: found several processes, expected one: a trace is of one replica, and simulate adds the network");
+}
+
+void check_same_options(const SessionOptions& given, Communicator& communicator) {
+  const std::vector<SharedOption> options = shared_options(given);
+  const auto [rank, ranks] = communicator.shard();
+  // A row for each process; the others' rows are zeros here, so that the sum has all of them.
+  std::vector<double> table(options.size() * static_cast<std::size_t>(ranks));
+  for (std::size_t i = 0; i < options.size(); ++i)
+    table[static_cast<std::size_t>(rank) * options.size() + i] = option_number(options[i].second);
+  communicator.sum(table);
+  for (std::size_t at = options.size(); at < table.size(); ++at)
+    if (const std::size_t i = at % options.size(); table[at] != table[i])
+      throw ConfigError(
+          fmt::format("{}: rank {} was started with another value than rank 0 (here: \"{}\"), expected the "
+                      "same in all processes of a training",
+                      options[i].first, at / options.size(), options[i].second));
+}
+
+}  // namespace ganymede::kernel

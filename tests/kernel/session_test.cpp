@@ -1,0 +1,131 @@
+// A whole training by its options: what it tells, writes and reports, and what it refuses.
+
+#include "kernel/session/session.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "common/errors.hpp"
+#include "common/json_value.hpp"
+#include "kernel/checkpoint.hpp"
+#include "kernel/session/draw_images.hpp"
+#include "scratch.hpp"
+
+namespace ganymede::kernel {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::StartsWith;
+using testing::ThrowsMessage;
+
+SessionOptions small_session(const Scratch& scratch, std::int64_t steps) {
+  SessionOptions options;
+  options.train = small_training(scratch);
+  options.train.batch = 16;
+  options.steps = steps;
+  return options;
+}
+
+TEST(Session, TellsWritesAndReportsWhatItDoes) {
+  const Scratch scratch;
+  SessionOptions options = small_session(scratch, 6);
+  options.checkpoint = scratch.file("run").string();
+  options.checkpoint_every = 4;
+  options.samples = scratch.file("s.png").string();
+  options.samples_every = 3;
+  options.metrics = scratch.file("log").string();
+  check(options);
+  std::vector<std::string> said;
+  std::vector<std::int64_t> shown;
+  const SessionView view{.remark = [&](const std::string& sentence) { said.push_back(sentence); },
+                         .waiting = {},
+                         .steps =
+                             [&](std::int64_t first, std::int64_t last, int batch, bool grows) {
+                               EXPECT_EQ(first, 0);
+                               EXPECT_EQ(last, 6);
+                               EXPECT_EQ(batch, 16);
+                               EXPECT_FALSE(grows);
+                               return [&](const Progress& progress) { shown.push_back(progress.step); };
+                             }};
+  const SessionReport report = run_session(options, view);
+  EXPECT_THAT(said, testing::ElementsAre(StartsWith("training mlp-gan with eigen on ")));
+  EXPECT_THAT(shown, testing::ElementsAre(1, 2, 3, 4, 5, 6));
+  EXPECT_FALSE(report.stopped);
+  EXPECT_EQ(report.images, 200);
+  EXPECT_EQ(report.result.steps, 6);
+  EXPECT_EQ(report.history.back().step, 6);
+  EXPECT_GT(report.allocated_peak_bytes, 0);
+  EXPECT_TRUE(std::filesystem::exists(scratch.file("s-000003.png")));
+
+  std::istringstream log(read_file(options.metrics));
+  std::vector<Json> lines;
+  for (std::string line; std::getline(log, line);) lines.push_back(Json::parse(line));
+  EXPECT_EQ(lines.front().at("schema"), "ganymede.run-log/1");
+  EXPECT_EQ(lines.front().at("batch"), 16);
+  EXPECT_EQ(lines.front().at("steps"), 6);
+  EXPECT_EQ(lines.back().at("end"), "finished");
+  std::vector<std::string> pauses;
+  for (const Json& line : lines)
+    if (line.contains("pause")) pauses.push_back(line.at("pause").get<std::string>());
+  EXPECT_THAT(pauses, testing::ElementsAre("samples", "checkpoint"));
+
+  EXPECT_EQ(Json::parse(to_json(report, options)).at("files").at("samples"), options.samples);
+  EXPECT_THAT(to_table(report, options), AllOf(HasSubstr("200 images, epoch 1 reached"), HasSubstr("for 6 steps")));
+
+  std::vector<std::string> remarks;
+  const auto kept = last_checkpoint(options.checkpoint, remarks);
+  ASSERT_TRUE(kept.has_value());
+  const DrawnImages drawn = draw_images(*kept, options.train, 3, 1);
+  EXPECT_EQ(drawn.model, "mlp-gan");
+  EXPECT_EQ(drawn.batch, 3);
+  EXPECT_THAT(drawn.png, StartsWith("\x89PNG"));
+}
+
+TEST(Session, GoesOnFromItsCheckpointWithTheSameLosses) {
+  const Scratch scratch;
+  SessionOptions options = small_session(scratch, 6);
+  const SessionReport whole = run_session(options);
+  options.checkpoint = scratch.file("run").string();
+  options.steps = 3;
+  run_session(options);
+  EXPECT_THAT([&] { check(options); }, ThrowsMessage<ConfigError>(HasSubstr("checkpoints of an earlier training")));
+  options.resume = true;
+  EXPECT_THAT([&] { run_session(options); }, ThrowsMessage<ConfigError>(HasSubstr("expected more than the 3")));
+  options.steps = 6;
+  const SessionReport rest = run_session(options);
+  EXPECT_EQ(rest.result.steps, 3);
+  EXPECT_EQ(rest.result.losses.discriminator, whole.result.losses.discriminator);
+  EXPECT_EQ(rest.result.losses.generator, whole.result.losses.generator);
+}
+
+TEST(Session, RefusesOptionsThatContradictEachOther) {
+  const Scratch scratch;
+  const auto expect_refused = [&](const auto& change, const std::string& words) {
+    SessionOptions options = small_session(scratch, 6);
+    change(options);
+    EXPECT_THAT([&] { check(options, scratch.file("report").string()); }, ThrowsMessage<ConfigError>(HasSubstr(words)));
+  };
+  expect_refused([](auto& o) { o.steps = 0; }, "--steps: found 0, expected 1 to 1000000000");
+  expect_refused([](auto& o) { o.train.batch = 1; }, "--batch: found 1");
+  expect_refused([](auto& o) { o.resume = true; }, "--resume: expected --checkpoint");
+  expect_refused([](auto& o) { o.samples_every = 2; }, "--samples-every: found 2");
+  expect_refused([](auto& o) { o.quality_every = 2; }, "--quality-every: found 2");
+  expect_refused([](auto& o) { o.quality_curve = "q.json"; }, "--quality-curve: expected --quality");
+  expect_refused([](auto& o) { o.features = "f"; }, "--features: found f");
+  expect_refused([](auto& o) { o.checkpoint_every = 0; }, "--checkpoint-every: found 0");
+  expect_refused([&](auto& o) { o.samples = o.weights = scratch.file("x").string(); }, "found twice as an output");
+  expect_refused([&](auto& o) { o.samples = scratch.file("report").string(); }, "found twice as an output");
+  expect_refused([&](auto& o) { o.metrics = scratch.file("none/log").string(); }, "none/log");
+  SessionOptions several = small_session(scratch, 6);
+  several.train.synchronized_norm = true;
+  EXPECT_THAT([&] { run_session(several); }, ThrowsMessage<ConfigError>(HasSubstr("found one process")));
+  several = small_session(scratch, 6);
+  several.gpus = 2;
+  EXPECT_THAT([&] { run_session(several); }, ThrowsMessage<ConfigError>(HasSubstr("--gpus: found 2, expected 1")));
+}
+
+}  // namespace
+}  // namespace ganymede::kernel
