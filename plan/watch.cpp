@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "calibration/workload_model.hpp"
@@ -309,6 +310,20 @@ OrderedJson watch_json(const WatchedPlan& plan, const RunLog& log, const std::st
                                           : decision_json(plan, observation_of(plan, log, now, setup, spent_usd));
   add_warnings(plan, log, now, setup, out);
   return out;
+}
+
+bool endangers_deadline(const OrderedJson& forecast) {
+  const auto& deadline = forecast.at("deadline");
+  return deadline.at("probability").is_number() &&
+         deadline.at("probability").get<double>() < deadline.at("certainty").get<double>();
+}
+
+std::optional<double> silent_seconds(const RunLog& log, double now_unix_s) {
+  const double silent_s = now_unix_s - log.last_unix_s;
+  const double usual_s =
+      (log.last_unix_s - log.begin_unix_s) / static_cast<double>(std::max<std::size_t>(1, log.steps.size()));
+  if (!log.end.empty() || silent_s <= std::max(60.0, 20 * usual_s)) return std::nullopt;
+  return silent_s;
 }
 
 }  // namespace ganymede::plan

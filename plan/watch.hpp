@@ -30,4 +30,12 @@ WatchedPlan load_watched_plan(const std::filesystem::path& file);
 /// Returns a `ganymede.forecast/1`. Throws ConfigError if the log is of another model than the plan.
 OrderedJson watch_json(const WatchedPlan& plan, const RunLog& log, const std::string& log_file);
 
+/// True if the run misses its deadline, or is less sure to meet it than the plan asked for. `forecast` is of
+/// watch_json().
+bool endangers_deadline(const OrderedJson& forecast);
+
+/// Seconds since the last line of a run that has not ended, if it has written nothing for a minute and for 20 times its
+/// usual time between two steps: it may be dead. `now_unix_s` is Unix time in seconds.
+std::optional<double> silent_seconds(const RunLog& log, double now_unix_s);
+
 }  // namespace ganymede::plan

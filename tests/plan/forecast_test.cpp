@@ -367,6 +367,7 @@ TEST_F(Watched, ASlowRunEndangersTheDeadline) {
   const Json now = watched(log);
   EXPECT_LT(now["deadline"]["probability"].get<double>(), 0.1);
   EXPECT_THAT(now["warnings"].dump(), AllOf(HasSubstr("a step takes"), HasSubstr("the deadline is met")));
+  EXPECT_TRUE(endangers_deadline(OrderedJson::parse(now.dump())));
 }
 
 TEST_F(Watched, ARunThatEndedEarlySaysSo) {

@@ -4,6 +4,8 @@
 
 #include <cmath>
 
+#include "calibration/quality/outlook_report.hpp"
+#include "common/json_value.hpp"
 #include "support/drawn_runs.hpp"
 
 namespace ganymede::calibration {
@@ -63,6 +65,18 @@ TEST(QualityPolicies, ImagesAreThoseOfEvaluations) {
 
 TEST(QualityPolicies, ATargetThatIsOutOfReachHasNoHorizonOfItsOwn) {
   EXPECT_TRUE(compare_quality_policies(fragile(), {fragile().runs[0].kind, 0.01, 0, 1e6, 4}).policies.empty());
+}
+
+TEST(QualityPolicies, AreATableAndADocument) {
+  const PolicyQuestion question{fragile().runs[0].kind, 18, 1e8, 1e6, 4};
+  const PolicyComparison all = compare(4);
+  const OrderedJson json = to_json(question, all, 2);
+  EXPECT_EQ(json.at("horizon_images"), 1e8);
+  const OrderedJson& first = json.at("policies").at(0);
+  EXPECT_EQ(first.at("usd").get<double>(), first.at("mean_images").get<double>() * 1e-6 * 2);
+  EXPECT_TRUE(to_json(question, all, 0).at("policies").at(0).at("usd").is_null());
+  const std::string table = to_table(question, all, 0);
+  for (const PolicyOutlook& one : all.policies) EXPECT_NE(table.find(one.name + ": " + one.summary), std::string::npos);
 }
 
 }  // namespace

@@ -1,15 +1,14 @@
-#include "cli/quality_logs.hpp"
+#include "plan/recorded_runs.hpp"
 
 #include <fmt/format.h>
 
 #include <fstream>
 
-#include "cli/command.hpp"
-#include "cli/names.hpp"
 #include "common/errors.hpp"
+#include "common/text.hpp"
 #include "plan/run_log.hpp"
 
-namespace ganymede::cli {
+namespace ganymede::plan {
 namespace {
 
 bool is_run_log(const std::string& file) {
@@ -20,9 +19,9 @@ bool is_run_log(const std::string& file) {
 }
 
 traces::QualityLog read_own_log(const std::string& file) {
-  plan::RunLogReader reader(file);
+  RunLogReader reader(file);
   reader.read();
-  const plan::RunLog& log = reader.log();
+  const RunLog& log = reader.log();
   if (log.fids.empty())
     throw ConfigError(
         fmt::format("{}: found no line with \"quality\"; `ganymede train --quality 256 --quality-every 1000 --metrics "
@@ -33,7 +32,7 @@ traces::QualityLog read_own_log(const std::string& file) {
   add_facts_of_model(log.model, out);
   if (!log.reference.empty()) out.facts["reference"] = log.reference;
   out.batch = static_cast<double>(log.batch);
-  for (const plan::LoggedFid& point : log.fids)
+  for (const LoggedFid& point : log.fids)
     if (point.step > 0) traces::add_point(out, {static_cast<double>(point.step * log.batch), point.fid});
   if (out.points.empty()) throw ConfigError(fmt::format("{}: found no FID after step 0", file));
   return out;
@@ -81,14 +80,14 @@ calibration::QualityKind kind_of(const traces::QualityLog& facts) {
   return calibration::with_usual_case(kind);
 }
 
-QualityLogs read_recorded_runs(const std::string& file, const traces::QualityLogOptions& options,
-                               const traces::QualityLog& given) {
+RecordedRuns read_recorded_runs(const std::string& file, const traces::QualityLogOptions& options,
+                                const traces::QualityLog& given) {
   std::vector<traces::QualityLog> logs;
   if (is_run_log(file))
     logs.push_back(read_own_log(file));
   else
     logs = traces::read_quality_logs(file, options);
-  QualityLogs out;
+  RecordedRuns out;
   for (traces::QualityLog& log : logs) {
     complete(log, given, file);
     calibration::RecordedRun& run = out.runs.emplace_back();
@@ -100,34 +99,18 @@ QualityLogs read_recorded_runs(const std::string& file, const traces::QualityLog
   return out;
 }
 
-void add_quality_facts(Parser command, traces::QualityLog& given) {
-  const auto add = [&](const char* fact, const char* description) {
-    command
-        .add_option_callback(
-            fmt::format("--{}", fact), [&given, fact](const std::string& text) { given.facts[fact] = text; },
-            description)
-        .check(not_empty);
-  };
-  add("dataset", "what it trains on, such as CIFAR10, as the model of recorded trainings calls it");
-  add("reference", "what FID compares with, such as 'test 10000'; figures of different references never mix");
-  add("backbone", "networks: dcgan, resnet, big_resnet, stylegan2");
-  add("conditioning", "no, acgan, projgan, contragan, ...");
-  add("loss", "vanilla, hinge, least_square, wasserstein, logistic");
-  add("diffaug", "1 with differentiable augmentation, else 0");
-  add("ada", "1 with adaptive augmentation, else 0");
-  command.add_option("--batch", given.batch, "images of one update over all GPUs, accumulation included")
-      .check(number_between(1.0, 1e9));
+const calibration::RecordedRun& chosen_run(const std::vector<calibration::RecordedRun>& runs, const std::string& name,
+                                           const std::string& file) {
+  std::vector<std::string> names;
+  for (const calibration::RecordedRun& run : runs) {
+    if (run.name == name) return run;
+    names.push_back(run.name);
+  }
+  if (name.empty() && runs.size() == 1) return runs[0];
+  const auto close = nearest(name, names);
+  throw ConfigError(fmt::format("{}: found {} runs{}, expected --run with the name of one{}", file, runs.size(),
+                                name.empty() ? "" : fmt::format(", none of them \"{}\"", name),
+                                close ? fmt::format("; did you mean \"{}\"?", *close) : ", such as " + names[0]));
 }
 
-void add_quality_log_options(Parser command, traces::QualityLogOptions& options) {
-  command.add_option("--runs", options.runs, "a CSV that says more of each run: dataset, fid_reference, backbone, ...")
-      .check(suggest("@files"));
-  command
-      .add_option("--images-per-step", options.images_per_step,
-                  "for logs that count steps: real images that the discriminator sees in one")
-      .check(number_between(1.0, 1e9));
-  command.add_option("--tag", options.tag, "the scalar in TensorBoard's files, if several have \"fid\" in their name")
-      .check(not_empty);
-}
-
-}  // namespace ganymede::cli
+}  // namespace ganymede::plan
