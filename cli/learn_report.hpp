@@ -1,5 +1,5 @@
 #pragma once
-// What a learned table is worth, for people.
+// The worth of a learned table, for people.
 
 #include <string>
 
@@ -7,7 +7,7 @@
 
 namespace ganymede::cli {
 
-/// What the table costs on seeds on which it was not trained, beside the other policies.
+/// Says how much the table costs on seeds on which it was not trained, beside the other policies.
 std::string judgement_text(const plan::LearnedTable& learned, const plan::LearnOptions& options);
 
 }  // namespace ganymede::cli

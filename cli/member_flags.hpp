@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cli/command.hpp"
+#include "common/errors.hpp"
 
 namespace ganymede::cli {
 

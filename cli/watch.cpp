@@ -4,9 +4,7 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <chrono>
-#include <mutex>
 #include <thread>
 
 #include "cli/command.hpp"
@@ -19,7 +17,7 @@
 #include "report/forecasts.hpp"
 #include "report/numbers.hpp"
 #include "report/prometheus.hpp"
-#include "serve/timed_server.hpp"
+#include "serve/metrics_server.hpp"
 
 namespace ganymede::cli {
 namespace {
@@ -28,24 +26,6 @@ struct WatchOptions {
   std::string plan, log, listen, every = "10s";
   bool follow = false;
 };
-
-struct HostPort {
-  std::string host;
-  int port = 0;
-};
-
-/// Reads "127.0.0.1:9464"; the host may be left out, and an IPv6 address stands in brackets.
-HostPort read_address(const std::string& text) {
-  const auto colon = text.rfind(':');
-  const std::string port = colon == std::string::npos ? text : text.substr(colon + 1);
-  HostPort out{colon == std::string::npos || colon == 0 ? "127.0.0.1" : text.substr(0, colon), 0};
-  if (out.host.size() > 2 && out.host.front() == '[' && out.host.back() == ']')
-    out.host = out.host.substr(1, out.host.size() - 2);
-  const auto read = std::from_chars(port.data(), port.data() + port.size(), out.port);
-  if (read.ec != std::errc() || read.ptr != port.data() + port.size() || out.port < 0 || out.port > 65535)
-    throw ConfigError(fmt::format("--listen: found \"{}\", expected an address such as 127.0.0.1:9464", text));
-  return out;
-}
 
 double read_every(const std::string& text) {
   try {
@@ -57,72 +37,29 @@ double read_every(const std::string& text) {
   throw ConfigError(fmt::format("--every {}: expected a duration from 100ms to 24h", text));
 }
 
-/// Serves the metrics of the last forecast at /metrics as long as it lives.
-class MetricsServer {
- public:
-  explicit MetricsServer(const std::string& address) {
-    const HostPort at = read_address(address);
-    server_.Get("/metrics", [this](const httplib::Request&, httplib::Response& response) {
-      const std::lock_guard lock(mutex_);
-      response.set_content(text_, report::kPrometheusType);
-    });
-    int port = at.port;
-    if (port == 0)
-      port = server_.bind_to_any_port(at.host);
-    else if (!server_.bind_to_port(at.host, port))
-      port = -1;
-    if (port < 0) throw ConfigError(fmt::format("--listen: {}: cannot listen there: is the port in use?", address));
-    address_ = fmt::format("http://{}:{}/metrics", at.host, port);
-    thread_ = std::jthread([this] { server_.listen_after_bind(); });
-  }
-  ~MetricsServer() { server_.stop(); }
-
-  const std::string& address() const { return address_; }
-  void show(const std::string& text) {
-    const std::lock_guard lock(mutex_);
-    text_ = text;
-  }
-
- private:
-  serve::TimedServer server_;
-  std::mutex mutex_;
-  std::string text_, address_;
-  std::jthread thread_;  // declared last, because the thread uses the other members
-};
-
 /// Says once that a run which is not at its end has written nothing for long: it may be dead.
 class Silence {
  public:
   void check(const plan::RunLog& log, const Shared& shared) {
-    const double silent_s = static_cast<double>(stated_now()) - log.last_unix_s;
-    const double usual_s =
-        (log.last_unix_s - log.begin_unix_s) / static_cast<double>(std::max<std::size_t>(1, log.steps.size()));
-    const bool silent = log.end.empty() && silent_s > std::max(60.0, 20 * usual_s);
-    if (silent && !said_)
+    const std::optional<double> silent_s = plan::silent_seconds(log, static_cast<double>(stated_now()));
+    if (silent_s && !said_)
       remark(shared, fmt::format("the log's last line is {} old; the run may have stopped, and its nodes still cost",
-                                 report::clock(silent_s)));
-    said_ = silent;
+                                 report::clock(*silent_s)));
+    said_ = silent_s.has_value();
   }
 
  private:
   bool said_ = false;
 };
 
-/// The run misses its deadline, or is less sure to meet it than the plan asked for.
-bool endangered(const OrderedJson& forecast) {
-  const auto& deadline = forecast.at("deadline");
-  return deadline.at("probability").is_number() &&
-         deadline.at("probability").get<double>() < deadline.at("certainty").get<double>();
-}
-
 void run_watch(const WatchOptions& options, Shared& shared) {
   check_output(shared);
   for (const std::string& input : {options.plan, options.log}) keep_input(shared, input);
   const double every_s = read_every(options.every);
   const plan::WatchedPlan plan = plan::load_watched_plan(options.plan);
-  std::unique_ptr<MetricsServer> server;
+  std::unique_ptr<serve::MetricsServer> server;
   if (!options.listen.empty()) {
-    server = std::make_unique<MetricsServer>(options.listen);
+    server = std::make_unique<serve::MetricsServer>(options.listen, report::kPrometheusType);
     remark(shared, "metrics: " + server->address());
   }
   plan::RunLogReader reader(options.log);
@@ -132,7 +69,7 @@ void run_watch(const WatchOptions& options, Shared& shared) {
     if (first || reader.read() > 0) {
       const auto forecast = plan::watch_json(plan, reader.log(), options.log);
       if (server) server->show(report::forecast_metrics(forecast));
-      shared.exit_code = endangered(forecast) ? ExitCode::goal_missed : ExitCode::done;
+      shared.exit_code = plan::endangers_deadline(forecast) ? ExitCode::goal_missed : ExitCode::done;
       emit(shared, shared.format == "json" ? forecast.dump(options.follow ? -1 : 2) + "\n"
                                            : report::forecast_text(forecast, result_width(shared)));
     }

@@ -12,6 +12,7 @@
 #include <sstream>
 #include <thread>
 
+#include "common/json_value.hpp"
 #include "common/process.hpp"
 #include "common/units.hpp"
 
@@ -168,6 +169,28 @@ HostDependency inspect_nccl() {
 }
 
 }  // namespace
+
+OrderedJson to_json(const HostInventory& host) {
+  const auto text_or_null = [](const std::optional<std::string>& text) {
+    return text ? OrderedJson(*text) : OrderedJson(nullptr);
+  };
+  const HostProcessor& cpu = host.processor;
+  OrderedJson out;
+  out["processor"] = {{"model", cpu.model},
+                      {"cores", cpu.cores},
+                      {"usable_cores", cpu.usable},
+                      {"memory_bytes", static_cast<std::int64_t>(cpu.memory.si)},
+                      {"available_bytes", static_cast<std::int64_t>(cpu.available.si)},
+                      {"avx2", cpu.avx2},
+                      {"fma", cpu.fma},
+                      {"avx512", cpu.avx512}};
+  out["gpu"] = {{"devices", host.graphics.devices},
+                {"driver", text_or_null(host.graphics.driver)},
+                {"cuda", text_or_null(host.graphics.cuda)}};
+  for (const HostDependency& item : host.dependencies)
+    out["dependencies"].push_back({{"name", item.name}, {"found", item.found}, {"detail", item.detail}});
+  return out;
+}
 
 HostInventory take_host_inventory() {
   return {inspect_processor(),

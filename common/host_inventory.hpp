@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "common/json_fwd.hpp"
 #include "common/units.hpp"
 
 namespace ganymede {
@@ -37,6 +38,9 @@ struct HostInventory {
   HostGpus graphics;
   std::vector<HostDependency> dependencies;
 };
+
+/// The inventory as a document.
+OrderedJson to_json(const HostInventory& host);
 
 /// Takes the inventory from /proc, /sys, PATH and the libraries that the loader finds.
 HostInventory take_host_inventory();

@@ -1,0 +1,35 @@
+#include "serve/metrics_server.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <httplib.h>
+
+#include "common/errors.hpp"
+#include "support/errors.hpp"
+
+namespace ganymede::serve {
+namespace {
+
+using testing::HasSubstr;
+
+TEST(MetricsServer, ServesTheLastText) {
+  MetricsServer server("127.0.0.1:0", "text/plain");
+  server.show("before\n");
+  server.show("spent 3\n");
+  const std::string address = server.address();
+  httplib::Client client(address.substr(0, address.rfind('/')));
+  const auto answer = client.Get("/metrics");
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->body, "spent 3\n");
+  EXPECT_EQ(answer->get_header_value("Content-Type"), "text/plain");
+}
+
+TEST(MetricsServer, RefusesWhatIsNoAddress) {
+  for (const char* address : {"here", "127.0.0.1:70000", "127.0.0.1:", ":9x"})
+    EXPECT_THAT(message_of<ConfigError>([&] { MetricsServer server(address, "text/plain"); }),
+                HasSubstr("expected an address such as"))
+        << address;
+}
+
+}  // namespace
+}  // namespace ganymede::serve
