@@ -16,7 +16,7 @@ void run_why(const std::string& file, const Shared& shared) {
   keep_input(shared, file);
   const JsonNode document = JsonNode::load(file);
   const plan::KnownPlan known = plan::read_plan(document);
-  const auto bar = progress_bar(shared, std::size(plan::kKnobs), "questions");
+  const auto bar = progress_bar(shared, std::size(plan::kAssumptions), "questions");
   const auto answers = plan::why(known, jobs(shared), bar);
   const std::string json = plan::why_json(known, answers, document.value());
   emit(shared,

@@ -5,6 +5,7 @@
 #include "common/json_value.hpp"
 #include "common/units.hpp"
 #include "plan/checks.hpp"
+#include "plan/evaluate.hpp"
 #include "plan/what_if.hpp"
 
 namespace ganymede::plan {
@@ -86,8 +87,8 @@ sim::ScenarioParts CandidateScenarios::parts(const PlanCandidate& candidate) {
   return parts;
 }
 
-sim::Scenario CandidateScenarios::scenario(const PlanCandidate& candidate, sim::ScenarioInputCache& inputs) {
-  sim::Scenario scenario = sim::make_scenario(parts(candidate), inputs);
+sim::Scenario CandidateScenarios::scenario(const PlanCandidate& candidate) {
+  sim::Scenario scenario = sim::make_scenario(parts(candidate), request_.caches->inputs);
   apply_what_if(request_, scenario);
   return scenario;
 }

@@ -22,7 +22,7 @@ class CandidateScenarios {
   /// The candidate's scenario, with what the request changes for questions of the kind "what if". Throws ConfigError if
   /// the request states something that this candidate cannot have, for example a storage class, and Infeasible if the
   /// model does not fit the GPU's memory.
-  sim::Scenario scenario(const PlanCandidate& candidate, sim::ScenarioInputCache& inputs);
+  sim::Scenario scenario(const PlanCandidate& candidate);
 
  private:
   /// Adds a section, which `content` makes if no candidate has had this variant of it yet.

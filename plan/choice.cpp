@@ -51,8 +51,8 @@ void choose_near_misses(const Request& request, Plan& plan) {
   // Each set of nodes is listed once: the same nodes with five checkpoint intervals are one near miss.
   std::vector<std::tuple<std::size_t, const platforms::Instance*, int, platforms::Market>> seen;
   for (const auto& [excess, usd, i] : misses) {
-    const PlanCandidate& of = plan.candidates.all[i];
-    const std::tuple place(of.catalog, of.instance, of.nodes, of.market);
+    const PlanCandidate& candidate = plan.candidates.all[i];
+    const std::tuple place(candidate.catalog, candidate.instance, candidate.nodes, candidate.market);
     if (std::find(seen.begin(), seen.end(), place) != seen.end()) continue;
     seen.push_back(place);
     plan.near_misses.push_back(i);

@@ -205,8 +205,8 @@ int seeds_needed(const Request& request, const sim::Scenario& scenario) {
 
 /// Simulates the candidate with all its seeds. Runs that never finish miss the goals; all other figures are of the runs
 /// that finish. Throws Infeasible if fewer than half of the runs finish.
-PlannedRun evaluate_seeds(const Request& request, const PlanCandidate& candidate, EvaluationCaches& caches) {
-  sim::Scenario scenario = caches.scenarios.scenario(candidate, caches.inputs);
+PlannedRun evaluate_seeds(const Request& request, const PlanCandidate& candidate, CandidateScenarios& scenarios) {
+  sim::Scenario scenario = scenarios.scenario(candidate);
   const int seeds = seeds_needed(request, scenario);
   const std::optional<calibration::TargetOutlook> quality = scenario.quality;
   // With more misses than this the candidate cannot meet the goals. To tell how far it misses them, the seeds of a
@@ -220,7 +220,7 @@ PlannedRun evaluate_seeds(const Request& request, const PlanCandidate& candidate
     sim::set_seed(scenario, request.seed + static_cast<std::uint64_t>(quality ? i % (seeds / kRunsOfASeed) : i));
     if (quality) sim::train_to_fid(scenario, drawn_images(quality->images, i, seeds));
     try {
-      sums.add(request, scenario, sim::simulate(scenario, caches.steps));
+      sums.add(request, scenario, sim::simulate(scenario, request.caches->steps));
     } catch (const Infeasible& error) {
       why_never = error.what();
     }
@@ -230,11 +230,11 @@ PlannedRun evaluate_seeds(const Request& request, const PlanCandidate& candidate
 }
 
 /// The same, or why the candidate cannot run.
-PlannedRun simulate_candidate(const Request& request, const PlanCandidate& candidate, EvaluationCaches& caches) {
+PlannedRun simulate_candidate(const Request& request, const PlanCandidate& candidate, CandidateScenarios& scenarios) {
   PlannedRun out;
   out.verdict = Verdict::impossible;
   try {
-    return evaluate_seeds(request, candidate, caches);
+    return evaluate_seeds(request, candidate, scenarios);
   } catch (const ConfigError& error) {  // for example a storage class that this catalog does not have
     out.invalid = true;
     out.reason = error.what();
@@ -248,12 +248,13 @@ PlannedRun simulate_candidate(const Request& request, const PlanCandidate& candi
 
 /// Enters the mean steps of a candidate's whole allocation, the same that its runs take, and returns the seconds for
 /// one image, as a mean over the stages.
-double add_mean_steps(PlanCandidate candidate, EvaluationCaches& caches, UnitOutcome& out) {
+double add_mean_steps(const Request& request, PlanCandidate candidate, CandidateScenarios& scenarios,
+                      UnitOutcome& out) {
   static const RequestPolicy kFixed{{{"name", policies::default_policy().name}}, &policies::default_policy()};
   candidate.policy = &kFixed;
   candidate.on_demand_nodes = 0;
-  const sim::Scenario scenario = caches.scenarios.scenario(candidate, caches.inputs);
-  sim::ScenarioSteps times(scenario, caches.steps);
+  const sim::Scenario scenario = scenarios.scenario(candidate);
+  sim::ScenarioSteps times(scenario, request.caches->steps);
   double per_image_s = 0;
   for (std::size_t stage = 0; stage < scenario.stages.size(); ++stage) {
     sim::Configuration whole;
@@ -269,7 +270,7 @@ double add_mean_steps(PlanCandidate candidate, EvaluationCaches& caches, UnitOut
 
 /// The fastest all-reduce scheme that the candidates of a group can use, with its steps, which are those of each. If no
 /// scheme works, it is the first one: each candidate is still simulated, and its run says why it cannot run.
-UnitOutcome with_fastest_scheme(const Request& request, PlanCandidate candidate, EvaluationCaches& caches) {
+UnitOutcome with_fastest_scheme(const Request& request, PlanCandidate candidate, CandidateScenarios& scenarios) {
   const std::vector<std::string> schemes = candidate.scheme == "any" ? request.schemes : std::vector{candidate.scheme};
   UnitOutcome fastest;
   fastest.scheme = schemes.front();
@@ -279,7 +280,7 @@ UnitOutcome with_fastest_scheme(const Request& request, PlanCandidate candidate,
     try {
       UnitOutcome steps;
       steps.scheme = scheme;
-      const double per_image_s = add_mean_steps(candidate, caches, steps);
+      const double per_image_s = add_mean_steps(request, candidate, scenarios, steps);
       if (per_image_s >= least_s) continue;
       least_s = per_image_s;
       fastest = std::move(steps);
@@ -310,10 +311,10 @@ void add_runs(const Request& request, const std::vector<PlanCandidate>& members,
 int runs_for(const Request& request, int seeds) { return request.quality ? kRunsOfASeed * (seeds | 1) : seeds; }
 
 UnitOutcome evaluate_group(const Request& request, const std::vector<PlanCandidate>& members, const IsBeaten& is_beaten,
-                           EvaluationCaches& caches) {
-  UnitOutcome out = with_fastest_scheme(request, members.front(), caches);
+                           CandidateScenarios& scenarios) {
+  UnitOutcome out = with_fastest_scheme(request, members.front(), scenarios);
   add_runs(request, members, is_beaten, out, [&](std::size_t /*member*/, const PlanCandidate& candidate) {
-    return simulate_candidate(request, candidate, caches);
+    return simulate_candidate(request, candidate, scenarios);
   });
   return out;
 }

@@ -10,13 +10,9 @@
 
 namespace ganymede::plan {
 
-/// Data that the simulation of one candidate leaves for the next. A search owns one; the child processes that evaluate
-/// groups each fork a copy and add to that.
+/// Data that the simulation of one candidate leaves for the next. The child processes that evaluate groups each fork a
+/// copy and add to that.
 struct EvaluationCaches {
-  /// `request` must outlive this.
-  explicit EvaluationCaches(const Request& request) : scenarios(request) {}
-
-  CandidateScenarios scenarios;
   sim::ScenarioInputCache inputs;
   sim::StepDistributionCache steps;
 };
@@ -33,7 +29,7 @@ using IsBeaten = std::function<bool(const PlanCandidate& candidate, const Bounds
 /// mean step is taken (the first among equals). A member is not simulated if its own bounds are beaten, or those with
 /// these steps. It is impossible if fewer than half of its seeds finish, and invalid if its scenario is not valid.
 UnitOutcome evaluate_group(const Request& request, const std::vector<PlanCandidate>& members, const IsBeaten& is_beaten,
-                           EvaluationCaches& caches);
+                           CandidateScenarios& scenarios);
 
 /// The same from `known`, which evaluate_group() returned for the same members. None if `known` is of another scheme
 /// than the members, or if it lacks a run that is needed, because less is beaten here than there.

@@ -11,6 +11,7 @@
 #include "common/process.hpp"
 #include "common/usd.hpp"
 #include "plan/break_even.hpp"
+#include "plan/candidate_scenarios.hpp"
 #include "platforms/catalog.hpp"
 #include "sim/run/simulate.hpp"
 
@@ -158,10 +159,8 @@ Owned owned_machines(const Request& request, const Plan& plan) {
   if (!price.ownership)
     throw ConfigError(fmt::format("{}: /instances/{}/prices: the price in {} has no \"ownership\"", platform.file,
                                   chosen.instance->name, chosen.region));
-  const auto run = Json::parse(run_child([&] {
-    sim::ScenarioInputCache inputs;
-    return documents::result_text(sim::simulate(CandidateScenarios(request).scenario(chosen, inputs)));
-  }));
+  const auto run = Json::parse(
+      run_child([&] { return documents::result_text(sim::simulate(CandidateScenarios(request).scenario(chosen))); }));
   Owned owned;
   const OwnedParts parts = add_costs(owned, platform, chosen, *price.ownership, run);
   const OwnedCost& cost = owned.middle;

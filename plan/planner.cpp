@@ -35,19 +35,27 @@ std::size_t Plan::count(Verdict verdict) const {
 
 Plan make_plan(const Request& request, const PlanOptions& options) {
   Search search(request, options);
+  sim::StepDistributionCache& steps = request.caches->steps;
   for (std::size_t first = 0; first < search.size(); first += Search::kUnitsPerRound) {
     std::vector<std::size_t> round;
     for (std::size_t unit = first; unit < std::min(search.size(), first + Search::kUnitsPerRound); ++unit)
       if (!search.is_beaten(unit)) round.push_back(unit);
     const auto outcomes = run_children(
-        round.size(), options.jobs, [&](std::size_t i) { return outcome_json(search.evaluate(round[i])).dump(); },
+        round.size(), options.jobs,
+        [&](std::size_t i) {
+          Json done = {{"outcome", outcome_json(search.evaluate(round[i]))}};
+          done["steps"] = steps.take_new();
+          return done.dump();
+        },
         [&](std::size_t finished) {
           if (options.progress) options.progress(first + finished, search.size());
         },
         ChildUse::reused);
     for (std::size_t i = 0; i < round.size(); ++i) {
       rethrow(outcomes[i]);
-      search.take(round[i], read_outcome(JsonNode::parse(outcomes[i].text, "a unit"), search.member_count(round[i])));
+      const JsonNode done = JsonNode::parse(outcomes[i].text, "a unit");
+      search.take(round[i], read_outcome(done.child("outcome"), search.member_count(round[i])));
+      steps.take_in(done.child("steps").value());  // units of later rounds need not simulate them again
     }
   }
   return search.plan();

@@ -19,17 +19,17 @@ constexpr const char* kPlanAgain = "plan again, with `ganymede plan --save`";
 using RowKey = std::tuple<std::string, std::string, std::string, std::string, std::int64_t, std::int64_t, std::int64_t,
                           std::int64_t, std::string, std::string>;
 
-RowKey key_of(const Request& request, const PlanCandidate& of) {
-  return {request.catalogs[of.catalog].platform->name,
-          of.region,
-          std::string(platforms::to_string(of.market)),
-          of.instance->name,
-          of.nodes,
-          of.market == platforms::Market::on_demand ? of.nodes : of.on_demand_nodes,
-          of.gpus_per_node,
-          request.batches[of.batch].per_gpu,
-          of.policy->name(),
-          of.checkpoint};
+RowKey key_of(const Request& request, const PlanCandidate& candidate) {
+  return {request.catalogs[candidate.catalog].platform->name,
+          candidate.region,
+          std::string(platforms::to_string(candidate.market)),
+          candidate.instance->name,
+          candidate.nodes,
+          candidate.market == platforms::Market::on_demand ? candidate.nodes : candidate.on_demand_nodes,
+          candidate.gpus_per_node,
+          request.batches[candidate.batch].per_gpu,
+          candidate.policy->name(),
+          candidate.checkpoint};
 }
 
 RowKey key_of(const JsonNode& node) {

@@ -16,6 +16,7 @@
 #include "common/units.hpp"
 #include "common/written.hpp"
 #include "plan/checks.hpp"
+#include "plan/evaluate.hpp"
 #include "plan/pick_trace.hpp"
 #include "platforms/catalog.hpp"
 #include "platforms/money.hpp"
@@ -139,15 +140,14 @@ void read_workload(const JsonNode& node, Request& request) {
     picked = pick_trace(*model, request.trace_choice);
     at = JsonNode::wrap(Json(picked), node.file(), "");
   }
-  const std::string text = traces::trace_text(at);
-  request.file_hashes["/workload/trace"] = hash_of(text);
-  request.trace = traces::read_step_trace(JsonNode::parse(text, picked));
+  const auto known = request.caches->inputs.trace(at);
+  request.file_hashes["/workload/trace"] = fmt::format("{:016x}", known.hash);
+  request.trace = known.trace;
   if (trace && model && model->as_string() != request.trace.model && model->as_string() != picked)
     model->fail(fmt::format("{} is a trace of {}", picked, request.trace.model));
   workload["trace"] = picked;
   if (const auto measured = in.optional("measured")) {
-    request.trace =
-        calibration::with_stated_step(std::move(request.trace), calibration::read_stated_step(*measured), *measured);
+    request.trace = request.caches->inputs.trace(at, &*measured).trace;
     request.trace_choice = calibration::stated_text(request.trace) + ", with the kernels of " + request.trace_choice;
     workload["measured"] = measured->value();
   }
@@ -361,6 +361,7 @@ Request read_request(const JsonNode& node, const std::string& now) {
   check_schema(in, "ganymede.request/1");
   Request request;
   request.file = node.file();
+  request.caches = std::make_shared<EvaluationCaches>();
   request.content = node.value();
   request.common = {{"schema", "ganymede.scenario/1"}};
   read_workload(in.required("workload"), request);

@@ -42,8 +42,12 @@ struct WhatIf {
   double loss_factor = 1;
 };
 
+struct EvaluationCaches;  // plan/evaluate.hpp
+
 struct Request {
   std::string file;  ///< for error messages
+  /// What simulations leave for later ones; changed copies of the request share it.
+  std::shared_ptr<EvaluationCaches> caches;
   /// The request as it was read, flags included, and the hashes of the trace and the catalogs by JSON pointer.
   Json content, file_hashes;
   Json common;  ///< members that the scenarios of all candidates share: workload, storage, billing, …

@@ -5,7 +5,9 @@
 namespace ganymede::plan {
 
 std::string path_from(const std::filesystem::path& folder, const std::string& path) {
-  const auto whole = [](const std::filesystem::path& of) { return std::filesystem::absolute(of).lexically_normal(); };
+  const auto whole = [](const std::filesystem::path& given) {
+    return std::filesystem::absolute(given).lexically_normal();
+  };
   return whole(path).lexically_proximate(whole(folder)).generic_string();
 }
 

@@ -20,7 +20,7 @@ bool is_risk(Objective objective) {
 }  // namespace
 
 Search::Search(const Request& request, PlanOptions options)
-    : request_(request), options_(std::move(options)), caches_(request) {
+    : request_(request), options_(std::move(options)), scenarios_(request) {
   plan_.candidates = enumerate(request, options_.exhaustive);
   if (options_.known) plan_.runs = options_.known->runs;
   plan_.runs.resize(plan_.candidates.all.size());
@@ -42,8 +42,8 @@ void Search::rule_out_candidates() {
   for (std::size_t i = 0; i < open.size(); ++i) open[i] = is_open(i);
   const calibration::QualityGoal* goal = nullptr;
   if (request_.quality) {
-    const JsonNode workload = caches_.scenarios.parts(candidate(0)).sections.at("workload");
-    goal = &caches_.inputs.quality(workload.child("quality"), request_.trace.model).goal;
+    const JsonNode workload = scenarios_.parts(candidate(0)).sections.at("workload");
+    goal = &request_.caches->inputs.quality(workload.child("quality"), request_.trace.model).goal;
   }
   rule_out(request_, plan_.candidates, goal, open, plan_.runs);
 }
@@ -110,7 +110,7 @@ UnitOutcome Search::evaluate(std::size_t unit) {
   if (options_.known_outcome)
     if (const auto known = options_.known_outcome(unit); known && !known->scheme.empty())
       if (auto repeated = repeat_group(request_, members, beaten, *known)) return *std::move(repeated);
-  return evaluate_group(request_, members, beaten, caches_);
+  return evaluate_group(request_, members, beaten, scenarios_);
 }
 
 void Search::take(std::size_t unit, const UnitOutcome& outcome) {

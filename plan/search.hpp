@@ -56,7 +56,7 @@ class Search {
   const Request& request_;
   PlanOptions options_;
   Plan plan_;  // each candidate has the verdict `beaten` until it gets another one
-  EvaluationCaches caches_;
+  CandidateScenarios scenarios_;
   std::vector<bool> dearer_;  // in_dearer_region() of each candidate
   std::vector<Unit> units_;
   std::vector<std::size_t> front_;             // candidates that meet the goals and that no simulated one beats

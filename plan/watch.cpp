@@ -95,7 +95,9 @@ double planned_images(const WatchedPlan& plan) {
   return static_cast<double>(plan.scenario.images > 0 ? plan.scenario.images : plan.scenario.steps * plan.batch);
 }
 
-OrderedJson measure(const PlanMeasure& of) { return {{"median", of.median}, {"interval", {of.low, of.high}}}; }
+OrderedJson measure(const PlanMeasure& value) {
+  return {{"median", value.median}, {"interval", {value.low, value.high}}};
+}
 
 /// What the plan's policy sees if all requested nodes are there.
 policies::Observation observation_of(const WatchedPlan& plan, const RunLog& log, const RunForecast& now, double setup,

@@ -54,19 +54,19 @@ void add_boot(Request& request, const PlanCandidate& chosen, double seconds) {
 
 }  // namespace
 
-std::string_view to_string(Knob knob) {
+std::string_view to_string(Assumption assumption) {
   constexpr std::string_view kNames[] = {"price", "prices", "step_time", "interruptions", "boot"};
-  return kNames[static_cast<std::size_t>(knob)];
+  return kNames[static_cast<std::size_t>(assumption)];
 }
 
-double value_of(const Request& request, const PlanCandidate& chosen, Knob knob) {
-  switch (knob) {
-    case Knob::price:
-    case Knob::prices:
+double value_of(const Request& request, const PlanCandidate& chosen, Assumption assumption) {
+  switch (assumption) {
+    case Assumption::price:
+    case Assumption::prices:
       return static_cast<double>(
                  platforms::find_price(*chosen.instance, chosen.region, chosen.market)->per_hour.value) /
              1e6;
-    case Knob::boot:
+    case Assumption::boot:
       if (const Json* stated = stated_boot(request))
         return platforms::read_delay(JsonNode::wrap(*stated, request.file, "")).median.si;
       return request.catalogs[chosen.catalog].platform->boot(*chosen.instance).median.si;
@@ -75,45 +75,46 @@ double value_of(const Request& request, const PlanCandidate& chosen, Knob knob) 
   }
 }
 
-Request turned(const Request& request, const PlanCandidate& chosen, Knob knob, double value) {
+Request with_assumption(const Request& request, const PlanCandidate& chosen, Assumption assumption, double value) {
   Request changed = request;
-  switch (knob) {
-    case Knob::price:
-    case Knob::prices:
-      raise_prices(changed, chosen, value / value_of(request, chosen, knob), knob == Knob::prices);
+  switch (assumption) {
+    case Assumption::price:
+    case Assumption::prices:
+      raise_prices(changed, chosen, value / value_of(request, chosen, assumption), assumption == Assumption::prices);
       break;
-    case Knob::step_time:
+    case Assumption::step_time:
       changed.what_if.gpu = request.catalogs[chosen.catalog].platform->gpu_of(*chosen.instance).name;
       changed.what_if.step_factor = value;
       break;
-    case Knob::interruptions:
+    case Assumption::interruptions:
       changed.what_if.instance = chosen.instance->name;
       changed.what_if.region = chosen.region;
       changed.what_if.loss_factor = value;
       break;
-    case Knob::boot:
-      add_boot(changed, chosen, value - value_of(request, chosen, knob));
+    case Assumption::boot:
+      add_boot(changed, chosen, value - value_of(request, chosen, assumption));
       break;
   }
   return changed;
 }
 
-bool is_affected(const Request& request, const PlanCandidate& chosen, const PlanCandidate& candidate, Knob knob) {
+bool is_affected(const Request& request, const PlanCandidate& chosen, const PlanCandidate& candidate,
+                 Assumption assumption) {
   const bool same_instance = candidate.catalog == chosen.catalog && candidate.instance->name == chosen.instance->name;
   const policies::Policy& policy = *candidate.policy->policy;
   const bool here = candidate.region == chosen.region || policy.other_regions;
-  switch (knob) {
-    case Knob::price:
-    case Knob::prices:
-      return same_instance && (here || knob == Knob::prices) &&
+  switch (assumption) {
+    case Assumption::price:
+    case Assumption::prices:
+      return same_instance && (here || assumption == Assumption::prices) &&
              (candidate.market == chosen.market || candidate.on_demand_nodes > 0 || policy.other_market ||
               chosen.market == platforms::Market::on_demand);  // spot is never assumed to rise above on demand
-    case Knob::step_time:
+    case Assumption::step_time:
       return request.catalogs[candidate.catalog].platform->gpu_of(*candidate.instance).name ==
              request.catalogs[chosen.catalog].platform->gpu_of(*chosen.instance).name;
-    case Knob::interruptions:
+    case Assumption::interruptions:
       return same_instance && here && candidate.at_risk();
-    case Knob::boot:
+    case Assumption::boot:
       return stated_boot(request) != nullptr || candidate.catalog == chosen.catalog;
   }
   return true;

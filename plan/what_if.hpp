@@ -8,7 +8,7 @@
 namespace ganymede::plan {
 
 /// What the choice of a plan may hang on.
-enum class Knob {
+enum class Assumption {
   price,          ///< dollars an hour of one node on the chosen market and in the chosen region
   prices,         ///< the same price, with those of the other regions in proportion
   step_time,      ///< factor on the steps of the chosen GPU, wherever it is rented
@@ -16,17 +16,19 @@ enum class Knob {
   boot            ///< seconds from request to running host, of all nodes of the chosen provider; if the request
                   ///< states a boot time, of all nodes
 };
-constexpr Knob kKnobs[] = {Knob::price, Knob::prices, Knob::step_time, Knob::interruptions, Knob::boot};
-std::string_view to_string(Knob knob);
+constexpr Assumption kAssumptions[] = {Assumption::price, Assumption::prices, Assumption::step_time,
+                                       Assumption::interruptions, Assumption::boot};
+std::string_view to_string(Assumption assumption);
 
-/// The request with the knob of `chosen` at `value`. Units are those of Knob.
-Request turned(const Request& request, const PlanCandidate& chosen, Knob knob, double value);
-/// The knob's value in the request as it is.
-double value_of(const Request& request, const PlanCandidate& chosen, Knob knob);
-/// True if turning the knob of `chosen` may change the runs of `candidate`.
-bool is_affected(const Request& request, const PlanCandidate& chosen, const PlanCandidate& candidate, Knob knob);
+/// The request with an assumption about `chosen` at `value`. Units are those of Assumption.
+Request with_assumption(const Request& request, const PlanCandidate& chosen, Assumption assumption, double value);
+/// The assumption's value in the request as it is.
+double value_of(const Request& request, const PlanCandidate& chosen, Assumption assumption);
+/// True if another value of the assumption about `chosen` may change the runs of `candidate`.
+bool is_affected(const Request& request, const PlanCandidate& chosen, const PlanCandidate& candidate,
+                 Assumption assumption);
 
-/// Carries the request's changes into a scenario of one of its candidates, which was read from files.
+/// Carries what the request changes besides its catalogs into a scenario of one of its candidates.
 void apply_what_if(const Request& request, sim::Scenario& scenario);
 /// Factor on the steps of that GPU.
 double step_factor(const Request& request, const platforms::Gpu& gpu);

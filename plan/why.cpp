@@ -28,20 +28,20 @@ bool rents_the_same(const Request& request, const PlanCandidate& a, const PlanCa
 }
 
 /// What tells a candidate from all others of a request.
-std::string identity_of(const PlanCandidate& of) {
-  return fmt::format("{} {} {} {} {} {} {} {} {} {}", of.catalog, of.instance->name, of.region,
-                     platforms::to_string(of.market), of.nodes, of.on_demand_nodes, of.gpus_per_node, of.batch,
-                     of.policy->content.dump(), of.checkpoint);
+std::string identity_of(const PlanCandidate& candidate) {
+  return fmt::format("{} {} {} {} {} {} {} {} {} {}", candidate.catalog, candidate.instance->name, candidate.region,
+                     platforms::to_string(candidate.market), candidate.nodes, candidate.on_demand_nodes,
+                     candidate.gpus_per_node, candidate.batch, candidate.policy->content.dump(), candidate.checkpoint);
 }
 
-/// One knob of one plan.
-class Turning {
+/// One assumption of one plan.
+class SensitivityAnalysis {
  public:
-  Turning(const KnownPlan& known, Knob knob, int jobs)
+  SensitivityAnalysis(const KnownPlan& known, Assumption assumption, int jobs)
       : request_(known.request),
         chosen_(known.plan.candidates.all[*known.plan.best]),
         plan_(known.plan),
-        knob_(knob),
+        assumption_(assumption),
         jobs_(jobs) {
     std::set<std::string> affected;
     for (const PlanCandidate& candidate : known.plan.candidates.all)
@@ -49,19 +49,19 @@ class Turning {
     affected_.assign(affected.begin(), affected.end());
   }
 
-  KnobAnswer answer() {
-    KnobAnswer out;
-    out.knob = knob_;
-    out.now = out.tried = value_of(request_, chosen_, knob_);
-    if (knob_ == Knob::interruptions && !chosen_.at_risk()) {
+  Sensitivity answer() {
+    Sensitivity out;
+    out.assumption = assumption_;
+    out.now = out.tried = value_of(request_, chosen_, assumption_);
+    if (assumption_ == Assumption::interruptions && !chosen_.at_risk()) {
       out.without = "nobody takes these nodes back";
       return out;
     }
-    if ((knob_ == Knob::price || knob_ == Knob::prices) && out.now == 0) {
+    if ((assumption_ == Assumption::price || assumption_ == Assumption::prices) && out.now == 0) {
       out.without = "no price is paid for these nodes, whose cost is their electricity";
       return out;
     }
-    if (knob_ == Knob::prices && !sold_elsewhere()) {
+    if (assumption_ == Assumption::prices && !sold_elsewhere()) {
       out.without = "these nodes are sold in one region only";
       return out;
     }
@@ -97,7 +97,7 @@ class Turning {
 
   std::vector<double> values(double now) const {
     std::vector<double> out;
-    if (knob_ == Knob::boot)
+    if (assumption_ == Assumption::boot)
       for (const double more : kLonger_s) out.push_back(now + more);
     else
       for (const double raise : kRaises) out.push_back(now * raise);
@@ -105,7 +105,7 @@ class Turning {
   }
 
   bool near_enough(double low, double high) const {
-    return knob_ == Knob::boot ? high - low <= kNearEnough_s : high <= kNearEnough * low;
+    return assumption_ == Assumption::boot ? high - low <= kNearEnough_s : high <= kNearEnough * low;
   }
 
   /// The lowest value found above `low` at which the choice is another one, as it is at `high`.
@@ -117,9 +117,9 @@ class Turning {
     return high;
   }
 
-  bool affects(const PlanCandidate& candidate) const { return is_affected(request_, chosen_, candidate, knob_); }
+  bool affects(const PlanCandidate& candidate) const { return is_affected(request_, chosen_, candidate, assumption_); }
 
-  /// Finds the best candidate that the knob does not affect.
+  /// Finds the best candidate that the assumption does not affect.
   void find_rival() {
     PlanOptions options;
     options.jobs = jobs_;
@@ -132,8 +132,8 @@ class Turning {
       if (affects(others_.candidates.all[i])) others_.runs[i] = {};
   }
 
-  /// Finds the affected candidates that the plan has simulated and that are no better than the rival. Whatever turns a
-  /// knob up makes nearly all of them worse still, so they need not be simulated again at each value.
+  /// Finds the affected candidates that the plan has simulated and that are no better than the rival. Raising
+  /// an assumption makes nearly all of them worse still, so they need not be simulated again at each value.
   void find_hopeless() {
     for (std::size_t i = 0; i < plan_.runs.size(); ++i) {
       const PlannedRun& run = plan_.runs[i];
@@ -143,15 +143,15 @@ class Turning {
     }
   }
 
-  /// True if the same nodes are chosen among the affected candidates with the knob at this value, and no other
+  /// True if the same nodes are chosen among the affected candidates with the assumption at this value, and no other
   /// candidate is better.
   bool stays_chosen(double value) {
-    Request changed = turned(request_, chosen_, knob_, value);
+    Request changed = with_assumption(request_, chosen_, assumption_, value);
     changed.instances = affected_;
     PlanOptions options;
     options.jobs = jobs_;
     options.only = [&](const PlanCandidate& candidate) {
-      return is_affected(changed, chosen_, candidate, knob_) && !hopeless_.contains(identity_of(candidate));
+      return is_affected(changed, chosen_, candidate, assumption_) && !hopeless_.contains(identity_of(candidate));
     };
     options.at_most = rival_;
     const Plan plan = make_plan(changed, options);
@@ -161,10 +161,10 @@ class Turning {
     return rents_the_same(changed, plan.candidates.all[*plan.best], chosen_);
   }
 
-  /// Plans with the knob at this value, among all candidates, as a plan would that knows nothing but those that the
-  /// knob does not affect. True if it chooses other nodes or none; then `next_` is that choice.
+  /// Plans with the assumption at this value, among all candidates, as a plan would that knows nothing but those that
+  /// the assumption does not affect. True if it chooses other nodes or none; then `next_` is that choice.
   bool choose_among_all(double value) {
-    const Request changed = turned(request_, chosen_, knob_, value);
+    const Request changed = with_assumption(request_, chosen_, assumption_, value);
     PlanOptions options;
     options.jobs = jobs_;
     options.known = &others_;
@@ -177,31 +177,33 @@ class Turning {
   const Request& request_;
   const PlanCandidate& chosen_;
   const Plan& plan_;
-  Knob knob_;
+  Assumption assumption_;
   int jobs_;
-  std::vector<std::string> affected_;  // names of the instances that the knob affects
+  std::vector<std::string> affected_;  // names of the instances that the assumption affects
   std::set<std::string> hopeless_;     // identity_of() of candidates that cannot be chosen
-  Plan others_;                        // what is known of the candidates that the knob does not affect
+  Plan others_;                        // what is known of the candidates that the assumption does not affect
   double rival_ = kNothing;            // the best objective among those
   OrderedJson next_ = nullptr;
 };
 
-const char* unit_of(Knob knob) {
-  return knob == Knob::price || knob == Knob::prices ? "USD/h" : knob == Knob::boot ? "s" : "factor";
+const char* unit_of(Assumption assumption) {
+  return assumption == Assumption::price || assumption == Assumption::prices ? "USD/h"
+         : assumption == Assumption::boot                                    ? "s"
+                                                                             : "factor";
 }
 
 }  // namespace
 
-std::vector<KnobAnswer> why(const KnownPlan& known, int jobs, const std::function<void(std::size_t)>& progress) {
-  std::vector<KnobAnswer> answers;
-  for (const Knob knob : kKnobs) {
-    answers.push_back(Turning(known, knob, jobs).answer());
+std::vector<Sensitivity> why(const KnownPlan& known, int jobs, const std::function<void(std::size_t)>& progress) {
+  std::vector<Sensitivity> answers;
+  for (const Assumption assumption : kAssumptions) {
+    answers.push_back(SensitivityAnalysis(known, assumption, jobs).answer());
     if (progress) progress(answers.size());
   }
   return answers;
 }
 
-std::string why_json(const KnownPlan& known, const std::vector<KnobAnswer>& answers, const Json& file) {
+std::string why_json(const KnownPlan& known, const std::vector<Sensitivity>& answers, const Json& file) {
   using OrderedAnswer = OrderedJson;
   OrderedAnswer out;
   out["schema"] = "ganymede.why/1";
@@ -213,9 +215,11 @@ std::string why_json(const KnownPlan& known, const std::vector<KnobAnswer>& answ
         step.value("batch_per_gpu", 0) == out["chosen"]["batch_per_gpu"].get<int>())
       out["steps"].push_back(OrderedAnswer(step));
   out["hangs_on"] = OrderedAnswer::array();
-  for (const KnobAnswer& answer : answers) {
-    OrderedAnswer one = {
-        {"what", to_string(answer.knob)}, {"unit", unit_of(answer.knob)}, {"now", answer.now}, {"tried", answer.tried}};
+  for (const Sensitivity& answer : answers) {
+    OrderedAnswer one = {{"what", to_string(answer.assumption)},
+                         {"unit", unit_of(answer.assumption)},
+                         {"now", answer.now},
+                         {"tried", answer.tried}};
     one["threshold"] = answer.threshold ? OrderedAnswer(*answer.threshold) : OrderedAnswer(nullptr);
     one["to"] = answer.next;
     one["without"] = answer.without.empty() ? OrderedAnswer(nullptr) : OrderedAnswer(answer.without);

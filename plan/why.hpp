@@ -10,29 +10,30 @@
 
 namespace ganymede::plan {
 
-/// What became of turning one knob up.
-struct KnobAnswer {
-  Knob knob = Knob::price;
-  double now = 0;                   ///< its value in the plan, in the unit of Knob
+/// What became of raising one assumption.
+struct Sensitivity {
+  Assumption assumption = Assumption::price;
+  double now = 0;                   ///< its value in the plan, in the unit of Assumption
   double tried = 0;                 ///< the highest value that was tried
   std::optional<double> threshold;  ///< the lowest value found at which something else is chosen; none up to `tried`
   /// The row of a plan that is chosen at the threshold; null if nothing meets the goals there.
   OrderedJson next;
-  std::string without;  ///< not empty: why the knob has no meaning here
+  std::string without;  ///< not empty: why the assumption has no meaning here
 };
 
-/// Turns each knob up by itself until the choice is another one. A choice is what is rented: instance, number, region
-/// and market; another batch, scheme, policy or checkpoint interval on the same nodes is none.
+/// Raises each assumption by itself until the choice is another one. A choice is what is rented: instance, number,
+/// region and market; another batch, scheme, policy or checkpoint interval on the same nodes is none.
 ///
-/// The knob is raised in steps, and the first step that changes the choice is halved until both ends of it differ by
-/// less than 0.02 % (boot: one second). At each value the candidates that the knob affects are simulated again as a
+/// It is raised in steps, and the first step that changes the choice is halved until both ends of it differ by
+/// less than 0.02 % (boot: one second). At each value the candidates that it affects are simulated again as a
 /// plan would, and compared with the best of all others; these include candidates that the plan left out because only
 /// affected ones beat them. Affected ones that the plan has simulated and found no better than that are left out,
 /// because a higher value makes nearly all of them worse. What is chosen at the threshold is then planned among all
-/// candidates, so that it is the choice of a plan there. `progress` is called with the number of knobs that are done.
-std::vector<KnobAnswer> why(const KnownPlan& known, int jobs, const std::function<void(std::size_t)>& progress = {});
+/// candidates, so that it is the choice of a plan there. `progress` is called with the number of assumptions that are
+/// done.
+std::vector<Sensitivity> why(const KnownPlan& known, int jobs, const std::function<void(std::size_t)>& progress = {});
 
 /// The answers as `ganymede.why/1`. `file` is the plan's content.
-std::string why_json(const KnownPlan& known, const std::vector<KnobAnswer>& answers, const Json& file);
+std::string why_json(const KnownPlan& known, const std::vector<Sensitivity>& answers, const Json& file);
 
 }  // namespace ganymede::plan

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
+#include "common/json_value.hpp"
 #include "common/process.hpp"
 #include "common/random.hpp"
 #include "common/units.hpp"
@@ -57,7 +59,22 @@ void align_spans(StepDistribution& out) {
 StepDistributionCache::Distribution StepDistributionCache::distribution(const std::string& key,
                                                                         const std::function<StepDistribution()>& make) {
   if (const auto known = distributions_.find(key); known != distributions_.end()) return known->second;
-  return distributions_[key] = std::make_shared<const StepDistribution>(make());
+  auto made = std::make_shared<const StepDistribution>(make());
+  new_.push_back(key);
+  return distributions_[key] = std::move(made);
+}
+
+Json StepDistributionCache::take_new() {
+  Json out = Json::object();
+  for (const std::string& key : new_) out[key] = to_text(*distributions_.at(key));
+  new_.clear();
+  return out;
+}
+
+void StepDistributionCache::take_in(const Json& added) {
+  for (const auto& [key, text] : added.items())
+    distributions_.try_emplace(key,
+                               std::make_shared<const StepDistribution>(parse_distribution(text.get<std::string>())));
 }
 
 StepDistributionCache::Workload StepDistributionCache::workload(const std::string& key,

@@ -28,7 +28,7 @@ struct WorkloadSummary {
 /// Distributions that do not depend on the run that asks for them: their key holds everything that they depend on, and
 /// their random numbers come from the key. A caller that simulates several runs (seeds, candidates of a plan, runs of a
 /// study) owns one cache and passes it to each run; results do not depend on it. Not thread-safe; each forked child
-/// process has its own copy, and a child that does several tasks keeps what it has added.
+/// process has its own copy, and a child that does several tasks keeps what it has added, which it may also return.
 class StepDistributionCache {
  public:
   using Distribution = std::shared_ptr<const StepDistribution>;
@@ -36,11 +36,16 @@ class StepDistributionCache {
   /// Returns the entry of `key`. If there is none, calls `make` and keeps its result; nothing is kept if `make` throws.
   Distribution distribution(const std::string& key, const std::function<StepDistribution()>& make);
   Workload workload(const std::string& key, const std::function<WorkloadSummary()>& make);
+  /// Distributions that were added since the last call, for take_in() in another process.
+  Json take_new();
+  /// Adds what take_new() of another process has returned. Throws JsonError for anything else.
+  void take_in(const Json& added);
   /// The models of the scenario's trace.
   calibration::KnownWorkloads& models(const Scenario& scenario) { return models_[scenario.workload_fingerprint]; }
 
  private:
   std::map<std::string, Distribution> distributions_;
+  std::vector<std::string> new_;  // keys of distributions_ that take_new() has not returned
   std::map<std::string, Workload> workloads_;
   std::map<std::string, calibration::KnownWorkloads> models_;  // by fingerprint
 };

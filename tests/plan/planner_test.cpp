@@ -6,6 +6,7 @@
 #include "common/errors.hpp"
 #include "common/json.hpp"
 #include "common/units.hpp"
+#include "plan/candidate_scenarios.hpp"
 #include "plan/chosen_scenario.hpp"
 #include "plans.hpp"
 #include "sim/run/simulate.hpp"
@@ -39,6 +40,39 @@ TEST_F(Plans, FindTheCheapestThatMeetsTheGoals) {
   EXPECT_EQ(json()["chosen"]["instance"], "other");
   content["objective"] = "carbon";  // only room-1's "one" states power
   EXPECT_EQ(json()["chosen"]["instance"], "one");
+}
+
+// The scenarios that are simulated and the document that the chosen one is written as: they have the same hashes, from
+// which what is random is drawn, and the same results.
+TEST_F(Plans, SimulateWhatTheirDocumentsSay) {
+  Json platform = Json::parse(made_up_platform());
+  platform["instances"]["one"]["prices"][1]["region"] = "room-1";
+  folder_.add("lab.json", platform.dump());
+  content["deadline"] = "2h";
+  content["budget"] = "50USD";
+  content["checkpoint"] = {{"on_notice", false}};
+  content["evaluation"] = {{"every", "1000s"}, {"fixed", "60s"}};
+  content["search"]["max_gpus"] = 2;
+  content["search"]["regions"] = {"room-1"};
+  const Request asked = request();
+  CandidateScenarios scenarios(asked);
+  sim::ScenarioInputCache inputs;
+  sim::StepDistributionCache steps;
+  int mixed = 0, at_risk = 0;
+  for (const PlanCandidate& candidate : enumerate(asked, true).all) {
+    mixed += candidate.on_demand_nodes > 0 ? 1 : 0;
+    at_risk += candidate.checkpoint.empty() ? 0 : 1;
+    const sim::Scenario made = scenarios.scenario(candidate);
+    const Json document = sim::document_of(scenarios.parts(candidate));
+    const sim::Scenario read = sim::read_scenario(JsonNode::wrap(document, asked.file, ""), inputs);
+    EXPECT_EQ(made.content, document.dump());
+    EXPECT_EQ(made.step_fingerprint, read.step_fingerprint);
+    EXPECT_EQ(made.workload_fingerprint, read.workload_fingerprint);
+    const auto result = [&](const sim::Scenario& scenario) { return sim::result_json(sim::simulate(scenario, steps)); };
+    EXPECT_EQ(result(made), result(read)) << label_of(asked, candidate);
+  }
+  EXPECT_GT(at_risk, 0);
+  EXPECT_GT(mixed, 0);
 }
 
 // With one seed, the interval of CO2e is 400 g/kWh for as long as the run may take by all stated error.

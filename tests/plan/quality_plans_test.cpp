@@ -22,8 +22,7 @@ class QualityPlans : public Plans {
   }
   /// Seconds of the run of a training that gets there after so many images.
   static double run_s(const Request& of, const PlanCandidate& candidate, double images) {
-    sim::ScenarioInputCache inputs;
-    sim::Scenario scenario = CandidateScenarios(of).scenario(candidate, inputs);
+    sim::Scenario scenario = CandidateScenarios(of).scenario(candidate);
     sim::train_to_fid(scenario, std::llround(images));
     return sim::simulate(scenario).total.si;
   }
@@ -67,8 +66,7 @@ TEST_F(QualityPlans, ATrainingEndsAtAnEvaluation) {
   EXPECT_EQ(none.runs[none.near_misses.front()].probability, 0);
   EXPECT_GT(none.runs[none.near_misses.front()].time_s.low, 13 * 60);
 
-  sim::ScenarioInputCache inputs;
-  const sim::Scenario median = CandidateScenarios(of).scenario(none.candidates.all.front(), inputs);
+  const sim::Scenario median = CandidateScenarios(of).scenario(none.candidates.all.front());
   EXPECT_EQ(median.images, 2'000'000);  // the first evaluation after 1.08M
   sim::Scenario scenario = median;
   for (const auto& [images, until] : {std::pair{1, 1'000'000}, {1'000'000, 1'000'000}, {1'000'001, 2'000'000}}) {

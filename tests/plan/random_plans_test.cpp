@@ -102,14 +102,14 @@ TEST_F(RandomPlans, ChooseWhatWhyNames) {
     const Json file = json();
     if (file["chosen"].is_null()) continue;
     const KnownPlan known = read_plan(JsonNode::load(folder_.add("plan.json", file.dump())));
-    for (const KnobAnswer& answer : why(known, 2)) {
+    for (const Sensitivity& answer : why(known, 2)) {
       if (!answer.threshold) continue;
-      const Request changed =
-          turned(known.request, known.plan.candidates.all[*known.plan.best], answer.knob, *answer.threshold);
+      const Request changed = with_assumption(known.request, known.plan.candidates.all[*known.plan.best],
+                                              answer.assumption, *answer.threshold);
       const Plan there = make_plan(changed, {.jobs = 2});
       const Json chosen = there.best ? Json(documents::row_json(row_of(changed, there, *there.best))) : Json();
       EXPECT_EQ(rented(Json(answer.next)), rented(chosen))
-          << seed << " " << to_string(answer.knob) << " " << *answer.threshold;
+          << seed << " " << to_string(answer.assumption) << " " << *answer.threshold;
       if (!chosen.is_null()) {
         EXPECT_EQ(Json(answer.next)["scheme"], chosen["scheme"]);
       }

@@ -34,10 +34,11 @@ class Whys : public Plans {
     folder_.add("lab.json", platform.dump());
     return json();
   }
-  KnobAnswer turned_up(Knob knob) {
+  Sensitivity raised(Assumption assumption) {
     const KnownPlan known = read_plan(JsonNode::load(folder_.add("plan.json", planned().dump())));
     const auto answers = why(known, 2);
-    return *std::find_if(answers.begin(), answers.end(), [&](const KnobAnswer& one) { return one.knob == knob; });
+    return *std::find_if(answers.begin(), answers.end(),
+                         [&](const Sensitivity& one) { return one.assumption == assumption; });
   }
   /// What is chosen if the first price of "one" has these members.
   std::string chosen_with(const Json& members) {
@@ -64,15 +65,15 @@ TEST_F(Whys, APriceUpToWhereTheOtherIsAsCheap) {
     content["search"]["instances"] = {"one", "other"};
     return usd;
   }();
-  const KnobAnswer answer = turned_up(Knob::price);
+  const Sensitivity answer = raised(Assumption::price);
   EXPECT_DOUBLE_EQ(answer.now, 3.6);
   ASSERT_TRUE(answer.threshold);
   EXPECT_NEAR(*answer.threshold, other * 3600 / 3690, 3e-4 * *answer.threshold);
   EXPECT_EQ(answer.next["instance"], "other");
   EXPECT_EQ(chosen_with({{"per_hour", per_hour(*answer.threshold * 0.999)}}), "one");
   EXPECT_EQ(chosen_with({{"per_hour", per_hour(*answer.threshold * 1.001)}}), "other");
-  EXPECT_THAT(turned_up(Knob::prices).without, HasSubstr("one region"));
-  EXPECT_THAT(turned_up(Knob::interruptions).without, HasSubstr("nobody takes"));
+  EXPECT_THAT(raised(Assumption::prices).without, HasSubstr("one region"));
+  EXPECT_THAT(raised(Assumption::interruptions).without, HasSubstr("nobody takes"));
 }
 
 // At 3.60 USD/h, 90 s and 3,600 s times a factor cost as much as the other.
@@ -80,7 +81,7 @@ TEST_F(Whys, StepsUpToWhereTheOtherIsAsCheap) {
   content["search"]["instances"] = {"other"};
   const auto other = planned()["chosen"]["usd"]["at_worst_prices"].get<double>();
   content["search"]["instances"] = {"one", "other"};
-  const KnobAnswer answer = turned_up(Knob::step_time);
+  const Sensitivity answer = raised(Assumption::step_time);
   ASSERT_TRUE(answer.threshold);
   EXPECT_NEAR(*answer.threshold, (other / 3.6 * 3600 - 90) / 3600, 1e-3);
   EXPECT_EQ(answer.next["instance"], "other");
@@ -90,12 +91,12 @@ TEST_F(Whys, StepsUpToWhereTheOtherIsAsCheap) {
 TEST_F(Whys, WithoutAnAlternativeNothingMeetsTheGoals) {
   content["search"]["instances"] = {"one"};
   content["deadline"] = "2h";
-  const KnobAnswer steps = turned_up(Knob::step_time);
+  const Sensitivity steps = raised(Assumption::step_time);
   ASSERT_TRUE(steps.threshold);
   EXPECT_TRUE(steps.next.is_null());
   EXPECT_GT(*steps.threshold, 1.5);
   EXPECT_LT(*steps.threshold, (7200 - 90) / 3600.0);
-  const KnobAnswer boot = turned_up(Knob::boot);
+  const Sensitivity boot = raised(Assumption::boot);
   EXPECT_EQ(boot.now, 90);
   ASSERT_TRUE(boot.threshold);
   EXPECT_TRUE(boot.next.is_null());
@@ -120,7 +121,7 @@ TEST_F(Whys, InterruptionsUpToWhereOnDemandIsCheaper) {
   std::swap(prices[0], prices[1]);
   prices[0].update({{"per_hour", "3.5985USD/h"}, {"interrupted_per_month", 0.5}});
   ASSERT_EQ(planned()["chosen"]["market"], "spot");
-  const KnobAnswer answer = turned_up(Knob::interruptions);
+  const Sensitivity answer = raised(Assumption::interruptions);
   ASSERT_TRUE(answer.threshold);
   EXPECT_EQ(answer.next["market"], "on-demand");
   const auto market_at = [&](double factor) {
@@ -141,7 +142,7 @@ TEST_F(Whys, NothingChangesTheChoiceOfTheOnlyNodes) {
   const auto answers = why(known, 2, [&](std::size_t count) { done.push_back(count); });
   EXPECT_THAT(done, testing::ElementsAre(1, 2, 3, 4, 5));
   ASSERT_EQ(answers.size(), 5U);
-  for (const KnobAnswer& answer : answers) EXPECT_FALSE(answer.threshold) << to_string(answer.knob);
+  for (const Sensitivity& answer : answers) EXPECT_FALSE(answer.threshold) << to_string(answer.assumption);
   EXPECT_DOUBLE_EQ(answers[0].tried, 50 * 3.6);
   EXPECT_DOUBLE_EQ(answers[1].tried, 3.6);  // sold in one region
   EXPECT_DOUBLE_EQ(answers[2].tried, 50);
@@ -182,9 +183,9 @@ TEST_F(Whys, NothingChangesTheChoiceOfTheOnlyNodes) {
 
 TEST_F(Whys, FreeNodesHaveNoPriceToRaise) {
   platform["instances"]["one"]["prices"][0]["per_hour"] = "0USD/h";
-  for (const Knob knob : {Knob::price, Knob::prices}) {
-    const KnobAnswer answer = turned_up(knob);
-    EXPECT_EQ(answer.knob, knob);
+  for (const Assumption assumption : {Assumption::price, Assumption::prices}) {
+    const Sensitivity answer = raised(assumption);
+    EXPECT_EQ(answer.assumption, assumption);
     EXPECT_EQ(answer.without, "no price is paid for these nodes, whose cost is their electricity");
     EXPECT_EQ(answer.tried, 0);
   }
