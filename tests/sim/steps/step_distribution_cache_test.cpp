@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "common/errors.hpp"
+#include "common/json_value.hpp"
 #include "common/units.hpp"
 #include "sim/scenario/scenario_files.hpp"
 
@@ -32,6 +33,22 @@ TEST(StepDistributionCache, MakesADistributionOnceForEachKey) {
   EXPECT_EQ(cache.distribution("a", make), first);
   EXPECT_EQ(cache.distribution("b", make)->workers, 2);
   EXPECT_EQ(made, 2);
+}
+
+TEST(StepDistributionCache, TakesOverWhatAnotherProcessHasAdded) {
+  StepDistributionCache child, parent;
+  const auto make = [] {
+    StepDistribution distribution;
+    distribution.mean = Seconds{0.1};
+    return distribution;
+  };
+  child.distribution("a", make);
+  parent.take_in(child.take_new());
+  const auto known = parent.distribution("a", []() -> StepDistribution { throw Failure("it is known"); });
+  EXPECT_EQ(known->mean, Seconds{0.1});
+  EXPECT_EQ(parent.take_new().size(), 0);  // it comes from the child
+  child.distribution("b", make);
+  EXPECT_EQ(child.take_new().size(), 1);
 }
 
 TEST(StepDistributionCache, KeepsNothingOfWhatCouldNotBeMade) {
