@@ -12,12 +12,12 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-// Steps of 10 ms; of each, 3 ms are the discriminator's backward pass with 3 GFLOP: 1 Tflop/s of the 10 of the device.
+// Steps of 10 ms; of each, 3 ms are the discriminator's backward pass with 3 GFLOP: 1 TFLOP/s of the 10 of the device.
 TEST(TraceTables, GiveEachPhaseItsShareAndItsRate) {
   const std::string table = phase_table(constant_trace(20));
-  EXPECT_THAT(table, AllOf(HasSubstr("GPU-X, backend eigen: products 10 Tflop/s"), HasSubstr("step (20 recorded)")));
+  EXPECT_THAT(table, AllOf(HasSubstr("GPU-X, backend eigen: products 10 TFLOP/s"), HasSubstr("step (20 recorded)")));
   const std::string row = table.substr(table.find("discriminator.backward"), 120);
-  EXPECT_THAT(row, AllOf(HasSubstr("3 ms"), HasSubstr("30.0 %"), HasSubstr("1 Tflop/s"), HasSubstr("10 % + ")));
+  EXPECT_THAT(row, AllOf(HasSubstr("3 ms"), HasSubstr("30.0 %"), HasSubstr("1 TFLOP/s"), HasSubstr("10 % + ")));
 }
 
 TEST(TraceTables, NeedSeveralSizesForAFit) {

@@ -20,10 +20,11 @@ using testing::HasSubstr;
 TEST(RecordedRuns, AreReadFromARunLogWithQuality) {
   const TemporaryFolder folder;
   const std::string file = (folder.path() / "run.jsonl").string();
-  std::ofstream(file) << R"({"schema":"ganymede.run-log/1","model":"dcgan-64","batch":64,"steps":1000,"unix_s":1000})"
-                      << "\n"
-                      << R"({"quality":{"fid":50,"inception_score":2,"reference":"test 100"},"step":10,"unix_s":1001})"
-                      << "\n";
+  std::ofstream(file)
+      << R"({"schema":"ganymede.run-log/1","model":"dcgan-64","device":"cpu","gpus":1,"batch":64,"steps":1000,"unix_s":1000})"
+      << "\n"
+      << R"({"quality":{"fid":50,"inception_score":2,"reference":"test 100"},"step":10,"unix_s":1001})"
+      << "\n";
   traces::QualityLog given;
   given.facts["dataset"] = "CIFAR10";
   const RecordedRuns recorded = read_recorded_runs(file, {}, given);

@@ -313,7 +313,7 @@ TEST(OwnMachines, AreBuiltLikeAnInstanceTypeAndCostAPlaceholder) {
   EXPECT_EQ(own.instances.front().gpus, like->gpus);
   EXPECT_EQ(own.instances.front().prices.size(), 1U);
   EXPECT_THAT([] { machines_like("p3.9xlarge"); },
-              testing::ThrowsMessage<ConfigError>(HasSubstr("did you mean \"p3.8xlarge\"?")));
+              testing::ThrowsMessage<ConfigError>(HasSubstr("did you mean \"p3.2xlarge\"?")));
 }
 
 }  // namespace
