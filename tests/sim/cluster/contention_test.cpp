@@ -14,6 +14,7 @@
 #include "common/units.hpp"
 #include "platforms/platform.hpp"
 #include "sim/engine/communication_engine.hpp"
+#include "sim/engine/simgrid_module.hpp"
 #include "support/when.hpp"
 
 namespace ganymede::sim {
@@ -54,6 +55,7 @@ std::vector<std::vector<double>> message_ends(const FabricGraph& fabric, const s
                                               std::size_t steps) {
   std::vector<std::vector<double>> arrivals, ends(jobs.size());
   for (const PairJob& job : jobs) arrivals.emplace_back(steps, job.compute_s);
+  simgrid_module();  // once for all children
   for (std::size_t round = 0; round <= 2 * steps * jobs.size(); ++round) {
     const std::string text = run_child([&] {
       std::vector<Schedule> schedules;

@@ -9,6 +9,7 @@
 #include "clusters.hpp"
 #include "common/errors.hpp"
 #include "common/process.hpp"
+#include "sim/engine/simgrid_module.hpp"
 #include "support/errors.hpp"
 
 namespace ganymede::sim {
@@ -19,6 +20,7 @@ using testing::HasSubstr;
 Json with_messages(Json document) {
   document["fidelity"] = {{"mode", "message"}};
   const Cluster cluster = read(document);
+  simgrid_module();  // once for all children
   return Json::parse(run_child([&] { return cluster_result_json(cluster, simulate_cluster(cluster)); }));
 }
 

@@ -11,6 +11,7 @@
 #include "common/process.hpp"
 #include "sim/engine/communication_engine.hpp"
 #include "sim/engine/folded_engine.hpp"
+#include "sim/engine/simgrid_module.hpp"
 
 namespace ganymede::sim {
 
@@ -20,6 +21,7 @@ inline std::string name_of(Engine engine) { return engine == Engine::message ? "
 /// Runs `work` in a child process, because SimGrid allows one engine a process, and returns its numbers. Expectations
 /// belong in the parent; those of a child would be lost.
 inline std::vector<double> in_child(const std::function<std::vector<double>()>& work) {
+  simgrid_module();  // which takes longer to load than most of these simulations, once for all children
   std::istringstream text(run_child([&] {
     std::string line;
     for (const double value : work()) line += fmt::format("{:.17g} ", value);

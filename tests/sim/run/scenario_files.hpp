@@ -5,6 +5,7 @@
 
 #include "common/json_value.hpp"
 #include "common/process.hpp"
+#include "sim/engine/simgrid_module.hpp"
 #include "sim/run/simulate.hpp"
 #include "sim/scenario/scenario_files.hpp"
 
@@ -12,6 +13,7 @@ namespace ganymede::sim {
 
 /// Simulates in a child process, because SimGrid allows one engine a process, and returns the text of the result.
 inline std::string simulate_text(const Scenario& scenario) {
+  if (scenario.fidelity == Fidelity::message) simgrid_module();  // once for all children
   return run_child([&] { return documents::result_text(simulate(scenario)); });
 }
 inline Json simulate_json(const Scenario& scenario) { return Json::parse(simulate_text(scenario)); }
