@@ -45,6 +45,10 @@ class SearchShards : public testing::Test {
 constexpr const char* kPlanToSplit =
     "plan --model dcgan-64 --images 20M --catalog aws --region us-east-1,us-west-2 --gpu V100,T4 --max-gpus 4 "
     "--seeds 2 ";
+// For what is the same of any plan.
+constexpr const char* kSmallPlan =
+    "plan --model dcgan-64 --images 20M --catalog aws --region us-east-1,us-west-2 --gpu V100,T4 --max-gpus 1 "
+    "--seeds 2 ";
 
 TEST_F(SearchShards, OfAPlanMergeToItsBytes) {
   NOT_SANITIZED("repeats whole plans, which other tests make once");
@@ -80,7 +84,7 @@ TEST_F(SearchShards, OfAPlanLeaveOutWhatOthersBeat) {
 }
 
 TEST_F(SearchShards, OfAPlanSayWhatIsMissingAndMergeCanDoIt) {
-  const std::string command = std::string(kPlanToSplit) + "--deadline 20h";
+  const std::string command = std::string(kSmallPlan) + "--deadline 20h";
   const Outcome one = alone(command + " --format json");
   ASSERT_EQ(shard(command, "0/2").code, 0);
   const Outcome missing = merge();
@@ -92,7 +96,7 @@ TEST_F(SearchShards, OfAPlanSayWhatIsMissingAndMergeCanDoIt) {
 }
 
 TEST_F(SearchShards, OfAPlanThatNothingMeetsEndAsThePlanDoes) {
-  const std::string command = std::string(kPlanToSplit) + "--budget 0.01USD";
+  const std::string command = std::string(kSmallPlan) + "--budget 0.01USD";
   EXPECT_EQ(alone(command + " --format json").code, 3);
   ASSERT_EQ(shard(command, "0/1").code, 0);
   const Outcome merged = merge();
