@@ -21,9 +21,9 @@
 namespace ganymede::cli {
 namespace {
 
-constexpr const char* kOverview =
-    "How long a GAN training takes on a cloud, how busy the hardware is and what it costs, before you pay for it.\n"
-    "\n"
+constexpr const char* kSummary =
+    "How long a GAN training takes on a cloud, how busy the hardware is and what it costs, before you pay for it.";
+constexpr const char* kExamples =
     "  ganymede train --model mlp-gan --steps 300 --trace trace.json     train for real and record the steps\n"
     "  ganymede example scenario > scenario.json                         a commented file to start from\n"
     "  ganymede simulate scenario.json                                   time, utilization, cost of a run\n"
@@ -36,13 +36,14 @@ constexpr const char* kOverview =
 }  // namespace
 
 void add_command(Parser above, const Command& command, Shared& shared) {
-  std::string description = command.summary + "\nExamples:\n" + command.examples;
-  if (!command.about.empty()) description += "\n" + command.about;
-  command.declare(Parser(*above.parser().add_subcommand(command.name, description)), shared);
+  CLI::App* const added = above.parser().add_subcommand(std::make_shared<CommandApp>(command, &above.parser()));
+  command.declare(Parser(*added), shared);
 }
 
 std::unique_ptr<CLI::App> make_program(std::span<const Command> commands, Shared& shared) {
-  auto program = std::make_unique<CLI::App>(kOverview, "ganymede");
+  std::unique_ptr<CLI::App> program =
+      std::make_unique<CommandApp>(Command{.name = "ganymede", .summary = kSummary, .examples = kExamples}, nullptr);
+  program->set_help_flag("-h,--help", "Print this help message and exit");
   program->formatter(std::make_shared<HelpFormatter>());
   program->set_version_flag("--version", "ganymede " GANYMEDE_VERSION);
   program->require_subcommand(1);

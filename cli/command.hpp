@@ -1,6 +1,6 @@
 #pragma once
-// What a command is, and what commands share. A command is an object in a file of its own, listed in commands.cpp. It
-// reports errors by exception (common/errors.hpp), which main maps to exit codes.
+// Commands, and the options and outputs that they share. A command is an object in a file of its own, listed in
+// commands.cpp. It reports errors by exception (common/errors.hpp), which main maps to exit codes.
 
 #include <cstdint>
 #include <functional>
@@ -33,7 +33,7 @@ struct Command {
   std::string examples;    ///< lines of a shell, indented by two
   std::string about = {};  ///< lines that say more than the summary; may be empty
   /// Declares the options of `command` and sets the callback that does the work. `shared` outlives the callback.
-  std::function<void(Parser command, Shared& shared)> declare;
+  std::function<void(Parser command, Shared& shared)> declare = {};
 };
 
 /// Every command, in the order of the overview (commands.cpp).

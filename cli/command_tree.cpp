@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <set>
 #include <sstream>
 
+#include "cli/help.hpp"
 #include "cli/names.hpp"
 
 namespace ganymede::cli {
@@ -61,33 +61,9 @@ OptionDoc read_option(CLI::Option& option) {
   return doc;
 }
 
-/// Takes a description apart: its first line, then "Examples:" with indented lines, an empty line, and more text. Only
-/// the first line is always there.
-void read_description(const std::string& description, CommandDoc& doc) {
-  std::istringstream lines(description);
-  std::getline(lines, doc.summary);
-  bool examples = false;
-  for (std::string line; std::getline(lines, line);) {
-    // The program's own description has examples without a heading.
-    const bool first_example = doc.examples.empty() && doc.about.find_first_not_of('\n') == std::string::npos &&
-                               line.starts_with("  ganymede ");
-    if (line == "Examples:" || first_example) examples = true;
-    if (line == "Examples:") continue;
-    if (examples && line.empty()) examples = false;
-    (examples ? doc.examples : doc.about) += line + "\n";
-  }
-  const auto trim = [](std::string& text) {
-    text.erase(0, std::min(text.find_first_not_of('\n'), text.size()));
-    text.erase(text.find_last_not_of('\n') + 1);
-  };
-  trim(doc.examples);
-  trim(doc.about);
-}
-
 CommandDoc read_command(CLI::App& app, const std::vector<std::string>& path, const std::vector<OptionDoc>& shared) {
-  CommandDoc doc;
-  doc.path = path;
-  read_description(app.get_description(), doc);
+  const Command& words = dynamic_cast<const CommandApp&>(app).words;
+  CommandDoc doc{.path = path, .summary = words.summary, .examples = words.examples, .about = words.about};
   std::set<std::string> own;
   for (CLI::Option* option : app.get_options()) {
     if (option->get_group().empty()) continue;  // hidden

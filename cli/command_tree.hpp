@@ -23,11 +23,11 @@ struct OptionDoc {
 };
 
 struct CommandDoc {
-  std::vector<std::string> path;  ///< {"import", "layers"}; empty: the program
-  std::string summary;            ///< one line
-  std::string examples, about;    ///< several lines each
-  std::vector<OptionDoc> options, arguments;
-  std::vector<CommandDoc> commands;
+  std::vector<std::string> path;     ///< {"import", "layers"}; empty: the program
+  std::string summary;               ///< one line
+  std::string examples, about = {};  ///< several lines each
+  std::vector<OptionDoc> options = {}, arguments = {};
+  std::vector<CommandDoc> commands = {};
 
   /// The path as words: "import layers".
   std::string name() const;
@@ -38,5 +38,19 @@ CommandDoc read_commands(CLI::App& app);
 
 /// Returns `command` and all commands below it, depth first.
 std::vector<const CommandDoc*> all_commands(const CommandDoc& command);
+
+/// The texts that `render` makes of the program and of each command, depth first: what completions consist of.
+template <class Render>
+std::string rendered(const CommandDoc& program, const Render& render) {
+  std::string out;
+  for (const CommandDoc* command : all_commands(program)) out += render(*command);
+  return out;
+}
+
+// The renderers of completion scripts, by shell. All names are written into the scripts, which therefore do not run the
+// program.
+std::string bash_completion(const CommandDoc& program);
+std::string zsh_completion(const CommandDoc& program);
+std::string fish_completion(const CommandDoc& program);
 
 }  // namespace ganymede::cli

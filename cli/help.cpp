@@ -65,13 +65,13 @@ std::string wrapped_help(const std::string& text, std::size_t width) {
 }
 
 std::string HelpFormatter::make_description(const CLI::App* app) const {
-  const std::string text = app->get_description();
-  return app->get_parent() == nullptr ? text + "\n" : text.substr(text.find('\n') + 1) + "\n\n";
+  const Command& words = dynamic_cast<const CommandApp&>(*app).words;
+  if (app->get_parent() == nullptr) return words.summary + "\n\n" + words.examples + "\n";
+  return "Examples:\n" + words.examples + (words.about.empty() ? "" : "\n" + words.about) + "\n\n";
 }
 
 std::string HelpFormatter::make_subcommand(const CLI::App* sub) const {
-  const std::string text = sub->get_description();
-  return fmt::format("  {:<13}{}\n", sub->get_name(), text.substr(0, text.find('\n')));
+  return fmt::format("  {:<13}{}\n", sub->get_name(), sub->get_description());
 }
 
 std::string HelpFormatter::make_help(const CLI::App* app, std::string name, CLI::AppFormatMode mode) const {

@@ -1,9 +1,11 @@
 #pragma once
-// What --help prints, fitted to the terminal.
+// The text of --help, fitted to the terminal.
 
 #include <CLI/CLI.hpp>
 #include <cstddef>
 #include <string>
+
+#include "cli/command.hpp"
 
 namespace ganymede::cli {
 
@@ -12,7 +14,14 @@ namespace ganymede::cli {
 /// paragraph is filled anew.
 std::string wrapped_help(const std::string& text, std::size_t width);
 
-/// Prints a command's summary in the list of commands, and the rest of its description in its own help.
+/// A command in the parser, or the program, with the words that its help, completions and manual page show.
+class CommandApp : public CLI::App {
+ public:
+  CommandApp(const Command& command, CLI::App* above) : App(command.summary, command.name, above), words(command) {}
+  const Command words;
+};
+
+/// Prints a command's summary in the list of commands, and its examples and the rest in its own help.
 class HelpFormatter : public CLI::Formatter {
  public:
   std::string make_description(const CLI::App* app) const override;

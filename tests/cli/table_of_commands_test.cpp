@@ -9,7 +9,6 @@
 
 #include "cli/command.hpp"
 #include "cli/command_tree.hpp"
-#include "cli/completion_shells.hpp"
 #include "cli/export.hpp"
 #include "run_program.hpp"
 
