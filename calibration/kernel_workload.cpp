@@ -178,4 +178,30 @@ std::optional<KernelTimes> kernel_times(const traces::StepTrace& trace, const tr
                   : predicted_times(trace, batch, target.name, *sheet);
 }
 
+traces::RooflineDevice roofline_device(const platforms::Gpu& gpu, const std::string& precision) {
+  return {gpu.name, calibration::peak_rate(precision, gpu), gpu.memory_bandwidth, gpu.launch, gpu.memory};
+}
+
+std::string time_by_kernels(traces::StepTrace& trace, const platforms::Gpu& gpu) {
+  std::string how = fmt::format(
+      "Times are a roofline's on the data sheet of {}: nothing was measured, and no device reaches them.", gpu.name);
+  for (traces::TraceBatch& batch : trace.batches) {
+    const auto times = kernel_times(trace, batch, gpu);
+    if (!times) return how;
+    double now = 0;
+    for (traces::TracePhase& phase : batch.phases) {
+      phase.start_s = {now};
+      if (const auto found = times->phases.find(phase.name); found != times->phases.end()) {
+        phase.seconds = {found->second.device_s + found->second.idle_s};
+        phase.host_s = {std::min(found->second.host_s, phase.seconds[0])};
+      }
+      now += phase.seconds[0];
+    }
+    batch.wall_s = {now};
+    how = "Times are a prediction, nothing was measured: " + times->rule + ".";
+  }
+  trace.device.name = gpu.name + " by kernel model";
+  return how;
+}
+
 }  // namespace ganymede::calibration

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "calibration/workload_model.hpp"
+#include "traces/layer_list.hpp"
 
 namespace ganymede::calibration {
 
@@ -31,5 +32,12 @@ struct KernelTimes {
 /// target is no GPU, or its multiprocessors are not known; nor for a trace of a GPU whose kernels were not measured.
 std::optional<KernelTimes> kernel_times(const traces::StepTrace& trace, const traces::TraceBatch& batch,
                                         const platforms::Gpu& target);
+
+/// The GPU's data sheet for a list of layers, with its peak rate in that precision.
+traces::RooflineDevice roofline_device(const platforms::Gpu& gpu, const std::string& precision);
+
+/// Gives the phases of each batch size the times of their kernels on the GPU, one after the other. Returns how, in
+/// words for people; if kernel_times() knows nothing, they keep the times of the roofline.
+std::string time_by_kernels(traces::StepTrace& trace, const platforms::Gpu& gpu);
 
 }  // namespace ganymede::calibration

@@ -1,5 +1,5 @@
 #pragma once
-// What the parser of arguments cannot say: which command or option a misspelt word stands for.
+// Finds which command or option a misspelt word stands for, which the parser of arguments cannot say.
 
 #include <optional>
 #include <string>

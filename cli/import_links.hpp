@@ -7,15 +7,11 @@
 #include <string>
 
 #include "cli/command.hpp"
+#include "studies/link_import.hpp"
 
 namespace ganymede::cli {
 
-struct LinkImport {
-  std::string log = {}, catalog = {}, overlay = {}, instance = {}, scheme = {};
-  int nodes = 0;          ///< 0: as the log says, or 1 if it does not say
-  int gpus_per_node = 0;  ///< 0: as the log says, or all of the instance if it does not say
-  bool eager = false;     ///< sources do not wait for destinations (ProtocolCost::eager)
-};
+using studies::LinkImport;
 
 /// An all-reduce that was timed.
 struct TimedSize {

@@ -1,298 +1,37 @@
 // ganymede import simgrid: a platform file of SimGrid as one of this program.
 
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <charconv>
-#include <filesystem>
-#include <map>
 #include <memory>
-#include <set>
 
 #include "cli/command.hpp"
 #include "cli/layer_lists.hpp"
 #include "cli/names.hpp"
-#include "common/errors.hpp"
-#include "common/json.hpp"
-#include "common/json_value.hpp"
-#include "common/units.hpp"
-#include "platforms/platform.hpp"
-#include "sim/engine/simgrid_platform.hpp"
+#include "sim/engine/simgrid_import.hpp"
 
 namespace ganymede::cli {
 namespace {
 
-using Json = OrderedJson;
-
-/// Hosts whose routes are written one by one: 65,000 routes, some 6 MB. Like links that meet in one switch need none.
-constexpr std::size_t kMaxRoutedHosts = 256;
-
-struct SimGridImport {
-  std::string file, zone, gpu, catalog = "aws";
-  int gpus_per_node = 0;  ///< 0: as the file says, or 1 if it does not say
+struct ImportedSimGrid {
+  sim::SimGridImport import;
+  std::string gpu, catalog = "aws";
 };
 
-template <class Q>
-std::string exactly(Q value, const char* unit) {
-  return fmt::format("{}{}", value.si, unit);
-}
-
-/// A link of each host into one switch that never holds a message up.
-struct Star {
-  BytesPerSecond bandwidth;
-  Seconds latency;  ///< of a message from host to host
-  std::optional<BytesPerSecond> per_flow;
-};
-
-/// The platform's star, if it is one: a message crosses a link of its sender alone, one of its receiver alone and what
-/// all messages share, which is wide enough for all of them at once.
-std::optional<Star> star_of(const sim::SimGridPlatform& platform) {
-  const std::size_t hosts = platform.hosts.size();
-  if (hosts < 2) return std::nullopt;
-  std::vector<std::size_t> crossed(platform.links.size());
-  for (const auto& route : platform.routes)
-    for (const int link : route.links) ++crossed[static_cast<std::size_t>(link)];
-  const auto& first = platform.routes[0];
-  std::vector<int> up(hosts, -1), down(hosts, -1);
-  std::set<int> middle, ends;
-  for (const auto& route : platform.routes) {
-    if (route.latency != first.latency || route.per_flow != first.per_flow) return std::nullopt;
-    std::vector<int> own;
-    for (const int link : route.links) {
-      const bool common = hosts > 2 && crossed[static_cast<std::size_t>(link)] == platform.routes.size();
-      if (common)
-        middle.insert(link);
-      else
-        own.push_back(link);
-    }
-    if (own.size() != 2) return std::nullopt;
-    int& out = up[static_cast<std::size_t>(route.from)];
-    int& in = down[static_cast<std::size_t>(route.to)];
-    if ((out >= 0 && out != own[0]) || (in >= 0 && in != own[1])) return std::nullopt;
-    out = own[0];
-    in = own[1];
-  }
-  ends.insert(up.begin(), up.end());
-  ends.insert(down.begin(), down.end());
-  if (ends.size() != 2 * hosts) return std::nullopt;
-  const auto bandwidth_of = [&](int link) { return platform.links[static_cast<std::size_t>(link)].bandwidth; };
-  const BytesPerSecond bandwidth = bandwidth_of(up[0]);
-  for (const int link : ends)
-    if (bandwidth_of(link) != bandwidth) return std::nullopt;
-  for (const int link : middle)
-    if (bandwidth_of(link) < static_cast<double>(hosts) * bandwidth) return std::nullopt;
-  return Star{bandwidth, first.latency, first.per_flow};
-}
-
-class PlatformMaker {
- public:
-  PlatformMaker(const SimGridImport& options, const std::optional<platforms::Gpu>& sheet,
-                const sim::SimGridPlatform& platform)
-      : options_(options), sheet_(sheet), platform_(platform) {
-    for (const auto& [key, value] : platform.properties) properties_.emplace(key, value);
-  }
-
-  std::string run() {
-    const auto& hosts = platform_.hosts;
-    for (const sim::SimGridHost& host : hosts)
-      if (host.speed != hosts[0].speed)
-        fail(fmt::format(
-            "{} computes {} and {} {}, but all GPUs of a pool are alike; name one zone or cluster with --zone",
-            hosts[0].name, to_string(hosts[0].speed), host.name, to_string(host.speed)));
-    count_nodes();
-    const std::optional<Star> star = per_node_ == 1 ? star_of(platform_) : std::nullopt;
-    if (!star && hosts.size() > kMaxRoutedHosts)
-      fail(fmt::format(
-          "{} hosts whose routes differ, expected at most {}, or links of one speed that meet in one switch; "
-          "name one zone or cluster with --zone",
-          hosts.size(), kMaxRoutedHosts));
-    const std::string source = "SimGrid platform " + std::filesystem::path(options_.file).filename().string();
-    Json out = {{"schema", "ganymede.platform/1"},
-                {"provider", "private"},
-                {"name", std::filesystem::path(options_.file).stem().string()}};
-    Json gpu = gpu_entry();
-    Json instance = {{"gpu", gpu["name"]}, {"gpus", per_node_}};
-    if (star)
-      add_star(*star, instance);
-    else
-      add_links(instance);
-    instance["available"] = nodes_;
-    add_prices(out, instance);
-    instance["source"] = source;
-    const std::string gpu_name = gpu["name"];
-    gpu.erase("name");
-    out["gpus"][gpu_name] = std::move(gpu);
-    out["instances"][said("instance").value_or("host")] = std::move(instance);
-    out["fabric"] = star ? Json{{"kind", "switch"}} : routes();
-    out["fabric"]["label"] = "assumed";
-    out["fabric"]["source"] = source;
-    const std::string text = out.dump(1) + "\n";
-    try {
-      (void)platforms::read_platform(JsonNode::parse(text, options_.file));
-    } catch (const ConfigError& error) {
-      throw ConfigError(fmt::format("{} (where /x/y is a member of the platform that it would become)", error.what()));
-    }
-    return text;
-  }
-
- private:
-  [[noreturn]] void fail(const std::string& message) const {
-    throw ConfigError(fmt::format("{}: {}", options_.file, message));
-  }
-
-  std::optional<std::string> said(const std::string& key) const {
-    const auto found = properties_.find(key);
-    return found == properties_.end() || found->second.empty() ? std::nullopt : std::optional(found->second);
-  }
-
-  void count_nodes() {
-    const auto hosts = static_cast<int>(platform_.hosts.size());
-    per_node_ = options_.gpus_per_node;
-    if (const auto text = said("gpus_per_node"); per_node_ == 0 && text) {
-      const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), per_node_);
-      if (error != std::errc{} || end != text->data() + text->size() || per_node_ < 1)
-        fail(fmt::format("the property gpus_per_node is \"{}\", expected an integer from 1 on", *text));
-    }
-    if (per_node_ == 0) per_node_ = 1;
-    if (hosts % per_node_ != 0) fail(fmt::format("{} hosts are no nodes of {} GPUs each", hosts, per_node_));
-    nodes_ = hosts / per_node_;
-  }
-
-  /// What a host computes with: the data sheet that the user named, else what the file says, as `export simgrid`
-  /// writes. The speed is the file's.
-  Json gpu_entry() const {
-    const sim::SimGridHost& host = platform_.hosts[0];
-    Json gpu = {{"name", sheet_ ? sheet_->name : said("gpu").value_or("host")}};
-    if (sheet_) {
-      gpu["family"] = sheet_->family;
-      gpu["memory"] = exactly(sheet_->memory, "B");
-      gpu["memory_bandwidth"] = exactly(sheet_->memory_bandwidth, "B/s");
-      if (sheet_->tensor) gpu["tensor"] = exactly(*sheet_->tensor, "flop/s");
-      if (sheet_->launch > Seconds{0}) gpu["launch"] = exactly(sheet_->launch, "s");
-    } else {
-      const auto memory = said("gpu_memory"), bandwidth = said("gpu_memory_bandwidth");
-      if (!memory || !bandwidth)
-        fail("says nothing of a host's memory; name the GPU that a host stands for, for example with --gpu A100-40GB");
-      gpu["memory"] = *memory;
-      gpu["memory_bandwidth"] = *bandwidth;
-      for (const auto& [key, property] :
-           {std::pair{"family", "gpu_family"}, {"tensor", "gpu_tensor"}, {"launch", "gpu_launch"}})
-        if (const auto text = said(property)) gpu[key] = *text;
-    }
-    gpu["fp32"] = exactly(host.speed, "flop/s");
-    if (host.idle) gpu["power"] = {{"idle", exactly(*host.idle, "W")}, {"peak", exactly(*host.peak, "W")}};
-    return gpu;
-  }
-
-  static void add_star(const Star& star, Json& instance) {
-    instance["nic"] = {{"bandwidth", exactly(star.bandwidth, "B/s")}, {"latency", exactly(star.latency / 2, "s")}};
-    if (star.per_flow) instance["nic"]["per_flow"] = exactly(*star.per_flow, "B/s");
-    instance["nic"]["label"] = "assumed";
-  }
-
-  const platforms::FabricRoute& route(int from, int to) const {
-    // Routes stand in the order of their pairs, without those from a host to itself.
-    const auto hosts = platform_.hosts.size();
-    const auto row = static_cast<std::size_t>(from) * (hosts - 1);
-    return platform_.routes[row + static_cast<std::size_t>(to < from ? to : to - 1)];
-  }
-
-  int narrowest(const platforms::FabricRoute& route) const {
-    return *std::min_element(route.links.begin(), route.links.end(), [&](int a, int b) {
-      return platform_.links[static_cast<std::size_t>(a)].bandwidth <
-             platform_.links[static_cast<std::size_t>(b)].bandwidth;
-    });
-  }
-
-  /// What NCCL and schemes look for, GPUs' links and NICs, by the narrowest links of the routes. The routes give the
-  /// times.
-  void add_links(Json& instance) const {
-    const auto entry = [&](const platforms::FabricRoute& way, int parts) {
-      return Json{{"bandwidth", exactly(platform_.links[static_cast<std::size_t>(narrowest(way))].bandwidth, "B/s")},
-                  {"latency", exactly(way.latency / parts, "s")},
-                  {"label", "assumed"}};
-    };
-    if (per_node_ > 1) {
-      instance["gpu_links"] = entry(route(0, 1), 1);
-      instance["gpu_links"]["kind"] = "nvlink";
-    }
-    if (nodes_ == 1) return;
-    std::set<int> nics;
-    for (int gpu = 0; gpu < per_node_; ++gpu)
-      for (int other = per_node_; other < 2 * per_node_; ++other) {
-        const auto& way = route(gpu, other);
-        const auto width = platform_.links[static_cast<std::size_t>(narrowest(way))].bandwidth;
-        // The first of the narrowest links is the sender's; the receiver's is as narrow.
-        for (const int link : way.links)
-          if (platform_.links[static_cast<std::size_t>(link)].bandwidth == width) {
-            nics.insert(link);
-            break;
-          }
-      }
-    instance["nic"] = entry(route(0, per_node_), 2);
-    instance["nic"]["count"] = nics.size();
-  }
-
-  void add_prices(Json& out, Json& instance) const {
-    const auto region = said("region"), price = said("node_per_hour");
-    if (!region) return;
-    Json facts = Json::object();
-    if (const auto carbon = said("carbon")) facts["carbon"] = *carbon;
-    if (const auto pue = said("pue")) facts["pue"] = Json::parse_or_null(*pue);
-    out["regions"][*region] = std::move(facts);
-    if (price)
-      instance["prices"] = {{{"region", *region},
-                             {"market", "on-demand"},
-                             {"per_hour", *price},
-                             {"as_of", said("price_as_of").value_or("undated")}}};
-  }
-
-  Json routes() const {
-    Json fabric = {{"kind", "routes"}, {"links", Json::object()}, {"routes", Json::array()}};
-    for (const auto& link : platform_.links) fabric["links"][link.name] = exactly(link.bandwidth, "B/s");
-    for (const auto& way : platform_.routes) {
-      Json links = Json::array();
-      for (const int link : way.links) links.push_back(platform_.links[static_cast<std::size_t>(link)].name);
-      Json row = {
-          {"from", way.from}, {"to", way.to}, {"links", std::move(links)}, {"latency", exactly(way.latency, "s")}};
-      if (way.per_flow) row["per_flow"] = exactly(*way.per_flow, "B/s");
-      fabric["routes"].push_back(std::move(row));
-    }
-    return fabric;
-  }
-
-  const SimGridImport& options_;
-  const std::optional<platforms::Gpu>& sheet_;
-  const sim::SimGridPlatform& platform_;
-  std::map<std::string, std::string> properties_;
-  int per_node_ = 0, nodes_ = 0;
-};
-
-void import_simgrid(const SimGridImport& options, const Shared& shared) {
+void import_simgrid(const ImportedSimGrid& options, const Shared& shared) {
   check_output(shared);
-  keep_input(shared, options.file);
-  std::optional<platforms::Gpu> sheet;
-  if (!options.gpu.empty()) sheet = catalog_gpu(options.catalog, options.gpu);
-  const sim::ImportedText made = sim::with_simgrid_platform(
-      options.file, options.zone,
-      [&](const sim::SimGridPlatform& platform) { return PlatformMaker(options, sheet, platform).run(); });
+  keep_input(shared, options.import.file);
+  sim::SimGridImport import = options.import;
+  if (!options.gpu.empty()) import.sheet = catalog_gpu(options.catalog, options.gpu);
+  const sim::ImportedPlatform made = sim::import_simgrid_platform(import);
   emit(shared, made.text);
-  for (const std::string& part : made.left_out)
-    remark(shared, fmt::format("note: {} was left out: it is no part of the network", part));
-  const Json platform = Json::parse(made.text);
-  const auto instance = platform["instances"].begin();
-  if (!instance->contains("prices"))
-    remark(shared, fmt::format("note: no price: for `simulate`, add one to /instances/{} (ganymede example platform)",
-                               instance.key()));
+  for (const std::string& note : made.notes) remark(shared, "note: " + note);
 }
 
 void declare_import_simgrid(Parser command, Shared& shared) {
-  auto options = std::make_shared<SimGridImport>();
-  command.add_option("platform", options->file, "a platform file of SimGrid 3.32 (XML, version 4.1)").required();
-  command.add_option("--zone", options->zone, "take the hosts of this zone or cluster alone; default: all hosts")
+  auto options = std::make_shared<ImportedSimGrid>();
+  command.add_option("platform", options->import.file, "a platform file of SimGrid 3.32 (XML, version 4.1)").required();
+  command.add_option("--zone", options->import.zone, "take the hosts of this zone or cluster alone; default: all hosts")
       .check(not_empty);
   command
-      .add_option("--gpus-per-node", options->gpus_per_node,
+      .add_option("--gpus-per-node", options->import.gpus_per_node,
                   "so many hosts in a row are the GPUs of a node; default: as the file says, else 1")
       .check(integer_between(1, 1024));
   command.add_option("--gpu", options->gpu, "GPU that a host stands for; default: as the file says")

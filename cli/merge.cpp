@@ -4,7 +4,6 @@
 
 #include <cstdio>
 #include <filesystem>
-#include <map>
 
 #include "cli/command.hpp"
 #include "cli/learn_report.hpp"
@@ -13,103 +12,19 @@
 #include "common/errors.hpp"
 #include "common/file.hpp"
 #include "common/json_value.hpp"
-#include "report/table.hpp"
 #include "studies/learn_shards.hpp"
 #include "studies/plan_shards.hpp"
+#include "studies/shard_status.hpp"
 #include "studies/study_shards.hpp"
 #include "studies/validation.hpp"
 
 namespace ganymede::cli {
 namespace {
 
-/// Entries that a message lists before it says how many more there are.
-constexpr std::size_t kListed = 10;
-
 struct MergeOptions {
   std::string folder;
   bool status = false, partial = false;
 };
-
-/// Runs of one shard.
-struct ShardCount {
-  std::size_t runs = 0, failed = 0, missing = 0;
-};
-
-/// What a folder of shards lacks.
-struct Missing {
-  std::size_t runs = 0;
-  std::vector<std::string> labels;             ///< of the first missing runs
-  std::map<std::uint64_t, ShardCount> shards;  ///< by index, of as many shards as most files were made with
-};
-
-Missing missing_of(const studies::ShardFolder& folder) {
-  Missing missing;
-  const std::uint64_t count = folder.shards();
-  for (std::size_t run = 0; run < folder.work().size(); ++run) {
-    ShardCount ignored;
-    ShardCount& shard = count == 0 ? ignored : missing.shards[folder.work().shard_of(run, count).index];
-    ++shard.runs;
-    const auto kind = folder.kind(run);
-    if (kind == studies::RowKind::failure) ++shard.failed;
-    if (kind) continue;
-    ++shard.missing;
-    ++missing.runs;
-    if (missing.labels.size() < kListed) missing.labels.push_back(folder.work().label(run));
-  }
-  return missing;
-}
-
-std::string share_done(std::size_t part, std::size_t whole) {
-  return fmt::format("{:.1f} %", whole == 0 ? 100.0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole));
-}
-
-/// The shards that lack runs, as flags: "--shard 3/64, 17/64 and 2 more".
-std::string shards_to_do(const Missing& missing, std::uint64_t count) {
-  std::string out;
-  std::size_t listed = 0, more = 0;
-  for (const auto& [index, shard] : missing.shards) {
-    if (shard.missing == 0) continue;
-    if (listed++ < kListed)
-      out += fmt::format("{}{}/{}", out.empty() ? "--shard " : ", ", index, count);
-    else
-      ++more;
-  }
-  return more == 0 ? out : fmt::format("{} and {} more", out, more);
-}
-
-std::string missing_text(const studies::ShardFolder& folder, const Missing& missing) {
-  std::string text =
-      fmt::format("{} of {} runs are missing: {}", missing.runs, folder.work().size(), fmt::join(missing.labels, "; "));
-  if (missing.runs > missing.labels.size()) text += fmt::format("; and {} more", missing.runs - missing.labels.size());
-  if (folder.shards() > 0) text += fmt::format(" ({})", shards_to_do(missing, folder.shards()));
-  return text;
-}
-
-std::string status_text(const studies::ShardFolder& folder, const Missing& missing) {
-  const studies::ShardedWork& work = folder.work();
-  const std::size_t done = work.size() - missing.runs;
-  std::size_t failed = 0, whole = 0;
-  report::Table table({"shard", ">runs", ">done", ">failed", ">missing"});
-  std::size_t listed = 0, lacking = 0;
-  for (const auto& [index, shard] : missing.shards) {
-    failed += shard.failed;
-    whole += shard.missing == 0 ? 1 : 0;
-    if (shard.missing == 0 || ++lacking > 2 * kListed) continue;
-    ++listed;
-    table.add({fmt::format("{}/{}", index, folder.shards()), std::to_string(shard.runs),
-               std::to_string(shard.runs - shard.missing), std::to_string(shard.failed),
-               std::to_string(shard.missing)});
-  }
-  std::string text =
-      fmt::format("{} ({}, version {}): {} of {} runs are done ({}), {} failed, {} missing\n", work.name, work.command,
-                  work.program, done, work.size(), share_done(done, work.size()), failed, missing.runs);
-  if (folder.shards() == 0) return text + "no shard has begun\n";
-  text += fmt::format("{} of {} shards are complete; rows are in {} files\n",
-                      whole + (folder.shards() - missing.shards.size()), folder.shards(), folder.files().size());
-  if (listed > 0) text += "\n" + table.text(remark_width());
-  if (lacking > listed) text += fmt::format("… and {} more shards\n", lacking - listed);
-  return text;
-}
 
 /// Writes to --output or standard output, piece by piece.
 void emit_pieces(const Shared& shared, const std::function<void(const ContentSink&)>& produce) {
@@ -130,18 +45,17 @@ void keep_shards(const Shared& shared, const studies::ShardFolder& folder, const
 /// Prints the status if that is all that was asked for, and returns false. Throws Infeasible if runs are missing that
 /// may not be.
 bool may_merge(const studies::ShardFolder& folder, const MergeOptions& options, const Shared& shared) {
-  const Missing missing = missing_of(folder);
+  const studies::ShardStatus status(folder);
   if (options.status) {
-    emit(shared, highlighted(shared, status_text(folder, missing)));
+    emit(shared, highlighted(shared, status.text(remark_width())));
     return false;
   }
-  if (missing.runs > 0 && missing.runs == folder.work().size())
-    throw Infeasible(options.folder + ": no run is done yet");
-  if (missing.runs > 0 && !options.partial)
-    throw Infeasible(options.folder + ": " + missing_text(folder, missing) +
+  if (status.is_empty()) throw Infeasible(options.folder + ": no run is done yet");
+  if (status.missing() > 0 && !options.partial)
+    throw Infeasible(options.folder + ": " + status.missing_text() +
                      (folder.work().command == studies::kPlanShards ? "; --partial does them here"
                                                                     : "; --partial merges the others"));
-  if (missing.runs > 0) remark(shared, missing_text(folder, missing));
+  if (status.missing() > 0) remark(shared, status.missing_text());
   keep_shards(shared, folder, options.folder);
   return true;
 }

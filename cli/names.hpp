@@ -21,7 +21,7 @@ struct Suggestion {
   std::vector<std::string> names;
   bool files = false, list = false;
 };
-/// What the validator of that name suggests; nothing if suggest() did not make it.
+/// The suggestions of the validator of that name; nothing if suggest() did not make it.
 Suggestion read_suggestion(const std::string& validator_name);
 
 /// Models that `plan --model` takes: those with a recorded trace, then the lists of layers.

@@ -20,7 +20,7 @@ class Validator;
 
 namespace ganymede::cli {
 
-/// What the text of an option must be.
+/// A condition on the text of an option.
 class Check {
  public:
   /// `problem` returns what is wrong with a text; the empty text if nothing is. The help names the value `type`; `name`

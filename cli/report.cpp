@@ -14,7 +14,7 @@
 namespace ganymede::cli {
 namespace {
 
-/// What schemes and policies are, by their names.
+/// The summaries of schemes and policies, by their names.
 std::map<std::string, std::string> words() {
   std::map<std::string, std::string> out;
   for (const auto& scheme : sim::allreduce_schemes()) out.emplace(scheme.name, scheme.summary);

@@ -7,10 +7,10 @@
 
 #include "cli/command.hpp"
 #include "cli/names.hpp"
-#include "cli/schema_bundle.hpp"
 #include "common/embedded.hpp"
 #include "common/errors.hpp"
 #include "common/json_value.hpp"
+#include "common/schema_bundle.hpp"
 #include "documents/schemas.hpp"
 
 namespace ganymede::cli {

@@ -1,23 +1,17 @@
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cstdlib>
-#include <map>
 
 #include "cli/command.hpp"
 #include "cli/names.hpp"
 #include "cli/shard_options.hpp"
 #include "cli/terminal.hpp"
 #include "common/errors.hpp"
-#include "common/json.hpp"
 #include "common/json_value.hpp"
 #include "common/process.hpp"
-#include "common/random.hpp"
 #include "common/text.hpp"
 #include "report/validations.hpp"
-#include "sim/scenario/scenario.hpp"
-#include "studies/shard_folder.hpp"
-#include "studies/validation.hpp"
+#include "studies/asked_validations.hpp"
 
 namespace ganymede::cli {
 namespace {
@@ -27,72 +21,12 @@ struct ValidateOptions {
   std::string shard;
 };
 
-JsonNode find_study(const std::string& name) {
-  const auto& names = studies::validation_names();
-  if (std::find(names.begin(), names.end(), name) != names.end())
-    return JsonNode::parse(studies::embedded_validation(name), name);
-  if (name.find('/') != std::string::npos || name.ends_with(".json")) return JsonNode::load(name);
-  const auto near = nearest(name, names);
-  throw ConfigError(fmt::format("there is no study \"{}\"{}; expected a file or {}", name,
-                                near ? fmt::format(", did you mean \"{}\"?", *near) : "", list_of(names)));
-}
-
-/// The studies that were asked for, all read before the first one runs.
-struct AskedStudies {
-  std::vector<std::string> names;
-  std::vector<JsonNode> documents;
-  std::vector<studies::Validation> studies;
-};
-
-/// Hash of a study, and of the traces and platform files that its scenarios name.
-std::string hash_of_study(const JsonNode& document, const studies::Validation& study) {
-  std::string content = document.value().dump();
-  for (const auto& [run, scenario] : study.runs) content += " " + sim::read_scenario(scenario).hash;
-  return fmt::format("{:016x}", fnv1a(content));
-}
-
-AskedStudies read_asked(const ValidateOptions& options) {
-  AskedStudies asked;
-  asked.names = options.studies.empty() ? studies::validation_names() : options.studies;
-  for (const std::string& name : asked.names) {
-    asked.documents.push_back(find_study(name));
-    asked.studies.push_back(studies::read_validation(asked.documents.back()));
-  }
-  return asked;
-}
-
 void run_validate_shard(const ValidateOptions& options, Shared& shared) {
   require_folder(shared);
   const studies::Shard shard = read_shard(options.shard, std::getenv);
-  AskedStudies asked = read_asked(options);
-  studies::ShardedWork work{.command = studies::kValidateShards,
-                            .program = GANYMEDE_VERSION,
-                            .name = "published measurements",
-                            .parts = {},
-                            .seeds = {}};
-  for (std::size_t i = 0; i < asked.names.size(); ++i)
-    work.parts.push_back({asked.names[i], hash_of_study(asked.documents[i], asked.studies[i])});
-  studies::ShardOptions how = shard_options(shared, "studies");
-  how.use = ChildUse::once;
-  report_shard(
-      shared, shard,
-      studies::run_shard(
-          work, shard, shared.output,
-          {.work = [&](std::size_t i) { return studies::run_validation(std::move(asked.studies[i])).dump(); }}, how));
-}
-
-/// What the user's rehearsals teach: each is predicted as any other study.
-studies::RehearsedLinks read_rehearsals(const std::vector<std::string>& files) {
-  studies::RehearsedLinks out;
-  std::map<std::string, std::string> seen;  // files by their content
-  for (const std::string& file : files) {
-    const JsonNode study = JsonNode::load(file);
-    if (const auto [same, is_new] = seen.emplace(study.value().dump(), file); !is_new)
-      throw ConfigError(
-          fmt::format("--rehearsed: {} and {} are the same rehearsal, which counts once", same->second, file));
-    out.add(studies::run_validation(studies::read_validation(study)), file);
-  }
-  return out;
+  report_shard(shared, shard,
+               studies::run_validation_shard(studies::read_asked(options.studies), GANYMEDE_VERSION, shard,
+                                             shared.output, shard_options(shared, "studies")));
 }
 
 void run_validate(const ValidateOptions& options, Shared& shared) {
@@ -100,8 +34,8 @@ void run_validate(const ValidateOptions& options, Shared& shared) {
   for (const std::string& name : options.studies)
     if (name.ends_with(".json")) keep_input(shared, name);
   for (const std::string& name : options.rehearsed) keep_input(shared, name);
-  auto [names, documents, studies] = read_asked(options);
-  const studies::RehearsedLinks rehearsed = read_rehearsals(options.rehearsed);
+  auto [names, documents, studies] = studies::read_asked(options.studies);
+  const studies::RehearsedLinks rehearsed = studies::read_rehearsals(options.rehearsed);
   for (studies::Validation& study : studies) use_rehearsals(rehearsed, study);
   std::vector<OrderedJson> results(studies.size());
   const auto outcomes = run_children(

@@ -63,4 +63,16 @@ Platform load_catalog(std::string_view name_or_path, const std::filesystem::path
   return load_platform(relative_to / std::filesystem::path(name_or_path));
 }
 
+Gpu catalog_gpu(const std::string& catalog, const std::string& gpu_name) {
+  const Platform platform = load_catalog(catalog, ".");
+  std::vector<std::string> names;
+  for (const Gpu& gpu : platform.gpus) {
+    if (gpu.name == gpu_name) return gpu;
+    names.push_back(gpu.name);
+  }
+  const auto close = nearest(gpu_name, names);
+  throw ConfigError(fmt::format("--gpu {}: not in the catalog {}; it has {}{}", gpu_name, platform.name, list_of(names),
+                                close ? fmt::format("; did you mean \"{}\"?", *close) : ""));
+}
+
 }  // namespace ganymede::platforms

@@ -29,4 +29,8 @@ Platform load_catalog(std::string_view name_or_path, const std::filesystem::path
 /// The text of an embedded catalog. Precondition: is_provider(provider).
 std::string_view catalog_text(std::string_view provider);
 
+/// A GPU of what load_catalog() loads for a name from the command line. Throws ConfigError, which names --gpu, with the
+/// nearest name if the catalog has no such GPU.
+Gpu catalog_gpu(const std::string& catalog, const std::string& gpu);
+
 }  // namespace ganymede::platforms

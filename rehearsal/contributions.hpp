@@ -1,5 +1,5 @@
 #pragma once
-// What the ranks bring to an all-reduce, so that each can check the sum by itself.
+// The numbers that ranks bring to an all-reduce, so that each can check the sum by itself.
 
 #include <span>
 #include <string>

@@ -29,7 +29,7 @@ class Execution {
   bool progress();
   bool done() const { return open_lanes_ == 0; }
   std::int64_t bytes() const { return static_cast<std::int64_t>(buffer_.size_bytes()); }
-  /// What the rank waits for: "round 3: from rank 5"; for messages to people. `name_of` names a rank.
+  /// The messages that the rank waits for: "round 3: from rank 5"; for messages to people. `name_of` names a rank.
   std::string waits_for(const std::function<std::string(int)>& name_of) const;
 
  private:

@@ -20,7 +20,7 @@ kernel::GpuTransfer gpu_transfer(const sim::Transfer& transfer, int peer) {
           static_cast<std::size_t>(transfer.length) / sizeof(float), peer, transfer.reduce};
 }
 
-/// What is wrong with the GPUs of the ranks, which are named by machine and address; "": each rank has one of its own.
+/// The fault of the GPUs of the ranks, which are named by machine and address; "": each rank has one of its own.
 std::string lack_of_gpus(Group& group, const kernel::Gpus& gpus, int device) {
   // 53 bits of a hash are a number that a double holds.
   const auto name_of_gpu = [&] { return fnv1a(group.host_of(group.rank()) + kernel::bus_id_of_gpu(device)) >> 11U; };

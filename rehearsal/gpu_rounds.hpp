@@ -11,8 +11,8 @@
 
 namespace ganymede::rehearsal {
 
-/// What a rank's GPU does. NCCL executes what a stream is given in its order, so that the lanes of a schedule share
-/// rounds: those of the same number are one. It cannot deadlock, for the reason that Execution cannot.
+/// The messages of a rank's GPU. NCCL executes what a stream is given in its order, so that the lanes of a schedule
+/// share rounds: those of the same number are one. It cannot deadlock, for the reason that Execution cannot.
 std::vector<kernel::GpuRound> gpu_rounds(const RankPlan& plan);
 
 /// Joins the GPUs of all ranks, each its own; null if `backend` is "cpu", or "auto" and there are not enough. `why_not`

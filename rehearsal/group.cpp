@@ -27,12 +27,6 @@ std::span<std::byte> bytes_of(Value& value) {
   return std::as_writable_bytes(std::span<Value>(&value, 1));
 }
 
-/// A number that processes have in common if they read the same clock: of this boot of the machine.
-double boot_of_machine() {
-  constexpr std::uint64_t kExactInDouble = (std::uint64_t{1} << 53) - 1;
-  return static_cast<double>(fnv1a(read_file("/proc/sys/kernel/random/boot_id")) & kExactInDouble);
-}
-
 }  // namespace
 
 Group::Group(kernel::Messenger& messenger) : messenger_(messenger) {
@@ -119,29 +113,34 @@ void Group::sleep_until(double time, bool exactly) {
   }
 }
 
-std::vector<std::vector<double>> Group::gather(std::span<const double> mine) {
-  if (!is_first()) {
-    wait_for(messenger_.send(std::as_bytes(mine), 0, kControl), "sending to", 0);
-    return {};
-  }
-  std::vector<std::vector<double>> all(static_cast<std::size_t>(ranks()), std::vector<double>(mine.size()));
-  all[0].assign(mine.begin(), mine.end());
+void Group::gather_bytes(std::span<const std::byte> mine, std::span<std::byte> all) {
+  if (!is_first()) return wait_for(messenger_.send(mine, 0, kControl), "sending to", 0);
+  std::copy(mine.begin(), mine.end(), all.begin());
   std::vector<kernel::Messenger::Message> messages;
   for (int rank = 1; rank < ranks(); ++rank)
-    messages.push_back(messenger_.receive(
-        std::as_writable_bytes(std::span<double>(all[static_cast<std::size_t>(rank)])), rank, kControl));
+    messages.push_back(
+        messenger_.receive(all.subspan(static_cast<std::size_t>(rank) * mine.size(), mine.size()), rank, kControl));
   for (int rank = 1; rank < ranks(); ++rank)
     wait_for(messages[static_cast<std::size_t>(rank - 1)], "waiting for numbers of", rank);
+}
+
+void Group::broadcast_bytes(std::span<std::byte> bytes) {
+  if (!is_first()) return wait_for(messenger_.receive(bytes, 0, kControl), "waiting for numbers of", 0);
+  std::vector<kernel::Messenger::Message> messages;
+  for (int rank = 1; rank < ranks(); ++rank) messages.push_back(messenger_.send(bytes, rank, kControl));
+  for (int rank = 1; rank < ranks(); ++rank) wait_for(messages[static_cast<std::size_t>(rank - 1)], "sending to", rank);
+}
+
+std::vector<std::vector<double>> Group::gather(std::span<const double> mine) {
+  std::vector<double> numbers(is_first() ? mine.size() * static_cast<std::size_t>(ranks()) : 0);
+  gather_bytes(std::as_bytes(mine), std::as_writable_bytes(std::span(numbers)));
+  std::vector<std::vector<double>> all;
+  for (auto from = numbers.begin(); from != numbers.end(); from += static_cast<std::ptrdiff_t>(mine.size()))
+    all.emplace_back(from, from + static_cast<std::ptrdiff_t>(mine.size()));
   return all;
 }
 
-void Group::broadcast(std::span<double> values) {
-  if (!is_first())
-    return wait_for(messenger_.receive(std::as_writable_bytes(values), 0, kControl), "waiting for numbers of", 0);
-  std::vector<kernel::Messenger::Message> messages;
-  for (int rank = 1; rank < ranks(); ++rank) messages.push_back(messenger_.send(std::as_bytes(values), rank, kControl));
-  for (int rank = 1; rank < ranks(); ++rank) wait_for(messages[static_cast<std::size_t>(rank - 1)], "sending to", rank);
-}
+void Group::broadcast(std::span<double> values) { broadcast_bytes(std::as_writable_bytes(values)); }
 
 void Group::send(std::span<const std::byte> bytes, int to, int tag) {
   wait_for(messenger_.send(bytes, to, tag), "sending to", to);
@@ -158,21 +157,16 @@ void Group::barrier() {
 }
 
 std::string Group::first_of(const std::string& text) {
-  std::array<char, 512> mine{};
+  using Text = std::array<char, 512>;  // ends with a 0; longer texts are cut
+  Text mine{}, found{};
   text.copy(mine.data(), mine.size() - 1);
-  std::array<double, mine.size() / sizeof(double)> packed{};
-  std::copy_n(mine.data(), mine.size(), reinterpret_cast<char*>(packed.data()));
-  const auto all = gather(packed);
-  std::array<char, 512> found{};
-  for (std::size_t rank = all.size(); rank-- > 0;) {
-    const std::string theirs = reinterpret_cast<const char*>(all[rank].data());
-    if (theirs.empty()) continue;
-    found.fill(0);
-    fmt::format("rank {}: {}", rank, theirs).copy(found.data(), found.size() - 1);
-  }
-  std::copy_n(found.data(), found.size(), reinterpret_cast<char*>(packed.data()));
-  broadcast(packed);
-  return reinterpret_cast<const char*>(packed.data());
+  std::vector<Text> all(static_cast<std::size_t>(ranks()));
+  gather_bytes(std::as_bytes(std::span(mine)), std::as_writable_bytes(std::span(all)));
+  const auto first = std::find_if(all.begin(), all.end(), [](const Text& theirs) { return theirs[0] != 0; });
+  if (first != all.end())  // only at rank 0
+    fmt::format("rank {}: {}", first - all.begin(), first->data()).copy(found.data(), found.size() - 1);
+  broadcast_bytes(std::as_writable_bytes(std::span(found)));
+  return found.data();
 }
 
 /// Pings a rank from rank 0 and returns what must be added to that rank's clock; keeps the error.
@@ -193,27 +187,22 @@ double Group::offset_of(int rank) {
 
 /// Every rank learns the names of all machines.
 void Group::learn_hosts() {
-  constexpr std::size_t kLongest = 64;  // bytes; longer names are cut
-  std::array<double, kLongest / sizeof(double)> mine{};
-  ::gethostname(reinterpret_cast<char*>(mine.data()), kLongest - 1);
-  std::vector<double> all(mine.size() * static_cast<std::size_t>(ranks()));
-  const auto gathered = gather(mine);
-  for (std::size_t rank = 0; rank < gathered.size(); ++rank)
-    std::copy(gathered[rank].begin(), gathered[rank].end(),
-              all.begin() + static_cast<std::ptrdiff_t>(rank * mine.size()));
-  broadcast(all);
-  std::vector<std::string> names;
-  for (std::size_t rank = 0; rank < static_cast<std::size_t>(ranks()); ++rank)
-    names.emplace_back(reinterpret_cast<const char*>(all.data() + rank * mine.size()));
-  hosts_ = std::move(names);
+  using Name = std::array<char, 64>;  // ends with a 0; longer names are cut
+  Name mine{};
+  ::gethostname(mine.data(), mine.size() - 1);
+  std::vector<Name> all(static_cast<std::size_t>(ranks()));
+  gather_bytes(std::as_bytes(std::span(mine)), std::as_writable_bytes(std::span(all)));
+  broadcast_bytes(std::as_writable_bytes(std::span(all)));
+  for (const Name& name : all) hosts_.emplace_back(name.data());
 }
 
 void Group::align_clocks() {
-  const double mine = boot_of_machine();
-  std::vector<double> boots(static_cast<std::size_t>(ranks())), offsets(boots.size());
-  const auto gathered = gather({&mine, 1});
-  for (std::size_t rank = 0; rank < gathered.size(); ++rank) boots[rank] = gathered[rank][0];
-  broadcast(boots);
+  // Processes read the same clock if this boot of the machine is theirs too.
+  std::uint64_t mine = fnv1a(read_file("/proc/sys/kernel/random/boot_id"));
+  std::vector<std::uint64_t> boots(static_cast<std::size_t>(ranks()));
+  std::vector<double> offsets(boots.size());
+  gather_bytes(bytes_of(mine), std::as_writable_bytes(std::span(boots)));
+  broadcast_bytes(std::as_writable_bytes(std::span(boots)));
   const auto here = std::count(boots.begin(), boots.end(), mine);
   clock_.same_machine = here == ranks();
   crowded_ = here > ::sysconf(_SC_NPROCESSORS_ONLN);

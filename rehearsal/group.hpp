@@ -1,5 +1,5 @@
 #pragma once
-// What the processes of a rehearsal do together besides the schedules: they wait for each other, agree on a clock and
+// The processes of a rehearsal as a group, besides the schedules: they wait for each other, agree on a clock and
 // gather numbers.
 
 #include <functional>
@@ -43,7 +43,7 @@ class Group {
   const ClockAlignment& clock() const { return clock_; }
   std::string name_of(int rank) const;  ///< "rank 3 on node-b"
   const std::string& host_of(int rank) const { return hosts_[static_cast<std::size_t>(rank)]; }
-  /// What the rank is about from now on, for errors: "step 12", "ring of 1 MiB".
+  /// Says what the rank does from now on, for errors: "step 12", "ring of 1 MiB".
   void enter(std::string place) { place_ = std::move(place); }
 
   double now() const;  ///< seconds on the clock of rank 0
@@ -77,6 +77,9 @@ class Group {
   bool is_crowded() const { return crowded_; }
 
  private:
+  /// The bytes of each rank, equally many, one after the other in `all` of rank 0; elsewhere it is not used.
+  void gather_bytes(std::span<const std::byte> mine, std::span<std::byte> all);
+  void broadcast_bytes(std::span<std::byte> bytes);
   void wait_for(kernel::Messenger::Message message, const char* doing, int peer);
   void align_clocks();
   void learn_hosts();

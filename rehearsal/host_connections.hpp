@@ -1,5 +1,5 @@
 #pragma once
-// What the processes that stand for hosts have in common: sockets between all pairs, a place before other programs of
+// The common ground of processes that stand for hosts: sockets between all pairs, a place before other programs of
 // the machine, and the wish of a user that they end.
 
 #include <sched.h>

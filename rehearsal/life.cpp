@@ -16,7 +16,7 @@
 #include "common/units.hpp"
 #include "common/usd.hpp"
 #include "rehearsal/clock.hpp"
-#include "rehearsal/life_world.hpp"
+#include "rehearsal/local_cluster.hpp"
 #include "sim/run/run_result.hpp"
 #include "sim/run/run_simulation.hpp"
 
@@ -67,14 +67,14 @@ sim::FabricGraph fabric_of_nodes(const sim::Scenario& scenario, int nodes) {
 }
 
 /// The steps of each number of workers that can train; numbers for which the scheme has no schedule are left out.
-std::map<int, CrewSteps> steps_of_life(const sim::Scenario& scenario, int most, double scale) {
-  std::map<int, CrewSteps> out;
+std::map<int, StepsOfWorkers> steps_of_life(const sim::Scenario& scenario, int most, double scale) {
+  std::map<int, StepsOfWorkers> out;
   for (int nodes = 1; nodes <= most; ++nodes) {
     try {
       const sim::FabricGraph fabric = fabric_of_nodes(scenario, nodes);
       StepPlan plan = plan_steps(scenario, rented_pool_of(scenario), nodes, fabric.topology(), scale);
       auto rows = plan.rows(kRows);
-      out.emplace(nodes, CrewSteps{std::move(plan), std::move(rows)});
+      out.emplace(nodes, StepsOfWorkers{std::move(plan), std::move(rows)});
     } catch (const ConfigError&) {
       if (nodes == scenario.workers()) throw;
     }
@@ -114,7 +114,7 @@ bool same_decisions(const DecisionLog& a, const DecisionLog& b) {
 
 double total_usd(const sim::Result& result) { return usd_of(result.bill.total()); }
 
-/// What is compared: the time, each use of the GPUs and the bill, with their shares of the life.
+/// The compared figures: the time, each use of the GPUs and the bill, with their shares of the life.
 Json comparison_json(const sim::Result& predicted, const sim::Result& measured) {
   Json out = Json::array();
   const auto add = [&](std::string_view what, const char* unit, double expected, double found, double share) {
@@ -137,7 +137,7 @@ Json comparison_json(const sim::Result& predicted, const sim::Result& measured) 
 
 Json processes_json(const LifeFacts& facts) {
   return {{"nodes_started", facts.nodes_started},      {"nodes_killed", facts.nodes_killed},
-          {"notices_heard", facts.notices_heard},      {"trainings_started", facts.crews},
+          {"notices_heard", facts.notices_heard},      {"trainings_started", facts.starts},
           {"steps_played", facts.steps_played},        {"checkpoints_written", facts.checkpoints_written},
           {"checkpoints_read", facts.checkpoints_read}};
 }
@@ -161,30 +161,32 @@ void check_life(const sim::Scenario& scenario) {
   if (scenario.input.storage) refuse("/storage/dataset", "reading the dataset from storage is not played in a life");
 }
 
-Ping network_of_life(const sim::Scenario& scenario) {
+Json rehearse_life(const sim::Scenario& scenario, const LifeRequest& request, const Remark& remark) {
+  refuse_launched(request.hosts);
+  refuse_mpirun(request.hosts);
+  const int hosts = request.hosts.hosts;
+  if (scenario.workers() > hosts)
+    throw ConfigError(fmt::format("{}: /platform: found {} GPUs, expected at most {}, as many as there are --hosts",
+                                  scenario.file, scenario.workers(), hosts));
   check_life(scenario);
-  return stated_ping(fabric_of_nodes(scenario, std::max(2, scenario.workers())));
-}
-
-Json rehearse_life(const sim::Scenario& scenario, const LifeRequest& request, double step_scale) {
-  check_life(scenario);
+  const Ping stated = stated_ping(fabric_of_nodes(scenario, std::max(2, scenario.workers())));
+  const bool name_spaces = choose_name_spaces(request.hosts, remark);
   sim::StepDistributionCache cache;
   sim::ScenarioSteps steps(scenario, cache);
   DecisionLog expected(scenario);
   const sim::RunRecord simulated = sim::simulate_run(scenario, steps, expected);
   const sim::Result predicted = sim::result_of(scenario, simulated);
-  if (const int most = sim::most_held(simulated); most > request.hosts)
+  if (const int most = sim::most_held(simulated); most > hosts)
     throw ConfigError(
         fmt::format("--hosts {}: found up to {} nodes at once in the simulated life, expected --hosts {} "
                     "or more",
-                    request.hosts, most, most));
+                    hosts, most, most));
 
-  LifePlan plan{.scenario = &scenario, .hosts = request.hosts, .name_spaces = request.name_spaces};
-  plan.scale = request.scale > 0 ? request.scale : request.length.si / predicted.total.si;
-  plan.fold = fold_of(scenario, plan.scale, predicted.step_mean.si, step_scale);
-  const Ping stated = network_of_life(scenario);
-  plan.shaping = {stated.rate * (1 / plan.step_scale()), stated.latency * plan.step_scale(), request.loss};
-  plan.steps = steps_of_life(scenario, request.hosts, plan.step_scale());
+  LifePlan plan{.scenario = &scenario, .hosts = hosts, .name_spaces = name_spaces};
+  plan.scale = request.hosts.scale > 0 ? request.hosts.scale : request.length.si / predicted.total.si;
+  plan.fold = fold_of(scenario, plan.scale, predicted.step_mean.si, slowest_scale(stated.rate, hosts));
+  plan.shaping = {stated.rate * (1 / plan.step_scale()), stated.latency * plan.step_scale(), request.hosts.loss};
+  plan.steps = steps_of_life(scenario, hosts, plan.step_scale());
   plan.margin_s = 1.5 * predicted.step_mean.si * plan.step_scale() + 0.03;
   plan.longest_s = 300 + 3 * predicted.total.si * plan.scale;
 
@@ -192,14 +194,14 @@ Json rehearse_life(const sim::Scenario& scenario, const LifeRequest& request, do
   const double begin = machine_time();
   const EndSignals signals;
   const BeforeOthers before_others;
-  LifeWorld world(plan);
+  LocalCluster world(plan);
   const sim::RunRecord played = sim::RunSimulation(scenario, steps, decided, &world).run();
   const double took_s = machine_time() - begin;
   const sim::Result measured = sim::result_of(scenario, played);
   return {{"schema", "ganymede.rehearsal/1"},
           {"scenario", std::filesystem::path(scenario.file).filename().string()},
-          {"hosts", request.hosts},
-          {"network", request.name_spaces ? "namespaces" : "paced"},
+          {"hosts", hosts},
+          {"network", name_spaces ? "namespaces" : "paced"},
           {"scale", plan.scale},
           {"steps_each", plan.fold},
           {"took_s", took_s},

@@ -18,7 +18,7 @@
 namespace ganymede::rehearsal {
 namespace {
 
-/// What the handler of a node's SIGTERM needs.
+// The handler of a node's SIGTERM needs these.
 const WakePipe* notice_pipe = nullptr;
 std::uint64_t notice_node = 0;
 

@@ -12,14 +12,14 @@
 
 namespace ganymede::rehearsal {
 
-/// What a process tells the leader.
+/// A message of a process to the leader.
 struct Wake {
   enum class Kind : std::uint32_t {
-    node_ready,    ///< node `number` has booted
-    notice_heard,  ///< node `number` got SIGTERM
-    crew_ready,    ///< all workers of crew `number` can begin
-    crew_ended,    ///< all workers of crew `number` have ended their last step
-    task_done,     ///< task `number`
+    node_ready,     ///< node `number` has booted
+    notice_heard,   ///< node `number` got SIGTERM
+    workers_ready,  ///< all workers of start `number` can begin
+    workers_ended,  ///< all workers of start `number` have ended their last step
+    task_done,      ///< task `number`
   };
   Kind kind;
   std::uint64_t number;
@@ -48,7 +48,7 @@ class WakePipe {
 pid_t start_process(pid_t leader, const std::function<void()>& work,
                     const std::function<void(const std::string&)>& failed = {});
 
-/// What is known of a process: nothing while it runs, else "exit status 1" or "signal 9 (Killed)". Its number stays its
+/// How a process ended: nothing while it runs, else "exit status 1" or "signal 9 (Killed)". Its number stays its
 /// own until it is buried.
 std::optional<std::string> how_it_ended(pid_t pid);
 

@@ -4,8 +4,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cassert>
+#include <cmath>
 #include <csignal>
 #include <cstring>
 #include <new>
@@ -15,11 +17,21 @@
 
 #include "common/errors.hpp"
 #include "common/process.hpp"
+#include "common/units.hpp"
+#include "kernel/parallel/communicator.hpp"
 #include "rehearsal/clock.hpp"
+#include "rehearsal/group.hpp"
 #include "rehearsal/host_connections.hpp"
+#include "rehearsal/name_spaces.hpp"
 
 namespace ganymede::rehearsal {
 namespace {
+
+/// Bytes a second that the hosts of one machine may send together: a tenth of what two cores move through loopback, so
+/// that the processor time of a message stays small beside its time on the network.
+constexpr double kMostTogether = 250e6;
+/// Seconds that a message may be under way: much less than what a rank waits for another before it gives up.
+constexpr double kLongestLatency = Group::kPatience / 8;
 
 /// The numbers of the hosts' processes, which they write themselves; 0: not started, or ended.
 class RunningHosts {
@@ -81,7 +93,7 @@ class Ending {
   bool killed_ = false;
 };
 
-/// What another rank said when it ended because a rank had died, best of all one that waited for it.
+/// The message of another rank that ended because a rank had died, best of all one that waited for it.
 std::string where_others_were(std::size_t dead, const std::vector<ChildOutcome>& outcomes) {
   std::string said;
   for (std::size_t rank = 0; rank < outcomes.size(); ++rank) {
@@ -145,6 +157,62 @@ std::string run_on_hosts(int hosts, Shaping shaping, bool name_spaces,
   if (died) first.text += where_others_were(*failed, outcomes);
   rethrow(first);
   return "";
+}
+
+void refuse_mpirun(const HostsChoice& choice) {
+  if (choice.network == "mpirun")
+    throw ConfigError("--network: found mpirun, expected namespaces or paced except for the steps of `rehearse`");
+}
+
+void refuse_launched(const HostsChoice& choice) {
+  if (choice.hosts > 0 && kernel::launched_processes() > 1)
+    throw ConfigError("--hosts: found several processes, expected one, which starts the others");
+}
+
+bool choose_name_spaces(const HostsChoice& choice, const Remark& remark) {
+  if (choice.network == "paced") return false;
+  const std::string why_not = why_no_name_spaces();
+  if (!why_not.empty()) {
+    if (!choice.network.empty())
+      throw ConfigError(fmt::format("--network {}: {}; expected paced here", choice.network, why_not));
+    remark("note: " + why_not + ": sockets are paced in place of network namespaces\n");
+    return false;
+  }
+  if (const int removed = remove_left_over_name_spaces(); removed > 0)
+    remark(fmt::format("note: removed {} network namespaces that a run before had left\n", removed));
+  return true;
+}
+
+double slowest_scale(BytesPerSecond rate, int hosts) {
+  return std::max(1.0, std::ceil(rate.si * hosts / kMostTogether));
+}
+
+Ping scaled(const Ping& ping, double scale) {
+  return {.rate = ping.rate * (1 / scale), .latency = ping.latency * scale, .adding = ping.adding * (1 / scale)};
+}
+
+HostsNetwork network_of_hosts(const HostsChoice& choice, const sim::FabricGraph& fabric, const Remark& remark) {
+  if (fabric.ranks() != choice.hosts || fabric.topology().nodes() != choice.hosts)
+    throw ConfigError(fmt::format("--hosts {}: found {} GPUs on {} nodes, expected {} nodes with one GPU each",
+                                  choice.hosts, fabric.ranks(), fabric.topology().nodes(), choice.hosts));
+  HostsNetwork network{.stated = stated_ping(fabric)};
+  if (choice.scale > 0 && choice.scale < 1)
+    throw ConfigError(fmt::format("--scale {}: expected 1 or more, except with --life", choice.scale));
+  network.scale = choice.scale > 0 ? choice.scale : slowest_scale(network.stated.rate, choice.hosts);
+  if (const Seconds once = network.stated.latency; once.si * network.scale > kLongestLatency)
+    throw ConfigError(fmt::format(
+        "--scale {:g}: a message would be {} under way, expected {} at most: a scale of {:.0f}", network.scale,
+        to_string(once * network.scale), to_string(Seconds{kLongestLatency}), std::floor(kLongestLatency / once.si)));
+  network.stated = scaled(network.stated, network.scale);
+  network.name_spaces = choose_name_spaces(choice, remark);
+  return network;
+}
+
+std::string run_on_hosts(const HostsChoice& choice, const HostsNetwork& network,
+                         const std::function<std::string(kernel::Messenger&)>& work) {
+  refuse_mpirun(choice);
+  return run_on_hosts(choice.hosts, {network.stated.rate, network.stated.latency, choice.loss}, network.name_spaces,
+                      work);
 }
 
 }  // namespace ganymede::rehearsal

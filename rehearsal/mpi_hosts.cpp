@@ -120,7 +120,8 @@ class Launched {
   Launched(const Launched&) = delete;
   Launched& operator=(const Launched&) = delete;
 
-  /// What the command prints, until it has closed its output. Throws Failure if a signal asks this program to end.
+  /// The text that the command prints, until it has closed its output. Throws Failure if a signal asks this program to
+  /// end.
   std::string output() const {
     std::string out;
     while (true) {

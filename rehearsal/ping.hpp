@@ -1,5 +1,5 @@
 #pragma once
-// What a network is found to be: a message between two ranks, and the fabric that the simulator takes from it.
+// A network as it is measured: a message between two ranks, and the fabric that the simulator takes from it.
 
 #include "platforms/platform.hpp"
 #include "rehearsal/group.hpp"

@@ -1,5 +1,5 @@
 #pragma once
-// What all ranks did in real steps: how long a step took, and what its ranks waited for.
+// Steps that all ranks really played: how long a step took, and what its ranks waited for.
 
 #include <cstddef>
 #include <vector>

@@ -1,5 +1,5 @@
 #pragma once
-// What the simulator says of a schedule that is executed for real.
+// The simulated time of a schedule that is executed for real.
 
 #include "sim/collectives/schedule.hpp"
 #include "sim/engine/fabric_graph.hpp"

@@ -15,7 +15,7 @@ namespace ganymede::rehearsal {
 /// SchemeRefused if the scheme cannot serve the request or needs switches that reduce, which no process is.
 sim::Schedule plan_for_processes(const sim::Scheme& scheme, const sim::Topology& topology, std::int64_t bytes);
 
-/// What one rank sends and receives, in the order of its schedule.
+/// The messages that one rank sends and receives, in the order of its schedule.
 class RankPlan {
  public:
   /// Expands the schedule once. Throws ConfigError if it has more than kMaxMessages messages.

@@ -139,7 +139,8 @@ void SocketMessenger::send_piece(Outgoing& outgoing, double start) {
   do sent = ::sendmsg(peer.socket, &message, MSG_NOSIGNAL);
   while (sent < 0 && errno == EINTR);
   if (sent < 0 && errno != EAGAIN) fail_without(outgoing.to);
-  // What the socket does not take now is kept, since the message's bytes may change once its last piece is under way.
+  // Bytes that the socket does not take now are kept, since the message's bytes may change once its last piece is under
+  // way.
   const auto taken = static_cast<std::size_t>(std::max<ssize_t>(sent, 0)), of_head = std::min(taken, sizeof header);
   peer.writing.assign(head.begin() + static_cast<std::ptrdiff_t>(of_head), head.end());
   peer.writing.insert(peer.writing.end(), bytes.begin() + static_cast<std::ptrdiff_t>(taken - of_head), bytes.end());

@@ -1,5 +1,5 @@
 #pragma once
-// What the ranks of a scenario do in each step of a rehearsal, and what the simulator says that it takes.
+// The work of a scenario's ranks in each step of a rehearsal, and how long the simulator says that it takes.
 
 #include <cstdint>
 #include <vector>

@@ -15,7 +15,7 @@
 
 namespace ganymede::rehearsal {
 
-/// What one rank did in one step; times are those of Group::now().
+/// One step as a rank played it; times are those of Group::now().
 struct PlayedStep {
   double begin = 0, end = 0;
   double input_stall = 0;

@@ -46,7 +46,7 @@ class Caller {
     if (fault_.empty()) fault_ = fault_in_sum(buffer_, group_.ranks());
     return times;
   }
-  /// What was wrong with a sum on any rank; "": nothing.
+  /// The fault of a sum on any rank; "": none.
   std::string fault() { return group_.first_of(fault_); }
 
  private:

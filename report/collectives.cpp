@@ -61,6 +61,27 @@ std::string ranking(const Json& rows) {
   return out.empty() ? "" : "Ranking, fastest first, as multiples of its time:\n" + out;
 }
 
+Table real_table(const OrderedJson& rows) {
+  Table table({">size", "scheme", ">measured", ">95 % interval", ">predicted", ">off by", ">from a ping", ">off by",
+               ">processor", ">starts apart"});
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const OrderedJson& row = rows[i];
+    const auto measured = row["time_s"].get<double>();
+    const auto time = [](const OrderedJson& value) {
+      return value.is_null() ? "" : to_string(Seconds{value.get<double>()});
+    };
+    const auto off = [&](const OrderedJson& value) {
+      return value.is_null() ? "" : signed_percent(value.get<double>() / measured - 1);
+    };
+    if (i > 0 && row["bytes"] != rows[i - 1]["bytes"]) table.rule();
+    table.add({to_string(Bytes{row["bytes"].get<double>()}), row["scheme"].get<std::string>(), time(row["time_s"]),
+               fmt::format("{} to {}", time(row["interval_s"][0]), time(row["interval_s"][1])),
+               time(row["predicted_s"]), off(row["predicted_s"]), time(row["predicted_from_ping_s"]),
+               off(row["predicted_from_ping_s"]), time(row["processor_s"]), time(row["start_spread_s"])});
+  }
+  return table;
+}
+
 }  // namespace
 
 std::string collectives_text(const Json& rows, std::size_t width) {
@@ -69,5 +90,26 @@ std::string collectives_text(const Json& rows, std::size_t width) {
 }
 
 std::string collectives_csv(const Json& rows) { return table_of(rows, false).csv(); }
+
+std::string real_collectives_text(const OrderedJson& result, const std::string& machine, std::size_t width) {
+  return fmt::format("{}; {}\n{}\n", result["heading"].get<std::string>(), result["ping"].get<std::string>(), machine) +
+         real_table(result["rows"]).text(width);
+}
+
+std::string real_collectives_csv(const OrderedJson& rows) {
+  const std::vector<std::string> keys = {
+      "bytes",    "sent_bytes", "scheme",      "ranks", "time_s",           "predicted_s",   "predicted_from_ping_s",
+      "messages", "repeats",    "processor_s", "scale", "ping_bytes_per_s", "ping_latency_s"};
+  Table table(keys);
+  for (const OrderedJson& row : rows) {
+    std::vector<std::string> cells;
+    for (const std::string& key : keys) {
+      const OrderedJson& value = row[key];
+      cells.push_back(value.is_null() ? "" : value.is_string() ? value.get<std::string>() : value.dump());
+    }
+    table.add(cells);
+  }
+  return table.csv();
+}
 
 }  // namespace ganymede::report

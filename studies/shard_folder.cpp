@@ -169,12 +169,13 @@ std::string row_text(std::uint64_t work, const ShardRow& row) {
   return fmt::format("{:016x}\t{:016x}\t{}\t{}", work, row.key, static_cast<char>(row.kind), row.text);
 }
 
-std::string head_text(std::uint64_t work, const ShardedWork& of) {
-  OrderedJson head = work_json(of);
+std::string head_text(std::uint64_t work, const ShardedWork& whole) {
+  OrderedJson head = work_json(whole);
   head.erase("asked");
   // The label of the first part is enough to tell people what it is, and a study may have thousands of parts.
   head["parts"] = OrderedJson::array();
-  if (!of.parts.empty()) head["parts"].push_back({{"label", of.parts[0].label}, {"content", of.parts[0].content}});
+  if (!whole.parts.empty())
+    head["parts"].push_back({{"label", whole.parts[0].label}, {"content", whole.parts[0].content}});
   return fmt::format("{:016x}\t{:016x}\t{}\t{}", work, 0, kHeadKind, head.dump());
 }
 

@@ -49,7 +49,7 @@ struct ShardRow {
 };
 std::string row_text(std::uint64_t work, const ShardRow& row);
 /// The first row of a file.
-std::string head_text(std::uint64_t work, const ShardedWork& of);
+std::string head_text(std::uint64_t work, const ShardedWork& whole);
 
 /// Reads a file's rows. Throws ConfigError if a row is of other work than `work`, whose hash is `hash`. `remark` gets
 /// the places of damaged rows. Begins at the byte `from`. Returns where the last whole line ends, in bytes.

@@ -109,6 +109,17 @@ LayerList built_in_list(const std::string& name) {
                                 list_of(known), close ? fmt::format("; did you mean \"{}\"?", *close) : ""));
 }
 
+LayerList load_layer_list(const std::string& given) {
+  const std::string name = given.starts_with(kLayers) ? given.substr(kLayers.size()) : given;
+  const auto known = names_of(embedded_layers());
+  if (std::find(known.begin(), known.end(), list_name(name)) != known.end()) return built_in_list(name);
+  const bool path = name.find('/') != std::string::npos || name.ends_with(".json");
+  if (path) return read_layer_list(JsonNode::load(name));
+  const auto close = nearest(name, known);
+  throw ConfigError(fmt::format("no list of layers \"{}\" comes with the program, expected {} or a file (.json){}",
+                                name, list_of(known), close ? fmt::format("; did you mean \"{}\"?", *close) : ""));
+}
+
 bool comes_with_program(std::string_view name) { return name.starts_with(kRecorded) || name.starts_with(kLayers); }
 
 std::string trace_name(const JsonNode& at) {

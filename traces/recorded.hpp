@@ -26,6 +26,9 @@ const std::vector<std::string>& recorded_models();
 /// The list of layers that comes with the program under a name as above, without "layers:". Throws ConfigError for an
 /// unknown list, with the nearest, and for a precision or size of images that it does not have.
 LayerList built_in_list(const std::string& name);
+/// Reads the list of layers that is `given` on a command line: a file, or the name of a list that comes with the
+/// program, with "layers:" before it or not. Throws ConfigError with the nearest name if there is no such list.
+LayerList load_layer_list(const std::string& given);
 /// The name of a list without precision and image: "cyclegan" of "cyclegan?image=128".
 std::string list_name(const std::string& name);
 

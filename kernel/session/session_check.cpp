@@ -7,9 +7,9 @@
 #include "common/errors.hpp"
 #include "common/file.hpp"
 #include "common/json.hpp"
-#include "common/random.hpp"
 #include "kernel/checkpoint.hpp"
 #include "kernel/ops/cuda/cuda_backend.hpp"
+#include "kernel/parallel/same_values.hpp"
 #include "kernel/session/session_parts.hpp"
 #include "traces/quality_curve.hpp"
 
@@ -46,13 +46,11 @@ void check_checkpoints(const SessionOptions& options) {
   check_checkpoint_directory(options.checkpoint);
 }
 
-using SharedOption = std::pair<const char*, std::string>;
-
 std::string shared_text(const std::optional<float>& value) { return value ? fmt::format("{}", *value) : ""; }
 
 /// The options that all processes share, as text. Where files are read or written, and with how many threads, may
 /// differ.
-std::vector<SharedOption> shared_options(const SessionOptions& options) {
+NamedValues shared_options(const SessionOptions& options) {
   const TrainOptions& train = options.train;
   const auto text = [](const auto& value) { return fmt::format("{}", value); };
   return {{"--model", train.model},
@@ -76,12 +74,6 @@ std::vector<SharedOption> shared_options(const SessionOptions& options) {
           {"--host-random", text(train.host_random)},
           {"--resume", text(options.resume)},
           {"--init", text(!options.init.empty())}};
-}
-
-/// A number by which texts can be told apart, and which is exact as a double.
-double option_number(const std::string& text) {
-  constexpr unsigned kBitsOfADouble = 53;
-  return static_cast<double>(fnv1a(text) >> (64U - kBitsOfADouble));
 }
 
 }  // namespace
@@ -139,20 +131,8 @@ void check_replicas(const SessionOptions& options, int replicas) {
         "--trace: found several processes, expected one: a trace is of one replica, and simulate adds the network");
 }
 
-void check_same_options(const SessionOptions& given, Communicator& communicator) {
-  const std::vector<SharedOption> options = shared_options(given);
-  const auto [rank, ranks] = communicator.shard();
-  // A row for each process; the others' rows are zeros here, so that the sum has all of them.
-  std::vector<double> table(options.size() * static_cast<std::size_t>(ranks));
-  for (std::size_t i = 0; i < options.size(); ++i)
-    table[static_cast<std::size_t>(rank) * options.size() + i] = option_number(options[i].second);
-  communicator.sum(table);
-  for (std::size_t at = options.size(); at < table.size(); ++at)
-    if (const std::size_t i = at % options.size(); table[at] != table[i])
-      throw ConfigError(
-          fmt::format("{}: rank {} was started with another value than rank 0 (here: \"{}\"), expected the "
-                      "same in all processes of a training",
-                      options[i].first, at / options.size(), options[i].second));
+void check_same_options(const SessionOptions& options, Communicator& communicator) {
+  check_same_values(shared_options(options), communicator);
 }
 
 }  // namespace ganymede::kernel

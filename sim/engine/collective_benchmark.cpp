@@ -1,10 +1,16 @@
 #include "sim/engine/collective_benchmark.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cassert>
 #include <utility>
 
+#include "common/errors.hpp"
+#include "common/json_value.hpp"
+#include "common/process.hpp"
 #include "common/units.hpp"
+#include "sim/engine/simgrid_module.hpp"
 
 namespace ganymede::sim {
 namespace {
@@ -25,6 +31,61 @@ Topology communicator_topology(const Topology& whole, int communicators) {
   Topology part = clustered(whole.ranks / communicators, divides_nodes ? whole.gpus_per_node / communicators : 1);
   part.nccl = whole.nccl;
   return part;
+}
+
+/// A row of benchmark_rows() without its place.
+Json row_of(const CollectiveBenchmark& benchmark, const BenchmarkMethod& method) {
+  const BenchmarkResult result = benchmark.run(method.fidelity, method.record);
+  Json spans = Json::array();
+  for (const BenchmarkMessage& sent : result.sent)
+    spans.push_back({sent.source, sent.destination, sent.round, sent.bytes, sent.start.si, sent.end.si});
+  Json row = {{"scheme", benchmark.request().scheme.name()},
+              {"collective", to_string(benchmark.request().collective)},
+              {"ranks", result.ranks},
+              {"bytes", benchmark.request().bytes},
+              {"time_s", result.time.si},
+              {"algbw_GBps", result.algorithm_GB_per_s},
+              {"busbw_GBps", result.bus_GB_per_s},
+              {"messages", result.messages},
+              {"fidelity", to_string(result.fidelity)},
+              {"limit", nullptr},
+              {"choice", nullptr},
+              {"spans", std::move(spans)}};
+  if (!result.choice.empty()) row["choice"] = result.choice;
+  if (result.messages > 0) row["limit"] = result.bottleneck;
+  return row;
+}
+
+/// The highest number of messages in a timeline; viewers cannot show more.
+constexpr std::int64_t kMaxTimelineMessages = 500'000;
+/// The highest number of messages that are simulated one by one, which takes minutes.
+constexpr std::int64_t kMaxSimulatedMessages = 20'000'000;
+
+/// Throws ConfigError, which names the option, for more messages than these.
+void check_messages(const std::vector<CollectiveBenchmark>& benchmarks, const BenchmarkMethod& method) {
+  std::int64_t all = 0;
+  for (const CollectiveBenchmark& benchmark : benchmarks) {
+    const std::int64_t messages = benchmark.messages();
+    const Bytes bytes{static_cast<double>(benchmark.request().bytes)};
+    all += messages;
+    if (method.fidelity == CollectiveFidelity::message && messages > kMaxSimulatedMessages)
+      throw ConfigError(
+          fmt::format("--fidelity message: {} of {} is {} messages, expected at most {}; folded gives the same time",
+                      benchmark.request().scheme.name(), ganymede::to_string(bytes), messages, kMaxSimulatedMessages));
+  }
+  if (method.record && all > kMaxTimelineMessages)
+    throw ConfigError(fmt::format("--timeline: {} messages, expected at most {}; ask for fewer ranks, sizes or schemes",
+                                  all, kMaxTimelineMessages));
+}
+
+/// Adds to each row its "place" among those of its size; 1 is the fastest.
+void add_places(Json& rows) {
+  for (auto& row : rows) {
+    int place = 1;
+    for (const auto& other : rows)
+      if (other["bytes"] == row["bytes"] && other["time_s"].get<double>() < row["time_s"].get<double>()) ++place;
+    row["place"] = place;
+  }
 }
 
 }  // namespace
@@ -85,6 +146,21 @@ BenchmarkResult CollectiveBenchmark::run(CollectiveFidelity wanted, bool record)
   if (result.messages > 0) result.bottleneck = timed.bottleneck.what;
   result.choice = schedules_[0].note();
   return result;
+}
+
+Json benchmark_rows(const std::vector<CollectiveBenchmark>& benchmarks, const BenchmarkMethod& method) {
+  check_messages(benchmarks, method);
+  if (method.fidelity == CollectiveFidelity::message) simgrid_module();  // once, for all children
+  const auto outcomes = run_children(
+      benchmarks.size(), method.jobs, [&](std::size_t i) { return row_of(benchmarks[i], method).dump(); },
+      method.show ? method.show(benchmarks.size()) : nullptr);
+  Json rows = Json::array();
+  for (const auto& outcome : outcomes) {
+    rethrow(outcome);
+    rows.push_back(Json::parse(outcome.text));
+  }
+  add_places(rows);
+  return rows;
 }
 
 }  // namespace ganymede::sim

@@ -2,10 +2,12 @@
 // One scheme at one size on one fabric, timed in the terms of nccl-tests: what a row of `ganymede allreduce` needs.
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "common/json_fwd.hpp"
 #include "sim/collectives/allreduce.hpp"
 #include "sim/engine/collective_timing.hpp"
 #include "sim/engine/fabric_graph.hpp"
@@ -61,5 +63,20 @@ class CollectiveBenchmark {
   int ranks_ = 0;  // number of ranks of one communicator
   std::vector<Schedule> schedules_;
 };
+
+/// How benchmark_rows() runs.
+struct BenchmarkMethod {
+  CollectiveFidelity fidelity = CollectiveFidelity::folded;
+  bool record = false;  ///< rows get "spans", for a timeline
+  int jobs = 1;         ///< child processes at once
+  /// Called with the number of benchmarks; returns what is called with the number of those that are done.
+  std::function<std::function<void(std::size_t)>(std::size_t)> show = {};
+};
+
+/// Runs each benchmark in a child process and returns their rows as `allreduce --format json` prints them, in their
+/// order; "place" is 1 for the fastest of a size. "spans" are the recorded messages: [source, destination, round,
+/// bytes, start in seconds, end in seconds]. Throws ConfigError, which names the option, for more messages than can be
+/// simulated one by one or shown.
+Json benchmark_rows(const std::vector<CollectiveBenchmark>& benchmarks, const BenchmarkMethod& method);
 
 }  // namespace ganymede::sim

@@ -1,6 +1,6 @@
 #pragma once
 // Where a run takes place. A simulated run needs none: all events happen at their scheduled times. A rehearsed run has
-// real processes, and what they do happens when they have done it (rehearsal/life_world.hpp).
+// real processes, and what they do happens when they have done it (rehearsal/local_cluster.hpp).
 
 #include <optional>
 

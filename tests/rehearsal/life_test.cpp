@@ -6,9 +6,8 @@
 
 #include "common/errors.hpp"
 #include "rehearsal/clock.hpp"
-#include "rehearsal/life_board.hpp"
-#include "rehearsal/life_checkpoint.hpp"
 #include "rehearsal/life_processes.hpp"
+#include "rehearsal/life_workers.hpp"
 
 namespace ganymede::rehearsal {
 namespace {

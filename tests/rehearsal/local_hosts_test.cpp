@@ -1,5 +1,6 @@
 #include "rehearsal/local_hosts.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -12,11 +13,14 @@
 #include <fstream>
 
 #include "common/errors.hpp"
+#include "common/json_value.hpp"
 #include "common/units.hpp"
 #include "rehearsal/contributions.hpp"
 #include "rehearsal/group.hpp"
 #include "rehearsal/name_spaces.hpp"
+#include "rehearsal/real_allreduce.hpp"
 #include "rehearsal/timed_call.hpp"
+#include "support/errors.hpp"
 
 namespace ganymede::rehearsal {
 namespace {
@@ -158,6 +162,43 @@ TEST(LocalHosts, RemoveNameSpacesOfProgramsThatAreGone) {
   EXPECT_GE(remove_left_over_name_spaces(), 1);
   EXPECT_EQ(std::system("ip netns del another-99999999-0"), 0);  // not ours, so it was left
   EXPECT_NE(std::system("ip netns list | grep -q ganymede-rehearsal-99999999-0"), 0);
+}
+
+// Texts go as bytes, of any length up to the longest.
+TEST(LocalHosts, LearnTheFirstTextThatIsNotEmpty) {
+  const auto texts = [](kernel::Messenger& messenger) {
+    Group group(messenger);
+    const std::string none = group.first_of("");
+    const std::string first =
+        group.first_of(group.rank() == 0 ? "" : "fault " + std::string(11, 'x') + std::to_string(group.rank()));
+    const std::string longest = group.first_of(std::string(1000, 'y'));
+    return none + first + fmt::format(" {}", longest.size());
+  };
+  // The longest text has 511 characters, "rank 0: " included.
+  EXPECT_EQ(run_on_hosts(3, kFast, false, texts), "rank 1: fault xxxxxxxxxxx1 511");
+}
+
+TEST(RealAllReduce, SaysWhichOptionDoesNotSuit) {
+  RealAllReduce request{.schemes = {sim::parse_scheme("ring")}, .sizes = {1024}};
+  const auto error = [&] {
+    return message_of<ConfigError>([&] { real_allreduce(request, [](const std::string& /*text*/) {}); });
+  };
+  EXPECT_THAT(error(), HasSubstr("--real: found one process, expected several"));
+  request.hosts.hosts = 2;
+  EXPECT_THAT(error(), HasSubstr("--hosts: expected --catalog and --instance"));
+  const PlainFabric fabric(2, {BytesPerSecond{1e9}, Seconds{1e-6}, BytesPerSecond{1e10}});
+  request.fabric = &fabric.graph();
+  request.backend = "cuda";
+  EXPECT_THAT(error(), HasSubstr("--backend: found cuda, expected cpu with --hosts"));
+  request.backend = "cpu";
+  request.is_fitted = true;
+  EXPECT_THAT(error(), HasSubstr("--output: expected --catalog and one --instance"));
+  request.is_fitted = false;
+  request.sizes = {std::int64_t{1} << 31};
+  EXPECT_THAT(error(), HasSubstr("--bytes: found 2147483648, expected 1B to 1GiB with --real"));
+  request.sizes = {1024};
+  request.hosts.scale = 0.5;
+  EXPECT_THAT(error(), HasSubstr("--scale 0.5: expected 1 or more"));
 }
 
 }  // namespace

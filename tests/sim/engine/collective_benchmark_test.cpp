@@ -6,9 +6,11 @@
 #include <gtest/gtest.h>
 
 #include "common/errors.hpp"
+#include "common/json_value.hpp"
 #include "common/units.hpp"
 #include "engines.hpp"
 #include "platforms/catalog.hpp"
+#include "sim/engine/collective_machine.hpp"
 #include "support/errors.hpp"
 #include "test_platform.hpp"
 
@@ -194,6 +196,51 @@ TEST(CollectiveBenchmark, TwoNodesSendNoMoreThanTheirNics) {
       EXPECT_GT(result.algorithm_GB_per_s, 0.45 * nics) << name << " " << scheme;
     }
   }
+}
+
+// EFA's NICs can serve TCP, through the memory of the hosts; TCP's cannot become EFA's.
+TEST(CollectiveMachine, ReplacesTheTransportOfItsNics) {
+  MachineChoice choice{.catalog = "aws", .instances = "p4d.24xlarge", .nodes = "2", .transport = "tcp"};
+  const CollectiveMachine machine(choice);
+  const platforms::Instance& instance = *machine.groups().front().instance;
+  EXPECT_EQ(instance.nic->transport, platforms::Nic::Transport::tcp);
+  EXPECT_EQ(instance.nic->gpu_direct, !instance.host_link.has_value());
+  EXPECT_TRUE(instance.nic->tcp);
+  EXPECT_THAT(
+      machine.heading("all-reduce", 2),
+      HasSubstr("aws: 2 x p4d.24xlarge, 16 GPUs, all-reduce, 2 communicators at once; 4 x 100 Gbit/s tcp a node"));
+  choice.transport = "rdma";
+  EXPECT_EQ(message_of<ConfigError>([&] { CollectiveMachine{choice}; }),
+            "--transport rdma: the NICs of p4d.24xlarge have efa");
+}
+
+TEST(CollectiveMachine, CountsTheNodesOfEachInstanceType) {
+  const CollectiveMachine machine(
+      {.catalog = "aws", .instances = "p4d.24xlarge,p3.8xlarge", .nodes = "2,1", .gpus_per_node = 4});
+  EXPECT_EQ(machine.fabric().ranks(), 12);
+  const auto error = [](const char* nodes, int gpus) {
+    return message_of<ConfigError>([&] {
+      CollectiveMachine{{.catalog = "aws", .instances = "p4d.24xlarge", .nodes = nodes, .gpus_per_node = gpus}};
+    });
+  };
+  EXPECT_THAT(error("1,2", 0), HasSubstr("--nodes 1,2: found 2 counts, expected one for each of the 1 instance types"));
+  EXPECT_THAT(error("0", 0), HasSubstr("--nodes 0: expected an integer from 1 to 65536"));
+  EXPECT_THAT(error("1", 9), HasSubstr("--gpus-per-node 9: p4d.24xlarge has 8"));
+  EXPECT_THAT(error("1,", 0), HasSubstr("--nodes 1,: found an empty entry"));
+}
+
+// At one size the faster scheme has the place 1; a ring of four ranks sends 2 (4 - 1) messages from each.
+TEST(CollectiveBenchmark, RowsHavePlacesAndSpans) {
+  const platforms::Platform platform = star_platform("10GB/s", "1us", "1us");
+  const FabricGraph fabric(platform, platform.instance("one"), 4, 1);
+  std::vector<CollectiveBenchmark> benchmarks;
+  for (const char* scheme : {"reduce-to-one", "ring"}) benchmarks.emplace_back(fabric, request(scheme, 1 << 26));
+  const Json rows = benchmark_rows(benchmarks, {.record = true});
+  ASSERT_EQ(rows.size(), 2);
+  EXPECT_EQ(rows[1]["scheme"], "ring");
+  EXPECT_EQ(rows[1]["place"], 1);
+  EXPECT_EQ(rows[0]["place"], 2);
+  EXPECT_EQ(rows[1]["spans"].size(), 24);
 }
 
 }  // namespace

@@ -1,19 +1,24 @@
 #pragma once
-// Memory that the workers of a rehearsed life share with the process that leads them: what they shall do, and what they
-// have done.
+// The workers of one start of the training program in a rehearsed life, the memory that they share with the process
+// that leads them, and the checkpoint that they write and read.
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "rehearsal/host_connections.hpp"
+#include "rehearsal/life_processes.hpp"
 #include "rehearsal/played_steps.hpp"
+#include "rehearsal/socket_messenger.hpp"
+#include "rehearsal/step_plan.hpp"
 
 namespace ganymede::rehearsal {
 
-/// What a worker does before it plays a step.
+/// A worker's task before it plays a step.
 struct StepBegin {
   bool checkpoint_first = false;
 };
@@ -100,6 +105,83 @@ class LifeBoard {
   Head* head_ = nullptr;
   Rank* ranks_head_ = nullptr;
   double* rows_ = nullptr;
+};
+
+/// A file without a name, which is gone when its last process is. It has two places: a checkpoint is written to the one
+/// that does not hold the last complete checkpoint, synced, and only then counts. A process that is killed while it
+/// writes leaves the last one as it was.
+class LifeCheckpoint {
+ public:
+  static constexpr std::size_t kMostBytes = std::size_t{1} << 20;  ///< of a larger one, only so much is written
+
+  /// In the system's folder for temporary files. Throws Failure. Made before the processes that use it are forked.
+  explicit LifeCheckpoint(double bytes);
+  ~LifeCheckpoint();
+  LifeCheckpoint(const LifeCheckpoint&) = delete;
+  LifeCheckpoint& operator=(const LifeCheckpoint&) = delete;
+
+  /// Writes the next checkpoint, which is complete at the moment `until` of the machine's clock or as soon after it as
+  /// the disk is done.
+  void write(double until);
+  /// Reads the last complete one until that moment. Throws Failure if it is not what was written.
+  void read(double until) const;
+  std::int64_t complete() const { return *complete_; }  ///< checkpoints that were completed
+
+ private:
+  std::vector<std::uint64_t> content(std::int64_t number) const;
+
+  std::size_t words_;
+  int file_;
+  std::atomic<std::int64_t>* complete_;  // shared
+};
+
+/// The steps of a number of workers, and which recorded steps they repeat.
+struct StepsOfWorkers {
+  StepPlan plan;
+  std::vector<std::vector<std::size_t>> rows;  ///< by step and rank; begins anew after the last
+};
+
+struct WorkersRequest {
+  std::uint64_t number = 0;  ///< of the start
+  const StepsOfWorkers* steps = nullptr;
+  std::size_t first_row = 0;  ///< index into its rows, for the first step
+  Shaping shaping = {};
+  const NameSpaces* spaces = nullptr;
+  std::vector<int> hosts = {};    ///< by rank
+  std::vector<pid_t> nodes = {};  ///< by rank: the process of the node
+  double loading_from = 0;        ///< the program starts until then, in seconds of the machine's clock,
+  double begins_at = 0;           ///< and reads a checkpoint until then; the same: it reads none
+  std::int64_t most_steps = 0;
+};
+
+/// One process on each node that trains.
+class Workers {
+ public:
+  /// Starts the workers, which get ready and then wait for Orders::go. `pipe` and `checkpoint` must outlive this.
+  Workers(const WorkersRequest& request, const WakePipe& pipe, LifeCheckpoint& checkpoint);
+  /// Kills those that still run.
+  ~Workers();
+  Workers(const Workers&) = delete;
+  Workers& operator=(const Workers&) = delete;
+
+  std::uint64_t number() const { return request_.number; }
+  const WorkersRequest& request() const { return request_; }
+  LifeBoard& board() { return board_; }
+  const std::vector<std::size_t>& waiting_phases() const { return wait_before_; }
+  /// The first worker that ended otherwise than after its last step: "rank 1: signal 9 (Killed)"; "": none did.
+  std::string fault() const;
+
+ private:
+  void work(std::size_t rank, const WakePipe& pipe, LifeCheckpoint& checkpoint);
+  void start(Group& group, LifeCheckpoint& checkpoint) const;
+  void train(Group& group, StepPlayer& player, SocketMessenger& messenger, LifeCheckpoint& checkpoint);
+  void save(Group& group, std::int64_t after_step, LifeCheckpoint& checkpoint);
+
+  WorkersRequest request_;
+  LifeBoard board_;
+  std::vector<std::size_t> wait_before_;
+  HostConnections connections_;
+  std::vector<pid_t> pids_;  // by rank
 };
 
 }  // namespace ganymede::rehearsal

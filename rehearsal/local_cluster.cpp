@@ -1,4 +1,4 @@
-#include "rehearsal/life_world.hpp"
+#include "rehearsal/local_cluster.hpp"
 
 #include <fmt/format.h>
 
@@ -19,30 +19,31 @@ constexpr double kCause = 1;     // seconds within which the death of a node is 
 
 }  // namespace
 
-LifeWorld::LifeWorld(const LifePlan& plan) : plan_(plan), begin_(0), checkpoint_(plan.scenario->checkpoints.bytes.si) {
+LocalCluster::LocalCluster(const LifePlan& plan)
+    : plan_(plan), begin_(0), checkpoint_(plan.scenario->checkpoints.bytes.si) {
   if (plan.name_spaces) spaces_.emplace(plan.hosts, plan.shaping.rate, plan.shaping.latency, plan.shaping.loss);
   begin_ = machine_time();
 }
 
-LifeWorld::~LifeWorld() {
+LocalCluster::~LocalCluster() {
   end_task();
-  crew_.reset();
+  workers_.reset();
   for (const auto& [node, host] : nodes_) kill_and_bury(host.process, true);
 }
 
-sim::Nanoseconds LifeWorld::now() const {
+sim::Nanoseconds LocalCluster::now() const {
   return sim::to_nanoseconds(Seconds{(machine_time() - begin_) / plan_.scale});
 }
 
-double LifeWorld::moment(sim::Nanoseconds time) const { return begin_ + sim::to_seconds(time).si * plan_.scale; }
+double LocalCluster::moment(sim::Nanoseconds time) const { return begin_ + sim::to_seconds(time).si * plan_.scale; }
 
-LifeFacts LifeWorld::facts() const {
+LifeFacts LocalCluster::facts() const {
   LifeFacts out = facts_;
   out.checkpoints_written = static_cast<int>(checkpoint_.complete());
   return out;
 }
 
-bool LifeWorld::takes(const sim::RunState& state, const sim::ScheduledEvent& event) {
+bool LocalCluster::takes(const sim::RunState& state, const sim::ScheduledEvent& event) {
   if (const auto* ready = std::get_if<sim::NodeReady>(&event.event)) {
     boots_until_[ready->node] = moment(event.at);
     return true;
@@ -62,12 +63,12 @@ bool LifeWorld::takes(const sim::RunState& state, const sim::ScheduledEvent& eve
   return true;
 }
 
-std::optional<sim::ScheduledEvent> LifeWorld::next(sim::SimulationQueue& queue) {
+std::optional<sim::ScheduledEvent> LocalCluster::next(sim::SimulationQueue& queue) {
   while (true) {
     throw_if_over();
     look_at_processes();
     while (const std::optional<Wake> wake = pipe_.take()) hear(*wake);
-    check_crew();
+    check_workers();
     if (!happened_.empty()) {
       sim::ScheduledEvent event = happened_.front();
       happened_.pop_front();
@@ -102,7 +103,7 @@ std::optional<sim::ScheduledEvent> LifeWorld::next(sim::SimulationQueue& queue) 
   }
 }
 
-void LifeWorld::throw_if_over() const {
+void LocalCluster::throw_if_over() const {
   if (EndSignals::asked()) throw Interrupted("interrupted; all processes of the life have ended");
   if (machine_time() - begin_ > plan_.longest_s)
     throw Failure(fmt::format("the life has taken {} here, several times as long as predicted, and was given up",
@@ -110,7 +111,7 @@ void LifeWorld::throw_if_over() const {
 }
 
 /// A node whose process has died by itself has crashed.
-void LifeWorld::look_at_processes() {
+void LocalCluster::look_at_processes() {
   for (auto& [node, host] : nodes_) {
     if (host.lost || !how_it_ended(host.process)) continue;
     host.lost = true;
@@ -118,7 +119,7 @@ void LifeWorld::look_at_processes() {
   }
 }
 
-void LifeWorld::hear(const Wake& wake) {
+void LocalCluster::hear(const Wake& wake) {
   switch (wake.kind) {
     case Wake::Kind::node_ready:
       if (const auto node = nodes_.find(wake.number); node != nodes_.end()) {
@@ -129,15 +130,15 @@ void LifeWorld::hear(const Wake& wake) {
     case Wake::Kind::notice_heard:
       ++facts_.notices_heard;
       return;
-    case Wake::Kind::crew_ready:
-      if (!crew_ || crew_->number() != wake.number) return;
-      crew_ready_ = true;
+    case Wake::Kind::workers_ready:
+      if (!workers_ || workers_->number() != wake.number) return;
+      workers_ready_ = true;
       if (pause_ != 0) happened_.push_back({0, sim::PauseEnded{}, std::exchange(pause_, 0)});
-      if (stretch_.phase != 0) crew_->board().orders().go = true;
+      if (stretch_.phase != 0) workers_->board().orders().go = true;
       return;
-    case Wake::Kind::crew_ended:
-      if (!crew_ || crew_->number() != wake.number) return;
-      crew_ended_ = true;
+    case Wake::Kind::workers_ended:
+      if (!workers_ || workers_->number() != wake.number) return;
+      workers_ended_ = true;
       if (!stopping_ && stretch_.phase != 0) happened_.push_back({0, sim::SegmentCompleted{}, stretch_.phase});
       return;
     case Wake::Kind::task_done:
@@ -147,9 +148,9 @@ void LifeWorld::hear(const Wake& wake) {
 }
 
 /// A worker fails when the node of another one dies; if no node did, the life cannot go on.
-void LifeWorld::check_crew() {
-  if (!crew_) return;
-  if (const std::string fault = crew_->fault(); !fault.empty() && trouble_.empty()) {
+void LocalCluster::check_workers() {
+  if (!workers_) return;
+  if (const std::string fault = workers_->fault(); !fault.empty() && trouble_.empty()) {
     trouble_ = fault;
     trouble_since_ = machine_time();
   }
@@ -158,9 +159,10 @@ void LifeWorld::check_crew() {
 }
 
 /// The mean step of the stretch; every step is read once, however often the stretch is measured.
-StepParts LifeWorld::parts_until(std::int64_t done) {
+StepParts LocalCluster::parts_until(std::int64_t done) {
   if (done > stretch_.read) {
-    const StepParts more = PlayedSteps(crew_->board().played(stretch_.read, done), crew_->waiting_phases()).parts();
+    const StepParts more =
+        PlayedSteps(workers_->board().played(stretch_.read, done), workers_->waiting_phases()).parts();
     const double share =
         static_cast<double>(done - stretch_.read) / static_cast<double>(done - stretch_.first);  // of these steps
     for (double StepParts::*part :
@@ -171,12 +173,12 @@ StepParts LifeWorld::parts_until(std::int64_t done) {
   return stretch_.parts;
 }
 
-void LifeWorld::measure(sim::RunState& state) {
-  if (!crew_ || stretch_.phase != state.phase_number) {
+void LocalCluster::measure(sim::RunState& state) {
+  if (!workers_ || stretch_.phase != state.phase_number) {
     state.training.measure({}, *state.training.segment().steps, state.training.segment().checkpoint_ns);
     return;
   }
-  LifeBoard& board = crew_->board();
+  LifeBoard& board = workers_->board();
   const LifeBoard::Saved saved = stretch_.done_saved = board.saved();
   const std::int64_t done = stretch_.done = board.finished();
   sim::MeasuredSegment measured;
@@ -210,17 +212,17 @@ void LifeWorld::measure(sim::RunState& state) {
   state.training.measure(measured, steps, checkpoint_ns);
 }
 
-sim::Nanoseconds LifeWorld::stop_training() {
-  if (!crew_ || crew_ended_ || !crew_->board().orders().go) return now();
+sim::Nanoseconds LocalCluster::stop_training() {
+  if (!workers_ || workers_ended_ || !workers_->board().orders().go) return now();
   stopping_ = true;
-  crew_->board().stop();
-  while (!crew_ended_ && trouble_.empty() &&
+  workers_->board().stop();
+  while (!workers_ended_ && trouble_.empty() &&
          std::none_of(nodes_.begin(), nodes_.end(), [](const auto& node) { return node.second.lost; })) {
     throw_if_over();
     look_at_processes();
     while (const std::optional<Wake> wake = pipe_.take()) hear(*wake);
-    check_crew();
-    if (!crew_ended_) pipe_.wait(1e-3);
+    check_workers();
+    if (!workers_ended_) pipe_.wait(1e-3);
   }
   return now();
 }

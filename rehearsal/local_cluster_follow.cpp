@@ -1,4 +1,4 @@
-// Nodes, crews and tasks of a rehearsed life: what the state of the run asks for is started and ended.
+// Nodes, workers and tasks of a rehearsed life: what the state of the run asks for is started and ended.
 
 #include <fmt/format.h>
 
@@ -10,7 +10,7 @@
 #include "common/errors.hpp"
 #include "common/units.hpp"
 #include "rehearsal/clock.hpp"
-#include "rehearsal/life_world.hpp"
+#include "rehearsal/local_cluster.hpp"
 #include "sim/ledger/nanoseconds.hpp"
 #include "sim/run/run_configuration.hpp"
 
@@ -22,26 +22,26 @@ constexpr double kNoSteps = 1e-6;  // a segment of fewer steps has none
 
 }  // namespace
 
-void LifeWorld::follow(const sim::RunContext& context, const sim::RunState& state) {
+void LocalCluster::follow(const sim::RunContext& context, const sim::RunState& state) {
   follow_nodes(state);
   if (state.phase_number == followed_) return;
   followed_ = state.phase_number;
   stretch_.phase = 0;
   end_task();
-  const bool goes_on = state.phase == sim::RunPhase::training && crew_ && !stopping_ && !crew_ended_ &&
+  const bool goes_on = state.phase == sim::RunPhase::training && workers_ && !stopping_ && !workers_ended_ &&
                        trouble_.empty() && same_members(state);
-  if (!goes_on) retire_crew();
+  if (!goes_on) retire_workers();
   if (state.finished) return;
   switch (state.phase) {
     case sim::RunPhase::idle:
       pause_ = 0;
       return;
     case sim::RunPhase::starting:
-      start_crew(state);
+      start_workers(state);
       return;
     case sim::RunPhase::training:
       pause_ = 0;
-      if (!crew_) start_crew(state);
+      if (!workers_) start_workers(state);
       begin_stretch(context, state);
       return;
     case sim::RunPhase::evaluating:
@@ -51,7 +51,7 @@ void LifeWorld::follow(const sim::RunContext& context, const sim::RunState& stat
   }
 }
 
-void LifeWorld::follow_nodes(const sim::RunState& state) {
+void LocalCluster::follow_nodes(const sim::RunState& state) {
   std::vector<std::size_t> gone;
   for (const auto& [node, host] : nodes_)
     if (!state.fleet[node].held()) gone.push_back(node);
@@ -67,7 +67,7 @@ void LifeWorld::follow_nodes(const sim::RunState& state) {
   }
 }
 
-int LifeWorld::free_slot() const {
+int LocalCluster::free_slot() const {
   std::set<int> taken;
   for (const auto& [node, host] : nodes_) taken.insert(host.slot);
   int slot = 0;
@@ -75,7 +75,7 @@ int LifeWorld::free_slot() const {
   return slot;
 }
 
-void LifeWorld::start_host(std::size_t node) {
+void LocalCluster::start_host(std::size_t node) {
   const int slot = free_slot();
   if (slot >= plan_.hosts)
     throw Failure(
@@ -86,23 +86,23 @@ void LifeWorld::start_host(std::size_t node) {
   ++facts_.nodes_started;
 }
 
-void LifeWorld::end_host(std::size_t node) {
+void LocalCluster::end_host(std::size_t node) {
   kill_and_bury(nodes_.at(node).process, true);
   nodes_.erase(node);
   boots_until_.erase(node);
   ++facts_.nodes_killed;
 }
 
-bool LifeWorld::same_members(const sim::RunState& state) const {
+bool LocalCluster::same_members(const sim::RunState& state) const {
   std::vector<std::size_t> members;
   for (const std::size_t node : state.fleet.alive())
     if (state.fleet[node].member) members.push_back(node);
   return members == members_;
 }
 
-void LifeWorld::start_crew(const sim::RunState& state) {
+void LocalCluster::start_workers(const sim::RunState& state) {
   members_.clear();
-  CrewRequest request{.number = static_cast<std::uint64_t>(++facts_.crews), .shaping = plan_.shaping};
+  WorkersRequest request{.number = static_cast<std::uint64_t>(++facts_.starts), .shaping = plan_.shaping};
   for (const std::size_t node : state.fleet.alive()) {
     if (!state.fleet[node].member) continue;
     members_.push_back(node);
@@ -122,26 +122,26 @@ void LifeWorld::start_crew(const sim::RunState& state) {
   request.loading_from = starting ? moment(state.loading_from) : request.begins_at;
   if (request.loading_from < request.begins_at) ++facts_.checkpoints_read;
   request.most_steps = kMostSteps;
-  crew_ = std::make_unique<Crew>(request, pipe_, checkpoint_);
+  workers_ = std::make_unique<Workers>(request, pipe_, checkpoint_);
 }
 
-void LifeWorld::retire_crew() {
-  if (!crew_) return;
-  facts_.steps_played += crew_->board().finished();
-  crew_.reset();
+void LocalCluster::retire_workers() {
+  if (!workers_) return;
+  facts_.steps_played += workers_->board().finished();
+  workers_.reset();
   stretch_ = {};
-  crew_ready_ = crew_ended_ = stopping_ = false;
+  workers_ready_ = workers_ended_ = stopping_ = false;
   trouble_.clear();
 }
 
-void LifeWorld::begin_stretch(const sim::RunContext& context, const sim::RunState& state) {
+void LocalCluster::begin_stretch(const sim::RunContext& context, const sim::RunState& state) {
   if (segment_steps_ < kNoSteps) {  // the segment before was interrupted after its last step
     happened_.push_back({0, sim::SegmentCompleted{}, state.phase_number});
     return;
   }
   const std::int64_t played = std::max<std::int64_t>(1, std::llround(segment_steps_ / plan_.fold));
   const auto begin = [&] {
-    // The segment begins with what was measured when it was decided, even if the crew has done more since.
+    // The segment begins with what was measured when it was decided, even if the workers have done more since.
     const Stretch before = std::exchange(stretch_, {});
     stretch_.phase = state.phase_number;
     stretch_.first = stretch_.done = stretch_.read = before.done;
@@ -150,19 +150,19 @@ void LifeWorld::begin_stretch(const sim::RunContext& context, const sim::RunStat
     if (stretch_.first + played > kMostSteps)
       throw Failure(fmt::format("a part of the life has more than {} steps to play", kMostSteps));
     set_pace(context, state);
-    return crew_->board().set_last(stretch_.first + played);
+    return workers_->board().set_last(stretch_.first + played);
   };
-  if (!begin()) {  // the crew ends its last step
-    retire_crew();
-    start_crew(state);
+  if (!begin()) {  // the workers end their last step
+    retire_workers();
+    start_workers(state);
     begin();
   }
-  if (crew_ready_) crew_->board().orders().go = true;
+  if (workers_ready_) workers_->board().orders().go = true;
 }
 
-void LifeWorld::set_pace(const sim::RunContext& context, const sim::RunState& state) {
+void LocalCluster::set_pace(const sim::RunContext& context, const sim::RunState& state) {
   const sim::Segment& segment = state.training.segment();
-  LifeBoard::Orders& orders = crew_->board().orders();
+  LifeBoard::Orders& orders = workers_->board().orders();
   orders.checkpoint_s = sim::to_seconds(sim::checkpoint_write_time(context, state)).si * plan_.scale;
   const auto steps = [&](double count) { return std::llround(count / stretch_.steps_each); };
   const bool any = segment.checkpoint_every > 0;
@@ -172,8 +172,8 @@ void LifeWorld::set_pace(const sim::RunContext& context, const sim::RunState& st
     orders.due =
         any ? stretch_.first + std::max<long long>(0, steps(segment.checkpoint_every - segment.since_checkpoint)) : -1;
   const sim::Configuration& configuration = segment.configuration;
-  for (int rank = 0; rank < crew_->board().ranks(); ++rank)
-    crew_->board().slow_factor(rank) = rank < configuration.slow ? configuration.slow_factor : 1;
+  for (int rank = 0; rank < workers_->board().ranks(); ++rank)
+    workers_->board().slow_factor(rank) = rank < configuration.slow ? configuration.slow_factor : 1;
   const BytesPerSecond rate = plan_.shaping.rate * configuration.network;
   orders.rate_bytes_per_s = rate.si;
   if (spaces_ && configuration.network != network_) spaces_->set_rate(rate);
@@ -181,7 +181,7 @@ void LifeWorld::set_pace(const sim::RunContext& context, const sim::RunState& st
 }
 
 /// An evaluation or a checkpoint while nothing trains: one process does it, on the node of the first member.
-void LifeWorld::start_task(const sim::RunState& state) {
+void LocalCluster::start_task(const sim::RunState& state) {
   const auto member =
       std::find_if(nodes_.begin(), nodes_.end(), [&](const auto& node) { return state.fleet[node.first].member; });
   const double until = moment(state.phase_end);
@@ -196,7 +196,7 @@ void LifeWorld::start_task(const sim::RunState& state) {
   });
 }
 
-void LifeWorld::end_task() {
+void LocalCluster::end_task() {
   if (task_ > 0) kill_and_bury(std::exchange(task_, 0), false);
 }
 

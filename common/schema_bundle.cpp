@@ -1,4 +1,4 @@
-#include "cli/schema_bundle.hpp"
+#include "common/schema_bundle.hpp"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 #include "common/errors.hpp"
 #include "common/json_value.hpp"
 
-namespace ganymede::cli {
+namespace ganymede {
 namespace {
 class Bundle {
  public:
@@ -88,4 +88,4 @@ std::string bundled_schema(std::string_view schema, std::span<const EmbeddedText
   return Bundle(common, names).text_of(schema);
 }
 
-}  // namespace ganymede::cli
+}  // namespace ganymede

@@ -10,7 +10,7 @@
 
 #include "common/embedded.hpp"
 
-namespace ganymede::cli {
+namespace ganymede {
 
 /// The names of a topic of `ganymede list`.
 using ListNames = std::function<std::vector<std::string>(std::string_view topic)>;
@@ -21,4 +21,4 @@ using ListNames = std::function<std::vector<std::string>(std::string_view topic)
 /// name.
 std::string bundled_schema(std::string_view schema, std::span<const EmbeddedText> common, const ListNames& names);
 
-}  // namespace ganymede::cli
+}  // namespace ganymede

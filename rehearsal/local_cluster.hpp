@@ -1,6 +1,6 @@
 #pragma once
-// The world of a rehearsed life: what the simulation takes to happen on nodes, real processes do, and what they did is
-// measured.
+// The cluster of a rehearsed life: processes of this machine do for real, and measure, what a simulation takes to
+// happen on its nodes.
 
 #include <deque>
 #include <map>
@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "rehearsal/life_crew.hpp"
+#include "rehearsal/life_workers.hpp"
 #include "sim/run/run_world.hpp"
 
 namespace ganymede::rehearsal {
@@ -23,9 +23,9 @@ struct LifePlan {
   double fold = 1;       ///< steps of the scenario for which one that is played stands; it lasts as long as they do
   Shaping shaping = {};  ///< of a NIC, by the time of a played step
   bool name_spaces = false;
-  double margin_s = 0;                  ///< real seconds by which a checkpoint on notice begins before the last moment
-  double longest_s = 0;                 ///< real seconds after which the life is given up
-  std::map<int, CrewSteps> steps = {};  ///< by number of workers
+  double margin_s = 0;   ///< real seconds by which a checkpoint on notice begins before the last moment
+  double longest_s = 0;  ///< real seconds after which the life is given up
+  std::map<int, StepsOfWorkers> steps = {};  ///< by number of workers
 
   /// Real seconds of a played step for one second of a step of the scenario.
   double step_scale() const { return scale * fold; }
@@ -33,7 +33,7 @@ struct LifePlan {
 
 /// Numbers about what was really done.
 struct LifeFacts {
-  int nodes_started = 0, nodes_killed = 0, notices_heard = 0, crews = 0, checkpoints_written = 0, checkpoints_read = 0;
+  int nodes_started = 0, nodes_killed = 0, notices_heard = 0, starts = 0, checkpoints_written = 0, checkpoints_read = 0;
   std::int64_t steps_played = 0;
   double late_s = 0;  ///< the latest that something happened after it was due, in real seconds
 };
@@ -41,11 +41,11 @@ struct LifeFacts {
 /// Time passes with the machine's clock from the construction on. Boots, starts of the training program, steps,
 /// checkpoints and evaluations end when real processes have done them. All else happens when the simulation would have
 /// it happen: the provider's answers and notices, losses, faults and reviews of the policy.
-class LifeWorld final : public sim::RunWorld {
+class LocalCluster final : public sim::RunWorld {
  public:
   /// `plan` must outlive this.
-  explicit LifeWorld(const LifePlan& plan);
-  ~LifeWorld() override;
+  explicit LocalCluster(const LifePlan& plan);
+  ~LocalCluster() override;
 
   bool takes(const sim::RunState& state, const sim::ScheduledEvent& event) override;
   std::optional<sim::ScheduledEvent> next(sim::SimulationQueue& queue) override;
@@ -62,16 +62,16 @@ class LifeWorld final : public sim::RunWorld {
     bool ready = false, noticed = false;
     bool lost = false;  ///< its process has died by itself
   };
-  /// The segment under way, counted in steps that the crew plays.
+  /// The segment under way, counted in steps that the workers play.
   struct Stretch {
     std::uint64_t phase = 0;      ///< of the segment; 0: none is under way
-    std::int64_t first = 0;       ///< steps of the crew before it
+    std::int64_t first = 0;       ///< steps of the workers before it
     double steps_each = 1;        ///< steps of the scenario for each that is played
-    LifeBoard::Saved saved;       ///< checkpoints of the crew before it
-    std::int64_t done = 0;        ///< steps of the crew when it was last measured
-    LifeBoard::Saved done_saved;  ///< checkpoints of the crew then
+    LifeBoard::Saved saved;       ///< checkpoints of the workers before it
+    std::int64_t done = 0;        ///< steps of the workers when it was last measured
+    LifeBoard::Saved done_saved;  ///< checkpoints of the workers then
     sim::StepDistribution* measured = nullptr;
-    std::int64_t read = 0;  ///< steps of the crew of which `parts` are known
+    std::int64_t read = 0;  ///< steps of the workers of which `parts` are known
     StepParts parts = {};   ///< of the mean step so far
   };
 
@@ -81,8 +81,8 @@ class LifeWorld final : public sim::RunWorld {
   void start_host(std::size_t node);
   void end_host(std::size_t node);
   int free_slot() const;
-  void start_crew(const sim::RunState& state);
-  void retire_crew();
+  void start_workers(const sim::RunState& state);
+  void retire_workers();
   StepParts parts_until(std::int64_t done);
   void begin_stretch(const sim::RunContext& context, const sim::RunState& state);
   void set_pace(const sim::RunContext& context, const sim::RunState& state);
@@ -91,7 +91,7 @@ class LifeWorld final : public sim::RunWorld {
   bool same_members(const sim::RunState& state) const;
   void look_at_processes();
   void hear(const Wake& wake);
-  void check_crew();
+  void check_workers();
   void throw_if_over() const;
 
   const LifePlan& plan_;
@@ -106,9 +106,9 @@ class LifeWorld final : public sim::RunWorld {
   std::uint64_t followed_ = 0;                        // number of the phase that the processes do
   std::uint64_t pause_ = 0;                           // number of the phase whose pause is under way; 0: none is
   double segment_steps_ = 0;                          // of the segment that was scheduled last
-  std::unique_ptr<Crew> crew_;
-  std::vector<std::size_t> members_;  // of the crew, by rank
-  bool crew_ready_ = false, crew_ended_ = false, stopping_ = false;
+  std::unique_ptr<Workers> workers_;
+  std::vector<std::size_t> members_;  // of the workers, by rank
+  bool workers_ready_ = false, workers_ended_ = false, stopping_ = false;
   double trouble_since_ = 0;  // when a worker failed, whose node may be about to; 0: none did
   std::string trouble_;
   Stretch stretch_;

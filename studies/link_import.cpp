@@ -1,0 +1,349 @@
+#include "studies/link_import.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <span>
+
+#include "calibration/link_fit.hpp"
+#include "common/errors.hpp"
+#include "common/json_value.hpp"
+#include "common/units.hpp"
+#include "platforms/overlay.hpp"
+#include "report/table.hpp"
+#include "sim/collectives/allreduce.hpp"
+#include "sim/engine/fabric_graph.hpp"
+#include "sim/engine/folded_engine.hpp"
+#include "traces/nccl_log.hpp"
+
+namespace ganymede::studies {
+namespace {
+
+/// A row has two times for the same work. If they differ by more than this factor, the measurement was disturbed.
+constexpr double kMaxTimeRatio = 2;
+
+/// If even a link of endless bandwidth leaves a model this many times slower than the log, the log is of another
+/// machine.
+constexpr double kAnotherMachine = 3;
+
+/// A link that would have to be faster than stated by more than kTooFast is no such link; one slower by more than
+/// kSlow, or whose latency is longer by more, is worth a remark.
+constexpr double kTooFast = 10, kSlow = 5;
+
+/// The link that bounds the log's collective, which is the one to fit.
+struct FittedLink {
+  const char* name;   ///< the instance's member, or MEMBER/MEMBER inside it
+  const char* title;  ///< for people
+};
+FittedLink fitted_link(const platforms::Instance& instance, int nodes) {
+  if (nodes > 1) return {"nic", "NIC"};
+  if (!instance.gpu_links) return {"host_link", "host link"};
+  if (instance.gpu_links->staging) return {"gpu_links/staging", "staging through host memory"};
+  return {"gpu_links", "GPU links"};
+}
+
+platforms::Link& link_of(platforms::Instance& instance, const FittedLink& which) {
+  const std::string_view name = which.name;
+  if (name == "nic") return *instance.nic;
+  if (name == "host_link") return *instance.host_link;
+  if (name == "gpu_links") return *instance.gpu_links;
+  return *instance.gpu_links->staging;
+}
+
+/// The allocation and the collective of a log, checked against what the log says.
+class Setting {
+ public:
+  Setting(const traces::NcclLog& log, const LinkImport& options)
+      : log_(log), platform_(platforms::load_platform_choice(options.catalog, options.overlay)), eager_(options.eager) {
+    const platforms::Instance& instance = platform_.instance(options.instance);
+    nodes = options.nodes > 0 ? options.nodes : std::max(1, log.nodes);
+    gpus_per_node = options.gpus_per_node > 0                 ? options.gpus_per_node
+                    : log.ranks > 0 && log.ranks % nodes == 0 ? log.ranks / nodes
+                                                              : instance.gpus;
+    if (gpus_per_node > instance.gpus)
+      throw ConfigError(fmt::format("{}: {} GPUs a node, but {} has {}; --gpus-per-node and --nodes say otherwise",
+                                    log.file, gpus_per_node, instance.name, instance.gpus));
+    check_ranks();
+    collective = log.collective.empty() ? "all-reduce" : log.collective;
+    if (ranks() < 2)
+      throw ConfigError(log.file + ": one rank, expected several: nothing crosses a link; --nodes says of how many");
+    check_factor();
+    link = fitted_link(instance, nodes);
+    if (nodes > 1 && !instance.nic)
+      throw ConfigError(
+          fmt::format("{}: {} has no \"nic\", which {} nodes need", platform_.file, instance.name, nodes));
+    if (nodes == 1 && !instance.gpu_links && !instance.host_link)
+      throw ConfigError(
+          fmt::format("{}: {} has neither \"gpu_links\" nor \"host_link\"", platform_.file, instance.name));
+    std::string name = options.scheme;
+    if (name.empty()) name = log.version.empty() ? "nccl" : "nccl:" + log.version;
+    scheme = std::make_unique<sim::Scheme>(sim::parse_scheme(name));
+    instance_ = static_cast<std::size_t>(&instance - platform_.instances.data());
+    stated_ = instance;
+  }
+
+  int ranks() const { return nodes * gpus_per_node; }
+  const platforms::Platform& platform() const { return platform_; }
+  const platforms::Instance& instance() const { return platform_.instances[instance_]; }
+
+  /// The predicted time of a size, NCCL's choice for it and what bounds it.
+  struct Prediction {
+    Seconds time;
+    std::string choice;
+    std::string bottleneck;  ///< only if `explain`
+  };
+  Prediction predict(Seconds latency, BytesPerSecond bandwidth, std::int64_t bytes, bool explain) {
+    platforms::Instance& instance = platform_.instances[instance_];
+    platforms::Link& fitted = link_of(instance, link);
+    fitted.latency = latency;
+    fitted.bandwidth = bandwidth;
+    if (nodes == 1)
+      (instance.gpu_links ? static_cast<platforms::Link&>(*instance.gpu_links) : fitted).label = "measured";
+    if (instance.nic && nodes > 1) {  // the measured bandwidth includes these limits
+      instance.nic->per_flow.reset();
+      instance.nic->tcp.reset();
+    }
+    const sim::FabricGraph fabric(platform_, instance, nodes, gpus_per_node);
+    sim::Schedule schedule = scheme->plan({fabric.topology(), bytes, sim::parse_collective(collective), ""});
+    if (eager_) schedule.set_cost({.eager = true});
+    const sim::Job job{{sim::Communicator{{}, {{&schedule, std::vector<Seconds>(static_cast<std::size_t>(ranks()))}}}}};
+    const sim::FoldedTimes times = sim::run_folded(fabric, {&job, 1}, explain);
+    const auto& done = times.times[0][0][0].done;
+    return {*std::max_element(done.begin(), done.end()), schedule.note(), times.bottleneck.what};
+  }
+
+  /// The link as the platform states it.
+  const platforms::Link& stated() { return link_of(stated_, link); }
+
+  int nodes = 1, gpus_per_node = 1;
+  std::string collective;
+  FittedLink link{};
+  std::unique_ptr<sim::Scheme> scheme;
+
+ private:
+  void check_ranks() const {
+    if (log_.ranks > 0 && log_.ranks != ranks())
+      throw ConfigError(
+          fmt::format("{}: found {} ranks, {} x {} GPUs are {}; --nodes and --gpus-per-node say otherwise", log_.file,
+                      log_.ranks, nodes, gpus_per_node, ranks()));
+  }
+
+  void check_factor() const {
+    if (!log_.bus_factor) return;
+    const double share = static_cast<double>(ranks() - 1) / ranks();
+    const double expected = collective == "all-reduce" ? 2 * share : collective == "broadcast" ? 1 : share;
+    if (std::abs(*log_.bus_factor - expected) > 0.03)
+      throw ConfigError(
+          fmt::format("{}: busbw / algbw is {:.2f}, that of {} over {} ranks would be {:.2f}; --nodes and "
+                      "--gpus-per-node say of how many ranks the log is",
+                      log_.file, *log_.bus_factor, collective == "all-reduce" ? "an all-reduce" : "a " + collective,
+                      ranks(), expected));
+  }
+
+  const traces::NcclLog& log_;
+  platforms::Platform platform_;
+  bool eager_;
+  std::size_t instance_ = 0;
+  platforms::Instance stated_;
+};
+
+std::vector<calibration::CollectiveSample> samples_of(const traces::NcclLog& log, std::vector<std::string>& notes) {
+  std::vector<calibration::CollectiveSample> samples;
+  for (const traces::NcclRow& row : log.rows) {
+    const double ratio = row.in_place ? row.out_of_place / *row.in_place : 1;
+    if (ratio > kMaxTimeRatio || ratio < 1 / kMaxTimeRatio) {
+      notes.push_back(fmt::format("{}: {} out of place, {} in place: disturbed, left out", row.where,
+                                  to_string(row.out_of_place), to_string(*row.in_place)));
+      continue;
+    }
+    samples.push_back({row.bytes, row.out_of_place});
+  }
+  if (samples.size() < 2)
+    throw ConfigError(fmt::format("{}: found {} usable sizes, expected at least two to fit latency and bandwidth",
+                                  log.file, samples.size()));
+  return samples;
+}
+
+/// Explains the sizes that the model predicts worst: a note for each run of neighbouring sizes that are off by
+/// more than a tenth in the same direction and have the same choice.
+std::vector<std::string> explanations(Setting& setting, const calibration::LinkFit& fit) {
+  constexpr double kWorthANote = 0.1;
+  struct Run {
+    std::string choice, bottleneck;
+    std::int64_t first = 0, last = 0;
+    double worst = 0;
+  };
+  std::vector<Run> runs;
+  bool joined = false;
+  for (const calibration::FittedSample& sample : fit.samples) {
+    const double off = sample.predicted / sample.measured.time - 1;
+    if (std::abs(off) < kWorthANote) {
+      joined = false;
+      continue;
+    }
+    const auto what = setting.predict(fit.latency, fit.bandwidth, sample.measured.bytes, true);
+    if (!joined || runs.back().choice != what.choice || runs.back().worst * off < 0)
+      runs.push_back({what.choice, what.bottleneck, sample.measured.bytes, 0, 0});
+    joined = true;
+    runs.back().last = sample.measured.bytes;
+    if (std::abs(off) > std::abs(runs.back().worst)) runs.back().worst = off, runs.back().bottleneck = what.bottleneck;
+  }
+  std::vector<std::string> out;
+  for (const Run& run : runs)
+    out.push_back(fmt::format(
+        "{}{}: predicted up to {:.0f} % too {}; {}bounded by {}", to_string(Bytes{static_cast<double>(run.first)}),
+        run.first == run.last ? "" : " to " + to_string(Bytes{static_cast<double>(run.last)}),
+        100 * std::abs(run.worst), run.worst > 0 ? "long" : "short", run.choice.empty() ? "" : run.choice + ", ",
+        run.bottleneck.empty() ? "nothing" : run.bottleneck));
+  return out;
+}
+
+/// Reasons to doubt the fit that are not reasons to refuse the log.
+std::vector<std::string> doubts(const traces::NcclLog& log, Setting& setting, const calibration::LinkFit& fit) {
+  std::vector<std::string> out;
+  const std::string& family = setting.platform().gpu_of(setting.instance()).family;
+  if (!log.gpu.empty() && log.gpu.find(family) == std::string::npos)
+    out.push_back(fmt::format("the log is of {}, {} has {}", log.gpu, setting.instance().name, family));
+  if (log.collective.empty()) out.push_back("the log does not name its collective, taken as an all-reduce");
+  if (log.version.empty() && setting.scheme->name() == "nccl")
+    out.push_back("the log does not name its NCCL; --scheme nccl:2.18.3 would");
+  if (!fit.meets_ends)
+    out.push_back("no latency and bandwidth of this link give the two fitted times: another link bounds them");
+  const platforms::Link& stated = setting.stated();
+  if (fit.bandwidth * kSlow < stated.bandwidth)
+    out.push_back(fmt::format("{}: the {} would have {}, but {} states {}: was something else slow, or shared?",
+                              log.where(fit.samples.back().measured.bytes), setting.link.title,
+                              to_string(fit.bandwidth), setting.instance().name, to_string(stated.bandwidth)));
+  if (fit.latency > kSlow * stated.latency + Seconds{10e-6})  // a launch may take a little more here than there
+    out.push_back(fmt::format("{}: the {} would have a latency of {}, but {} states {}: was something else slow?",
+                              log.where(fit.samples.front().measured.bytes), setting.link.title, to_string(fit.latency),
+                              setting.instance().name, to_string(stated.latency)));
+  return out;
+}
+
+/// A fit that needs a link much faster than stated: throws ConfigError if the stated link would take far longer, else
+/// bandwidth hardly matters, and the stated one is kept, as `notes` say.
+calibration::LinkFit without_endless_links(const traces::NcclLog& log, Setting& setting,
+                                           std::span<const calibration::CollectiveSample> samples,
+                                           const calibration::PredictCollective& predict,
+                                           const calibration::LinkFit& fit, std::vector<std::string>& notes) {
+  const BytesPerSecond stated = setting.stated().bandwidth;
+  if (!fit.bandwidth_fitted || fit.bandwidth <= kTooFast * stated) return fit;
+  calibration::LinkFit kept = calibration::fit_links(samples, predict, {stated, true});
+  const calibration::FittedSample& last = kept.samples.back();
+  const std::string found =
+      fmt::format("{}: found {} for {}, which needs {} of the {} with {}", log.where(last.measured.bytes),
+                  to_string(last.measured.time), to_string(Bytes{static_cast<double>(last.measured.bytes)}),
+                  to_string(fit.bandwidth), setting.link.title, setting.scheme->name());
+  if (last.predicted / last.measured.time > kAnotherMachine)
+    throw ConfigError(
+        fmt::format("{}: {}; expected a time near the {} of the {} that {} states. Do --scheme, --nodes and --instance "
+                    "say what ran?",
+                    log.file, found, to_string(last.predicted), to_string(stated), setting.instance().name));
+  notes.push_back(
+      fmt::format("{}; bandwidth hardly matters there, and the platform's {} was kept", found, to_string(stated)));
+  return kept;
+}
+
+OrderedJson overlay_of(const traces::NcclLog& log, const Setting& setting, const calibration::LinkFit& fit,
+                       const std::vector<std::string>& notes) {
+  const std::string source = fmt::format(
+      "nccl-tests {}, {}{} ranks on {} x {}", std::filesystem::path(log.file).filename().string(),
+      log.version.empty() ? "" : "NCCL " + log.version + ", ", setting.ranks(), setting.nodes, setting.instance().name);
+  OrderedJson values;
+  if (fit.bandwidth_fitted) values["bandwidth"] = fmt::format("{:.9g}GB/s", fit.bandwidth.si / 1e9);
+  values["latency"] = fmt::format("{:.9g}us", fit.latency.si * 1e6);
+  OrderedJson patch;
+  const std::string_view name = setting.link.name;
+  if (name == "gpu_links/staging") {
+    values["source"] = source;
+    patch["gpu_links"] = {{"label", "measured"}, {"staging", values}};
+  } else {
+    values["label"] = "measured";
+    values["source"] = source;
+    if (name == "nic") values["per_flow"] = values["tcp"] = nullptr;
+    patch[setting.link.name] = values;
+  }
+  OrderedJson rows = OrderedJson::array(), errors = OrderedJson::array();
+  for (const calibration::FittedSample& sample : fit.samples)
+    rows.push_back({{"bytes", sample.measured.bytes},
+                    {"measured_s", sample.measured.time.si},
+                    {"predicted_s", sample.predicted.si},
+                    {"line_s", sample.line.si},
+                    {"fitted", sample.fitted}});
+  for (const calibration::RangeError& error : fit.errors)
+    errors.push_back({{"range", error.range}, {"sizes", error.samples}, {"error", error.model}, {"line", error.line}});
+  return {{"schema", "ganymede.overlay/1"},
+          {"source", source},
+          {"platform", {{"instances", {{setting.instance().name, patch}}}}},
+          {"fit",
+           {{"scheme", setting.scheme->name()},
+            {"collective", setting.collective},
+            {"link", setting.link.name},
+            {"errors", errors},
+            {"rows", rows},
+            {"notes", notes}}}};
+}
+
+std::string report_of(const Setting& setting, const calibration::LinkFit& fit, const std::vector<std::string>& notes,
+                      std::size_t width) {
+  std::string out = fmt::format(
+      "{} x {}, {} GPUs: latency and bandwidth of the {} {} and {}, so that {} {} {}\n\n", setting.nodes,
+      setting.instance().name, setting.ranks(), setting.link.title, to_string(fit.latency), to_string(fit.bandwidth),
+      setting.scheme->name(), fit.meets_ends ? "meets" : "comes nearest to",
+      fit.bandwidth_fitted ? "the first and the last size" : "the first size; the bandwidth is the platform's");
+  report::Table rows({">size", ">measured", ">predicted", ">off by", ">straight line", ">off by"});
+  const auto percent = [](Seconds is, Seconds should) { return fmt::format("{:+.1f} %", 100 * (is / should - 1)); };
+  for (const calibration::FittedSample& sample : fit.samples)
+    rows.add({to_string(Bytes{static_cast<double>(sample.measured.bytes)}), to_string(sample.measured.time),
+              to_string(sample.predicted), sample.fitted ? "fitted" : percent(sample.predicted, sample.measured.time),
+              to_string(sample.line), sample.fitted ? "fitted" : percent(sample.line, sample.measured.time)});
+  out += rows.text(width) + "\n";
+  report::Table errors({"sizes", ">not fitted", ">error", ">of a straight line"});
+  for (const calibration::RangeError& error : fit.errors)
+    errors.add({error.range, std::to_string(error.samples),
+                error.samples > 0 ? fmt::format("{:.1f} %", 100 * error.model) : "",
+                error.samples > 0 ? fmt::format("{:.1f} %", 100 * error.line) : ""});
+  out += errors.text(width);
+  for (const std::string& note : notes) out += "note: " + note + "\n";
+  return out;
+}
+
+}  // namespace
+
+ImportedLinks import_links(const LinkImport& options, std::size_t width) {
+  const traces::NcclLog log = traces::read_nccl_log(options.log);
+  Setting setting(log, options);
+  std::vector<std::string> notes = log.notes;
+  const auto samples = samples_of(log, notes);
+  const auto predict = [&](Seconds latency, BytesPerSecond bandwidth, std::int64_t bytes) {
+    return setting.predict(latency, bandwidth, bytes, false).time;
+  };
+  calibration::LinkFit fit = calibration::fit_links(samples, predict, {setting.stated().bandwidth});
+  if (fit.predicted_at_no_cost && *fit.predicted_at_no_cost / samples.back().time > kAnotherMachine)
+    throw ConfigError(
+        fmt::format("{}: {}: found {} for {}, but {} takes {} over links of endless bandwidth; --scheme, --nodes or "
+                    "--instance say otherwise",
+                    log.file, log.where(samples.back().bytes), to_string(samples.back().time),
+                    to_string(Bytes{static_cast<double>(samples.back().bytes)}), setting.scheme->name(),
+                    to_string(*fit.predicted_at_no_cost)));
+  if (fit.predicted_at_no_cost) {
+    // No bandwidth of this link explains the log, so the platform's stands, and only the latency is fitted.
+    const auto bound = setting.predict(Seconds{0}, fit.bandwidth, samples.back().bytes, true);
+    notes.push_back(fmt::format(
+        "{}: {} for {}, but {} ({}) takes {} over a {} of endless bandwidth, bounded by {}; the platform's bandwidth "
+        "was kept. Do --scheme, --nodes and --instance say what ran?",
+        log.where(samples.back().bytes), to_string(samples.back().time),
+        to_string(Bytes{static_cast<double>(samples.back().bytes)}), setting.scheme->name(), bound.choice,
+        to_string(*fit.predicted_at_no_cost), setting.link.title, bound.bottleneck));
+    fit = calibration::fit_links(samples, predict, {setting.stated().bandwidth, true});
+  }
+  fit = without_endless_links(log, setting, samples, predict, fit, notes);
+  for (const auto& more : {doubts(log, setting, fit), explanations(setting, fit)})
+    notes.insert(notes.end(), more.begin(), more.end());
+  return {overlay_of(log, setting, fit, notes).dump(2) + "\n", report_of(setting, fit, notes, width)};
+}
+
+}  // namespace ganymede::studies

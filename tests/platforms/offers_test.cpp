@@ -1,0 +1,50 @@
+#include "platforms/offers.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "common/errors.hpp"
+#include "common/json_value.hpp"
+#include "platforms/catalog.hpp"
+#include "support/errors.hpp"
+
+namespace ganymede::platforms {
+namespace {
+
+using testing::HasSubstr;
+
+const std::vector<Platform>& aws() {
+  static const std::vector<Platform> platforms = {catalog("aws")};
+  return platforms;
+}
+
+TEST(Offers, AreWhatWasAskedFor) {
+  const OrderedJson rows = selected_offers(aws(), {.gpus = {"v100"}, .markets = {"spot"}}, "2026-11-20");
+  ASSERT_FALSE(rows.empty());
+  for (const OrderedJson& row : rows) {
+    EXPECT_THAT(row["gpu"].get<std::string>(), HasSubstr("V100"));
+    EXPECT_EQ(row["market"], "spot");
+    EXPECT_DOUBLE_EQ(row["usd_per_gpu_hour"].get<double>() * row["gpus"].get<int>(),
+                     row["usd_per_hour_number"].get<double>());
+  }
+}
+
+// The cheapest comes first, retired instances last.
+TEST(Offers, AreSortedByThePriceOfAGpu) {
+  const OrderedJson rows = selected_offers(aws(), {.sort = kByGpuHour}, "2026-11-20");
+  double before = 0;
+  for (const OrderedJson& row : rows) {
+    if (!row["retired"].is_null() || row["usd_per_gpu_hour"].is_null()) break;
+    EXPECT_GE(row["usd_per_gpu_hour"].get<double>(), before);
+    before = row["usd_per_gpu_hour"].get<double>();
+  }
+  EXPECT_GT(before, 0);
+}
+
+TEST(Offers, OfAnUnknownNameAreRefusedWithTheNearest) {
+  EXPECT_THAT(message_of<ConfigError>([] { selected_offers(aws(), {.regions = {"us-est-1"}}, "2026-11-20"); }),
+              HasSubstr("did you mean \"us-east-1\"?"));
+}
+
+}  // namespace
+}  // namespace ganymede::platforms
