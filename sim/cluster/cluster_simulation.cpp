@@ -15,6 +15,7 @@ namespace ganymede::sim {
 namespace {
 
 constexpr Nanoseconds kShortestRound = 1'000'000;  // a millisecond; a scheduler is not asked more often
+constexpr Nanoseconds kSameMoment = 1'000;         // rounding parts events of one moment; schedulers see them together
 constexpr std::int64_t kMostIdleDecisions = 1000;  // between which no job arrives, ends or gets on
 
 // Measured by bench/shared_links.py; docs/cluster.md has the figures.
@@ -35,9 +36,15 @@ Nanoseconds first(const ClusterState& state, Nanoseconds RunningJob::*moment) {
   return at;
 }
 
-/// When the next job ends, at the latest at `until`.
+/// When the next job ends, at the latest at `until`: then all end that end in this moment.
 Nanoseconds next_event(const ClusterContext& context, ClusterState& state, Nanoseconds until) {
-  if (context.runner == nullptr || state.running.empty()) return std::min(until, first(state, &RunningJob::ends));
+  if (context.runner == nullptr || state.running.empty()) {
+    const Nanoseconds end = first(state, &RunningJob::ends);
+    Nanoseconds last = end;
+    for (const RunningJob& running : state.running)
+      if (running.ends - end <= kSameMoment) last = std::max(last, running.ends);
+    return end < until && until - end <= kSameMoment ? until : std::min(until, last);
+  }
   const Nanoseconds now = context.runner->wait(until);
   for (RunningJob& running : state.running)
     if (context.runner->ended(running.job)) running.ends = now;

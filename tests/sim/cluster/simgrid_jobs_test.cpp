@@ -53,6 +53,25 @@ TEST(ClusterOnSimGrid, AJobAloneTakesTheFormulasTime) {
   EXPECT_GT(with_messages(document)["provenance"]["messages_simulated"], 2000);
 }
 
+// 125 epochs of eight steps, after each of which a checkpoint of 48 MB takes a second to write; the last one too.
+TEST(ClusterOnSimGrid, AJobWaitsForItsCheckpoints) {
+  const TemporaryFolder folder;
+  Json document = trained(folder);
+  document["jobs"].erase(1);
+  document["placement"] = "consolidate";
+  const double without_s = end_of(result_of(document), 0);
+  document["workloads"]["gan"]["storage"] = {{"checkpoint", "disk"}};
+  document["workloads"]["gan"]["checkpoint"] = {{"every", "1epoch"}};
+  const Json result = result_of(document);
+  EXPECT_NEAR(end_of(result, 0), without_s + 125, 1e-6);
+  EXPECT_NEAR(result["jobs"][0]["slowdown"].get<double>(), 1, 1e-9) << "alone it writes them too";
+  expect_like_the_fast_one(document, 1e-6);
+  // A job that is stopped has saved its state: the next checkpoint is eight steps away.
+  document["jobs"].push_back(timed("short", 20, 8, 20));
+  document["scheduler"] = {{"name", "shortest-remaining"}};
+  expect_like_the_fast_one(document, 0, 1.1);
+}
+
 TEST(ClusterOnSimGrid, JobsThatShareNicsTakeTheFoldedTime) {
   const TemporaryFolder folder;
   const Json document = trained(folder);
