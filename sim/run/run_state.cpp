@@ -74,7 +74,8 @@ void advance_clock(const RunContext& context, RunState& state, Nanoseconds to) {
     const ScenarioPool& pool = context.scenario.pools[p];
     const GpuNanoseconds members = GpuNanoseconds{state.fleet.members()[p]} * pool.pool.gpus_per_node;
     Ledger& ledger = state.training.ledger(p);
-    ledger.add(GpuUse::provisioning, GpuNanoseconds{time} * state.fleet.fresh(p) * pool.instance().gpus);
+    if (const int fresh = state.fleet.fresh(p); fresh > 0)
+      ledger.add(GpuUse::provisioning, GpuNanoseconds{time} * fresh * pool.instance().gpus);
     if (starting) {
       ledger.add(GpuUse::provisioning, members * (time - loading));
       ledger.add(GpuUse::checkpoint, members * loading);

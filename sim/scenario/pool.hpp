@@ -71,18 +71,9 @@ struct ScenarioPool {
   double step_factor = 1;  ///< A worker's own work in a step takes so many times as long.
   double kept_factor = 1;  ///< With a modelled capacity, nodes are kept for so many times as long.
 
-  /// The instance type that `pool` names. It is cached, because runs ask for it at each event.
-  const platforms::Instance& instance() const {
-    if (known_in != platform || known_instance->name != pool.instance) {
-      known_instance = &platform->instance(pool.instance);
-      known_in = platform;
-    }
-    return *known_instance;
-  }
+  /// The instance type that `pool` names.
+  const platforms::Instance& instance() const { return platform->instance(pool.instance); }
   const platforms::Gpu& gpu() const { return platform->gpu_of(instance()); }
-
-  mutable const platforms::Instance* known_instance = nullptr;  ///< Read it through instance().
-  mutable std::shared_ptr<const platforms::Platform> known_in;  ///< The platform of known_instance.
 };
 
 /// A link that joins two pools of different places.
