@@ -142,7 +142,7 @@ void stop_job(const ClusterContext& context, ClusterState& state, std::size_t in
   record.restart_s -= to_seconds(std::max<Nanoseconds>(0, gone.begins - state.now)).si;
   if (!done) ++record.preemptions;
   if (!done || gone.speed->writes_checkpoints()) job.training.save();
-  record.checkpoints = job.training.totals().checkpoints;
+  record.checkpoints = job.training.account().totals.checkpoints;
   if (!done) enqueue(context, state, gone.job);
   if (!gone.partner) {
     state.nodes[gone.pool].give(gone.slots);

@@ -9,7 +9,6 @@
 #include <tuple>
 #include <utility>
 
-#include "sim/run/bill_items.hpp"
 #include "sim/steps/dataset_cache.hpp"
 
 namespace ganymede::sim {

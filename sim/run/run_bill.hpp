@@ -10,6 +10,9 @@
 
 namespace ganymede::sim {
 
+/// As clouds count months of storage and IOPS.
+inline constexpr double kHoursPerMonth = 730;
+
 struct RunBill {
   Bill bill;
   std::set<std::string> warnings;  ///< what the bill leaves out

@@ -17,17 +17,13 @@
 
 namespace ganymede::sim {
 
-struct RunRecord {
+struct RunRecord : TrainingAccount {
   Nanoseconds end = 0;  ///< when the last step, or the checkpoint after it, was done
   /// Every node that was ever requested, in the order of the requests.
   std::vector<Node> nodes;
   /// When training was under way: spans in ascending order that do not overlap.
   std::vector<Span> trained;
 
-  std::vector<Ledger> ledgers;   ///< by pool: GPU time by use; idle time is the rest and is not added
-  std::vector<double> device_s;  ///< by pool: GPU seconds in which a phase of the step ran
-  StepTotals totals;
-  RunError error;
   double steps = 0, images = 0;  ///< trained towards the target, without lost ones
   Seconds lost_training{0};      ///< training time that had to be done again
   std::int64_t losses = 0;       ///< nodes taken back or crashed

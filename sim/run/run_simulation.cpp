@@ -32,14 +32,12 @@ RunContext context_of(const Scenario& scenario, ScenarioSteps& steps) {
 }
 
 /// The distributions from which steps were taken, by descending number of steps.
-std::vector<const StepDistribution*> by_steps_trained(const std::map<const StepDistribution*, double>& steps) {
-  std::vector<std::pair<double, const StepDistribution*>> ranked;
-  for (const auto& [distribution, count] : steps) ranked.emplace_back(-count, distribution);
-  std::sort(ranked.begin(), ranked.end(), [](const auto& a, const auto& b) {
-    return a.first != b.first ? a.first < b.first : a.second->mean < b.second->mean;
+std::vector<const StepDistribution*> by_steps_trained(std::vector<std::pair<const StepDistribution*, double>> steps) {
+  std::stable_sort(steps.begin(), steps.end(), [](const auto& a, const auto& b) {
+    return a.second != b.second ? a.second > b.second : a.first->mean < b.first->mean;
   });
   std::vector<const StepDistribution*> distributions;
-  for (const auto& [count, distribution] : ranked) distributions.push_back(distribution);
+  for (const auto& [distribution, count] : steps) distributions.push_back(distribution);
   return distributions;
 }
 
@@ -138,12 +136,7 @@ RunRecord RunSimulation::record() const {
   record.end = state_.now;
   record.nodes = state_.fleet.nodes();
   record.trained = state_.facts.trained;
-  for (std::size_t p = 0; p < scenario.pools.size(); ++p) {
-    record.ledgers.push_back(training.ledger(p));
-    record.device_s.push_back(training.device_s(p));
-  }
-  record.totals = training.totals();
-  record.error = training.error();
+  static_cast<TrainingAccount&>(record) = training.account();
   record.steps = training.steps();
   record.images = training.images();
   record.lost_training = training.lost();

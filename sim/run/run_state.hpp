@@ -4,8 +4,8 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/random.hpp"
@@ -72,7 +72,8 @@ struct Stagnation {
 /// What has happened, for the run's record.
 struct RunFacts {
   std::vector<Span> trained;
-  std::map<const StepDistribution*, double> steps;  ///< trained from each distribution
+  /// Steps trained from each distribution, in the order in which training first came to it.
+  std::vector<std::pair<const StepDistribution*, double>> steps;
   std::int64_t losses = 0;
   int most_gpus = 0;
   BytesBetween moved;         ///< dataset and checkpoints on their way to other regions

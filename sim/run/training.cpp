@@ -13,17 +13,50 @@ namespace {
 
 std::size_t index(GpuUse use) { return static_cast<std::size_t>(use); }
 
+GpuNanoseconds workers_of(const Segment& segment, const std::vector<TrainingNode>& nodes, std::size_t pool) {
+  return GpuNanoseconds{segment.configuration.nodes[pool]} * nodes[pool].gpus;
+}
+
+void add_totals(StepTotals& totals, const Segment& segment, const std::vector<TrainingNode>& nodes,
+                const SegmentProgress& reached, double elapsed_ns) {
+  const StepDistribution& d = *segment.steps;
+  const double steps = reached.steps;
+  totals.steps += steps;
+  totals.training_s += steps * d.mean.si;
+  for (const PoolStep& pool : d.pools) totals.device_s += steps * pool.device.si;
+  totals.host_s += steps * d.host.si;
+  totals.flops += steps * d.flops;
+  totals.link_s += steps * d.busiest_link.si;
+  totals.reads += steps * d.reads;
+  for (const PlaceTraffic& traffic : d.between_places)
+    totals.between[{traffic.from, traffic.to}] += steps * traffic.bytes.si;
+  totals.stale_steps += steps * d.staleness;
+  totals.checkpoints += reached.checkpoints;
+  for (std::size_t p = 0; p < nodes.size(); ++p) {
+    const TrainingNode& node = nodes[p];
+    const double node_s = segment.configuration.nodes[p] * elapsed_ns / kNanosecondsPerSecond;
+    totals.vcpu_s += node_s * node.vcpus;
+    totals.vcpu_reserved_s += node_s * node.vcpus * segment.configuration.cpus;
+    totals.memory_byte_s += node_s * node.memory_bytes;
+    totals.memory_reserved_byte_s += node_s * node.memory_bytes * segment.configuration.memory;
+  }
+}
+
+void add_error(RunError& error, const StepDistribution& d, double steps, double relative_error) {
+  const double training_s = steps * d.mean.si;
+  error.sampling_s += training_s * d.half_width;
+  error.own_s2 += steps * d.own_variance;
+  error.measured_s += training_s * relative_error;
+  error.low_s += steps * (d.mean - d.low).si;
+  error.high_s += steps * (d.high - d.mean).si;
+}
+
 }  // namespace
 
 TrainingProgress::TrainingProgress(std::vector<TrainingNode> nodes)
     : nodes_(std::move(nodes)),
-      pending_(nodes_.size(), Account{}),
-      ledgers_(nodes_.size()),
-      device_s_(nodes_.size(), 0) {}
-
-GpuNanoseconds TrainingProgress::workers_of(std::size_t pool) const {
-  return GpuNanoseconds{segment_.configuration.nodes[pool]} * nodes_[pool].gpus;
-}
+      pending_(nodes_.size(), Uses{}),
+      account_{{}, {}, std::vector<Ledger>(nodes_.size()), std::vector<double>(nodes_.size(), 0)} {}
 
 void TrainingProgress::begin_segment(Segment segment, bool same_workers) {
   assert(!under_way_);
@@ -57,7 +90,7 @@ void TrainingProgress::measure(const MeasuredSegment& measured, const StepDistri
 void TrainingProgress::account_steps(double steps, double nanoseconds) {
   const auto duration = static_cast<GpuNanoseconds>(std::llround(nanoseconds));
   for (std::size_t p = 0; p < pending_.size(); ++p) {
-    const GpuNanoseconds workers = workers_of(p);
+    const GpuNanoseconds workers = workers_of(segment_, nodes_, p);
     if (workers == 0) continue;
     const PoolStep& pool = segment_.steps->pools[p];
     GpuNanoseconds rest = workers * duration;
@@ -76,19 +109,10 @@ void TrainingProgress::account_steps(double steps, double nanoseconds) {
   }
 }
 
-/// Moves pending time to the ledgers, because it has become durable.
-void TrainingProgress::settle() {
-  for (std::size_t p = 0; p < pending_.size(); ++p) {
-    for (std::size_t use = 0; use < pending_[p].size(); ++use)
-      if (pending_[p][use] > 0) ledgers_[p].add(static_cast<GpuUse>(use), pending_[p][use]);
-    pending_[p] = Account{};
-  }
-}
-
 /// Makes durable the first `steps` steps of the segment, which took `nanoseconds`, and all earlier ones.
 void TrainingProgress::make_durable(double steps, double nanoseconds) {
   account_steps(steps, nanoseconds);
-  settle();
+  finish();
   durable_ = done_ + steps * segment_.per_step;
   durable_steps_ = steps_ + steps;
   durable_images_ = images_ + steps * segment_.steps->images;
@@ -116,69 +140,39 @@ std::int64_t TrainingProgress::end_segment(Nanoseconds now, bool lost, double re
   account_steps(fresh_steps, std::round(trained_ns) - kept_ns);
   const auto writing = static_cast<GpuNanoseconds>(now - segment_.start - std::llround(trained_ns));
   for (std::size_t p = 0; p < pending_.size(); ++p) {
-    const GpuNanoseconds workers = workers_of(p);
-    if (workers > 0 && writing > 0) ledgers_[p].add(GpuUse::checkpoint, workers * writing);
-    device_s_[p] += segment_.steps->pools[p].device.si * reached.steps;
+    const GpuNanoseconds workers = workers_of(segment_, nodes_, p);
+    if (workers > 0 && writing > 0) account_.ledgers[p].add(GpuUse::checkpoint, workers * writing);
+    account_.device_s[p] += segment_.steps->pools[p].device.si * reached.steps;
   }
   since_ += fresh_steps;
   at_risk_s_ += fresh_steps * segment_.step_ns / kNanosecondsPerSecond;
   done_ += reached.steps * segment_.per_step;
   steps_ += reached.steps;
   images_ += reached.steps * segment_.steps->images;
-  add_totals(reached, elapsed_ns);
-  add_error(reached.steps, relative_error);
+  add_totals(account_.totals, segment_, nodes_, reached, elapsed_ns);
+  add_error(account_.error, *segment_.steps, reached.steps, relative_error);
   if (lost) lose();
   return reached.checkpoints;
 }
 
-void TrainingProgress::add_totals(const SegmentProgress& reached, double elapsed_ns) {
-  const StepDistribution& d = *segment_.steps;
-  const double steps = reached.steps;
-  totals_.steps += steps;
-  totals_.training_s += steps * d.mean.si;
-  for (const PoolStep& pool : d.pools) totals_.device_s += steps * pool.device.si;
-  totals_.host_s += steps * d.host.si;
-  totals_.flops += steps * d.flops;
-  totals_.link_s += steps * d.busiest_link.si;
-  totals_.reads += steps * d.reads;
-  for (const PlaceTraffic& traffic : d.between_places)
-    totals_.between[{traffic.from, traffic.to}] += steps * traffic.bytes.si;
-  totals_.stale_steps += steps * d.staleness;
-  totals_.checkpoints += reached.checkpoints;
-  for (std::size_t p = 0; p < nodes_.size(); ++p) {
-    const TrainingNode& node = nodes_[p];
-    const double node_s = segment_.configuration.nodes[p] * elapsed_ns / kNanosecondsPerSecond;
-    totals_.vcpu_s += node_s * node.vcpus;
-    totals_.vcpu_reserved_s += node_s * node.vcpus * segment_.configuration.cpus;
-    totals_.memory_byte_s += node_s * node.memory_bytes;
-    totals_.memory_reserved_byte_s += node_s * node.memory_bytes * segment_.configuration.memory;
-  }
-}
-
-void TrainingProgress::add_error(double steps, double relative_error) {
-  const StepDistribution& d = *segment_.steps;
-  const double training_s = steps * d.mean.si;
-  error_.sampling_s += training_s * d.half_width;
-  error_.own_s2 += steps * d.own_variance;
-  error_.measured_s += training_s * relative_error;
-  error_.low_s += steps * (d.mean - d.low).si;
-  error_.high_s += steps * (d.high - d.mean).si;
-}
-
 void TrainingProgress::save() {
-  assert(!under_way_);
-  settle();
+  finish();
   durable_ = done_;
   durable_steps_ = steps_;
   durable_images_ = images_;
   since_ = 0;
   at_risk_s_ = 0;
-  ++totals_.checkpoints;
+  ++account_.totals.checkpoints;
 }
 
+/// Moves pending time to the ledgers, because it has become durable.
 void TrainingProgress::finish() {
   assert(!under_way_);
-  settle();
+  for (std::size_t p = 0; p < pending_.size(); ++p) {
+    for (std::size_t use = 0; use < pending_[p].size(); ++use)
+      if (pending_[p][use] > 0) account_.ledgers[p].add(static_cast<GpuUse>(use), pending_[p][use]);
+    pending_[p] = Uses{};
+  }
 }
 
 void TrainingProgress::lose() {
@@ -186,8 +180,8 @@ void TrainingProgress::lose() {
   for (std::size_t p = 0; p < pending_.size(); ++p) {
     GpuNanoseconds sum = 0;
     for (const GpuNanoseconds time : pending_[p]) sum += time;
-    if (sum > 0) ledgers_[p].add(GpuUse::lost, sum);
-    pending_[p] = Account{};
+    if (sum > 0) account_.ledgers[p].add(GpuUse::lost, sum);
+    pending_[p] = Uses{};
   }
   done_ = durable_;
   steps_ = durable_steps_;

@@ -36,6 +36,14 @@ struct StepTotals {
   std::int64_t checkpoints = 0;                          ///< complete
 };
 
+/// What training has used, by pool of the run where it says so.
+struct TrainingAccount {
+  StepTotals totals;
+  RunError error;
+  std::vector<Ledger> ledgers;   ///< by pool: GPU time by use; idle time is the rest and is not added
+  std::vector<double> device_s;  ///< by pool: GPU seconds in which a phase of the step ran
+};
+
 /// A node of a pool, as training sees it.
 struct TrainingNode {
   int gpus = 1;             ///< GPUs that train
@@ -66,7 +74,7 @@ class TrainingProgress {
   std::int64_t end_segment(Nanoseconds now, bool lost, double relative_error);
   /// A checkpoint was written while nothing trained: everything done so far is durable.
   void save();
-  /// The target is reached: nothing can be lost any more.
+  /// Nothing that was trained so far can be lost any more.
   void finish();
   /// All work since the last durable checkpoint is lost.
   void lose();
@@ -83,21 +91,14 @@ class TrainingProgress {
   /// Training time that was lost so far.
   Seconds lost() const { return Seconds{lost_s_}; }
 
-  const StepTotals& totals() const { return totals_; }
-  const RunError& error() const { return error_; }
-  /// GPU seconds of a pool in which a phase of the step ran.
-  double device_s(std::size_t pool) const { return device_s_[pool]; }
-  Ledger& ledger(std::size_t pool) { return ledgers_[pool]; }
-  const Ledger& ledger(std::size_t pool) const { return ledgers_[pool]; }
+  const TrainingAccount& account() const { return account_; }
+  /// The ledger of a pool, for time in which nothing trains.
+  Ledger& ledger(std::size_t pool) { return account_.ledgers[pool]; }
 
  private:
-  using Account = std::array<GpuNanoseconds, kGpuUseNames.size()>;
-  GpuNanoseconds workers_of(std::size_t pool) const;
+  using Uses = std::array<GpuNanoseconds, kGpuUseNames.size()>;
   void account_steps(double steps, double nanoseconds);
-  void settle();
   void make_durable(double steps, double nanoseconds);
-  void add_totals(const SegmentProgress& reached, double elapsed_ns);
-  void add_error(double steps, double relative_error);
 
   std::vector<TrainingNode> nodes_;
   Segment segment_;
@@ -109,11 +110,8 @@ class TrainingProgress {
   double checkpoint_every_ = 0;    // of the last segment; `since_` counts towards it
   double checkpoint_written_ = 0;  // share written of the checkpoint during which the last segment ended
   double at_risk_s_ = 0, lost_s_ = 0;
-  std::vector<Account> pending_;  // by pool: time that is not yet durable
-  std::vector<Ledger> ledgers_;
-  std::vector<double> device_s_;
-  StepTotals totals_;
-  RunError error_;
+  std::vector<Uses> pending_;  // by pool: time that is not yet durable
+  TrainingAccount account_;
 };
 
 }  // namespace ganymede::sim

@@ -164,10 +164,13 @@ void end_segment(const RunContext& context, RunState& state, Actions& actions, b
     trained.back().to = state.now;
   else
     trained.push_back({segment.start, state.now});
-  const double before = state.training.totals().steps;
+  const double before = state.training.account().totals.steps;
   const std::int64_t checkpoints =
       state.training.end_segment(state.now, lost, measured_error(context, segment.configuration));
-  state.facts.steps[segment.steps] += state.training.totals().steps - before;
+  auto& from = state.facts.steps;
+  auto known = std::find_if(from.begin(), from.end(), [&](const auto& entry) { return entry.first == segment.steps; });
+  if (known == from.end()) known = from.insert(known, {segment.steps, 0});
+  known->second += state.training.account().totals.steps - before;
   ++state.phase_number;
   if (checkpoints > 0) log_event(actions, state, "checkpoint", "", 0, "", checkpoints);
   state.phase = RunPhase::idle;

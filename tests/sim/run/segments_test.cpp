@@ -93,7 +93,7 @@ TEST_F(Progress, KeepsWhatACheckpointHolds) {
   EXPECT_DOUBLE_EQ(progress_.durable(), 100);
   EXPECT_DOUBLE_EQ(progress_.images(), 100 * 128);
   EXPECT_DOUBLE_EQ(progress_.lost().si, 0.5);
-  EXPECT_DOUBLE_EQ(progress_.totals().steps, 150);
+  EXPECT_DOUBLE_EQ(progress_.account().totals.steps, 150);
   // Two workers: a second of steps, of which a fifth is communication; a second of writing; half a second lost.
   const GpuSeconds account = this->account(5 * kSecond / 2);
   EXPECT_DOUBLE_EQ(account.seconds(GpuUse::compute), 1.6);
@@ -142,7 +142,7 @@ TEST_F(Progress, IsDurableAfterASave) {
   progress_.lose();
   EXPECT_DOUBLE_EQ(progress_.done(0), 50);
   EXPECT_DOUBLE_EQ(progress_.lost().si, 0);
-  EXPECT_EQ(progress_.totals().checkpoints, 1);
+  EXPECT_EQ(progress_.account().totals.checkpoints, 1);
 }
 
 // A relative error of 10 % on half a second, and steps whose own variance is 4 ms² each.
@@ -152,10 +152,10 @@ TEST_F(Progress, AddsUpItsError) {
   steps_.high = Seconds{12e-3};
   progress_.begin_segment(segment_, false);
   progress_.end_segment(50 * kStepNs, false, 0.1);
-  EXPECT_DOUBLE_EQ(progress_.error().measured_s, 0.05);
-  EXPECT_DOUBLE_EQ(progress_.error().own_s2, 50 * 4e-6);
-  EXPECT_NEAR(progress_.error().low_s, 50 * 1e-3, 1e-12);
-  EXPECT_NEAR(progress_.error().high_s, 50 * 2e-3, 1e-12);
+  EXPECT_DOUBLE_EQ(progress_.account().error.measured_s, 0.05);
+  EXPECT_DOUBLE_EQ(progress_.account().error.own_s2, 50 * 4e-6);
+  EXPECT_NEAR(progress_.account().error.low_s, 50 * 1e-3, 1e-12);
+  EXPECT_NEAR(progress_.account().error.high_s, 50 * 2e-3, 1e-12);
 }
 
 }  // namespace

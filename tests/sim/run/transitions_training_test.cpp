@@ -150,7 +150,7 @@ TEST(CompletedSegments, AreFollowedByALastCheckpoint) {
   const Actions actions = transition(run.context, run.state, PauseEnded{});
   EXPECT_TRUE(run.state.finished);
   EXPECT_THAT(logged(actions), ElementsAre("checkpoint", "finished"));
-  EXPECT_EQ(run.state.training.totals().checkpoints, 10);
+  EXPECT_EQ(run.state.training.account().totals.checkpoints, 10);
 }
 
 TEST(CompletedSegments, OfAStageAreFollowedByTheNext) {
