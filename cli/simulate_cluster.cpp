@@ -15,8 +15,8 @@ void simulate_cluster_file(const std::string& file, const std::vector<JsonOverri
   auto waiting = show_elapsed(shared, "simulating");
   const std::string json = run_child([&] { return sim::cluster_result_json(cluster, sim::simulate_cluster(cluster)); });
   waiting.reset();
-  const auto result = Json::parse(json);
-  if (result["summary"]["missed_deadlines"].get<std::int64_t>() > 0) shared.exit_code = ExitCode::goal_missed;
+  const documents::ClusterResult result = documents::read_cluster_result(JsonNode::parse(json, "result"));
+  if (result.summary.missed_deadlines > 0) shared.exit_code = ExitCode::goal_missed;
   if (shared.format == "json") return emit(shared, json);
   emit(shared, shared.format == "csv" ? report::cluster_csv(result)
                                       : highlighted(shared, report::cluster_text(result, result_width(shared))));

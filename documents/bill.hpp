@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "common/units.hpp"
+#include "documents/walk.hpp"
 
 namespace ganymede::documents {
 
@@ -21,10 +22,16 @@ struct BillItem {
   bool operator==(const BillItem&) const = default;
 };
 
+/// An item as documents list it that name neither providers nor list prices.
+struct PlainBillItem : BillItem {};
+
 struct Bill {
   std::vector<BillItem> items;
 
   MicroUsd total() const;  ///< throws Failure if the sum does not fit into 64 bits
 };
+
+void describe(Walk& walk, BillItem& item);
+void describe(Walk& walk, PlainBillItem& item);
 
 }  // namespace ganymede::documents

@@ -43,24 +43,6 @@ void describe(Walk& walk, QualityTarget& quality) {
               {.says = "share of trainings that never get there", .low = 0, .high = 1, .required = true});
 }
 
-void describe(Walk& walk, BillItem& item) {
-  walk.member("item", item.item, kRequired);
-  walk.member("pool", item.pool);
-  walk.member("quantity", item.quantity, kRequired);
-  walk.member("unit", item.unit, kRequired);
-  walk.member("unit_price_usd", item.unit_price, kRequired);
-  walk.number_of("unit_price_usd_number", item.unit_price);
-  MicroUsd list_price = item.list_price.value > 0 ? item.list_price : item.unit_price;
-  walk.member("list_price_usd", list_price, {.says = "before discounts"});
-  if (list_price != item.unit_price) item.list_price = list_price;
-  walk.number_of("list_price_usd_number", list_price);
-  walk.member("usd", item.usd, kRequired);
-  walk.number_of("usd_number", item.usd);
-  walk.member("provider", item.provider);
-  walk.member("region", item.region);
-  walk.member("market", item.market);
-}
-
 void describe(Walk& walk, CostByUse& cost) {
   for (std::size_t use = 0; use < kGpuUseNames.size(); ++use) walk.member(kGpuUseNames[use], cost.by_gpu_use[use]);
   walk.member("idle_tail", cost.idle_tail, {.says = "nodes that are held after the last step"});

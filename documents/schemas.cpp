@@ -3,6 +3,7 @@
 #include <array>
 
 #include "common/json_value.hpp"
+#include "documents/cluster_result.hpp"
 #include "documents/forms.hpp"
 #include "documents/plan.hpp"
 #include "documents/result.hpp"
@@ -16,6 +17,11 @@ OrderedJson schema(std::string_view title, std::string_view says) {
 }
 
 constexpr std::array kDocuments = {
+    DescribedDocument{"cluster-result",
+                      [] {
+                        return schema<ClusterResult>(kClusterResultSchema,
+                                                     "the life of a cluster: ganymede simulate --format json");
+                      }},
     DescribedDocument{
         "plan", [] { return schema<Plan>(kPlanSchema, "what to rent for a target: ganymede plan --format json"); }},
     DescribedDocument{

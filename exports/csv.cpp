@@ -11,7 +11,8 @@ namespace {
 std::string write_csv(const report::Document& document, const ExportValues& /*values*/,
                       const ExportConsole& /*console*/) {
   if (document.kind == report::DocumentKind::plan) return report::plan_csv(document.json());
-  if (document.kind == report::DocumentKind::cluster) return report::cluster_csv(document.json());
+  if (document.kind == report::DocumentKind::cluster)
+    return report::cluster_csv(documents::read_cluster_result(document.node));
   if (document.kind == report::DocumentKind::sweep) return report::sweep_csv(document.json());
   return report::run_csv(document.json());
 }

@@ -87,7 +87,8 @@ Exporter perfetto_exporter() {
       .reads = {report::DocumentKind::result, report::DocumentKind::cluster, report::DocumentKind::rehearsal},
       .refusal = "a trace is of one run, one rehearsed life or one cluster, as --format json writes it",
       .write = [](const report::Document& document, const ExportValues& /*values*/, const ExportConsole& /*console*/) {
-        return document.kind == report::DocumentKind::cluster     ? cluster_trace(document.json())
+        return document.kind == report::DocumentKind::cluster
+                   ? cluster_trace(documents::read_cluster_result(document.node))
                : document.kind == report::DocumentKind::rehearsal ? rehearsal_trace(document.json())
                                                                   : run_trace(documents::result_in(document.json()));
       }};

@@ -1,21 +1,21 @@
 #pragma once
-// The life of a cluster as text, as CSV and as sections of the page, made from the result JSON.
+// The life of a cluster as text, as CSV and as sections of the page.
 
 #include <string>
 
-#include "common/json_fwd.hpp"
+#include "documents/cluster_result.hpp"
 #include "report/table.hpp"
 
 namespace ganymede::report {
 
 /// Returns a ganymede.cluster-result/1 in full; of many jobs, those that were slowed down most.
-std::string cluster_text(const Json& result, std::size_t width = kAnyWidth);
+std::string cluster_text(const documents::ClusterResult& result, std::size_t width = kAnyWidth);
 /// Returns a ganymede.cluster-result/1 as CSV with one line for each job.
-std::string cluster_csv(const Json& result);
+std::string cluster_csv(const documents::ClusterResult& result);
 
 /// A row for each owner, and one for what nobody held.
-Table cluster_owners(const Json& result);
+Table cluster_owners(const documents::ClusterResult& result);
 /// A row for each job; of more than `most`, those that were slowed down most.
-Table cluster_jobs(const Json& result, std::size_t most);
+Table cluster_jobs(const documents::ClusterResult& result, std::size_t most);
 
 }  // namespace ganymede::report

@@ -7,6 +7,7 @@
 
 #include "common/json.hpp"
 #include "common/json_value.hpp"
+#include "documents/cluster_result.hpp"
 
 namespace ganymede::report {
 namespace {
@@ -71,7 +72,7 @@ Document load_document(const std::filesystem::path& file, std::initializer_list<
     case DocumentKind::study:  // the command that simulates it reads its members
       break;
     case DocumentKind::cluster:
-      expect_members(node, {"summary", "jobs", "owners", "queue", "cost", "energy", "provenance"});
+      (void)documents::read_cluster_result(node);
       break;
     case DocumentKind::rehearsal:
       expect_members(node, {"comparison", "decisions", "processes", "predicted", "measured"});

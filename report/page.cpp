@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "common/embedded.hpp"
+#include "common/json.hpp"
 #include "common/json_value.hpp"
 #include "report/numbers.hpp"
 #include "report/page_sections.hpp"
@@ -86,8 +87,8 @@ std::string title_of(const PageInput& page) {
   if (page.kind == "validation") return "Predicted against published measurements";
   if (page.kind == "rehearsal") return "A life, predicted and rehearsed: " + document.at("scenario").get<std::string>();
   if (page.kind == "cluster")
-    return fmt::format("{} jobs on {} GPUs, {}", document.at("summary").at("jobs").dump(),
-                       document.at("summary").at("gpus").dump(), document.at("scheduler").get<std::string>());
+    return fmt::format("{} jobs on {} GPUs, {}", page.cluster->summary.jobs, page.cluster->summary.gpus,
+                       page.cluster->scheduler);
   if (page.plan != nullptr)
     return fmt::format("What to rent: {}, {}", page.plan->request.model, plan_target(page.plan->request));
   const ReportCandidate& run = page.candidates.front();
@@ -141,6 +142,7 @@ std::string report_page(const Json& document, const std::map<std::string, std::s
   std::optional<documents::Plan> plan;
   if (kind == "plan") plan = documents::plan_in(document);
   PageInput page{document, runs, plan ? &*plan : nullptr, kind, {}, {}, {}, words};
+  if (kind == "cluster") page.cluster = documents::read_cluster_result(JsonNode::wrap(document, "", "/"));
   page.candidates = plan ? candidates_of(*plan) : kind == "result" ? candidate_of(runs.front()) : candidates_of(runs);
   page.pareto = pareto_of(page.candidates);
   page.detailed = detailed(page.candidates, page.pareto);

@@ -8,6 +8,7 @@
 #include "common/dates.hpp"
 #include "common/json_value.hpp"
 #include "common/units.hpp"
+#include "common/usd.hpp"
 #include "report/numbers.hpp"
 #include "report/page_sections.hpp"
 #include "report/plan_answer.hpp"
@@ -135,15 +136,14 @@ std::string answer_of_validation(const Json& document) {
       percent(all.at("held_by_interval").get<double>()), kKnownStudies);
 }
 
-std::string answer_of_cluster(const Json& document) {
-  const Json& all = document.at("summary");
+std::string answer_of_cluster(const documents::ClusterResult& result) {
+  const documents::ClusterSummary& all = result.summary;
   return fmt::format(
       "<p class=answer>{} jobs on {} GPUs take {:.2f} times as long as alone on average, {} of it waiting; the last "
       "ends "
       "after {}, for {} USD.</p>\n",
-      all.at("jobs").dump(), all.at("gpus").dump(), all.at("slowdown").at("mean").get<double>(),
-      clock(all.at("wait_s").at("mean").get<double>()), clock(all.at("total_s").get<double>()),
-      escaped(usd_cell(document.at("cost").at("total_usd"))));
+      all.jobs, all.gpus, all.slowdown.mean, clock(all.wait_s.mean), clock(all.total_s),
+      escaped(usd_cell(decimal(result.usd))));
 }
 
 std::string answer_of_rehearsal(const Json& document) {
@@ -179,7 +179,7 @@ std::string answer_html(const PageInput& page) {
   return page.kind == "plan"        ? answer_of_plan(*page.plan)
          : page.kind == "sweep"     ? answer_of_sweep(page)
          : page.kind == "result"    ? answer_of_run(page)
-         : page.kind == "cluster"   ? answer_of_cluster(page.document)
+         : page.kind == "cluster"   ? answer_of_cluster(*page.cluster)
          : page.kind == "rehearsal" ? answer_of_rehearsal(page.document)
                                     : answer_of_validation(page.document);
 }

@@ -264,7 +264,7 @@ std::vector<Section> sections_of(const PageInput& page) {
     add_validation(page, out);
     return out;
   }
-  if (page.kind == "cluster") return cluster_sections(page.document);
+  if (page.kind == "cluster") return cluster_sections(*page.cluster);
   if (page.kind == "rehearsal") return rehearsal_sections(page.document);
   if (page.kind == "result") {
     out.push_back(summary_of_run(page));

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "common/json_fwd.hpp"
+#include "documents/cluster_result.hpp"
 #include "documents/result.hpp"
 #include "report/candidates.hpp"
 #include "report/table.hpp"
@@ -31,6 +32,7 @@ struct PageInput {
   /// The candidates whose bill and events are shown. The first one is shown when the page opens.
   std::vector<std::size_t> detailed;
   std::map<std::string, std::string> words;  ///< what schemes and policies are, by their names
+  std::optional<documents::ClusterResult> cluster = {};
 };
 
 /// A section of the page. Each chart is a place that the script draws into, with a label for readers who cannot see it.
@@ -99,7 +101,7 @@ void add_provenance(const PageInput& page, std::vector<Section>& sections);
 /// The sections of a rehearsed life.
 std::vector<Section> rehearsal_sections(const Json& document);
 /// The sections of a cluster's result.
-std::vector<Section> cluster_sections(const Json& result);
+std::vector<Section> cluster_sections(const documents::ClusterResult& result);
 /// Adds the section that compares predictions with measurements, if the document is a validation.
 void add_validation(const PageInput& page, std::vector<Section>& sections);
 

@@ -215,3 +215,122 @@ class ResultDocument(TypedDict, total=False):
     goals: ResultGoals
     seeds: ResultSeeds
     provenance: ResultProvenance
+
+
+class ClusterResultSummary(TypedDict, total=False):
+    jobs: int
+    gpus: int
+    begin_s: float
+    total_s: float
+    completion_s: Dict[str, float]
+    wait_s: Dict[str, float]
+    slowdown: Dict[str, float]
+    held: float
+    gpu_busy: float
+    jain_fairness: float
+    preemptions: int
+    missed_deadlines: int
+
+
+class ClusterResultJobStay(TypedDict, total=False):
+    from_s: float
+    to_s: float
+    pool: str
+    gpus: int
+    on: str
+    packed: bool
+    estimated: bool
+
+
+class ClusterResultJob(TypedDict, total=False):
+    job: str
+    owner: str
+    workload: str
+    gpus: int
+    arrival_s: float
+    ready_s: float
+    start_s: float
+    end_s: float
+    wait_s: float
+    run_s: float
+    alone_s: float
+    slowdown: float
+    gpu_hours: float
+    preemptions: int
+    restart_s: float
+    priority: int
+    deadline_s: float
+    in_time: bool
+    stays: List[ClusterResultJobStay]
+
+
+class ClusterResultOwner(TypedDict, total=False):
+    owner: Optional[str]
+    jobs: int
+    gpu_hours: Optional[float]
+    slowdown_mean: Optional[float]
+    usd: str
+    usd_number: float
+
+
+class ClusterResultQueue(TypedDict):
+    columns: List[str]
+    rows: List[List[Any]]
+
+
+class ClusterResultPool(TypedDict, total=False):
+    pool: str
+    nodes: int
+    gpus_per_node: int
+    gpu: str
+    held: float
+    gpu_busy: float
+
+
+class ClusterResultCostItem(TypedDict, total=False):
+    item: str
+    pool: str
+    quantity: float
+    unit: str
+    unit_price_usd: str
+    unit_price_usd_number: float
+    usd: str
+    usd_number: float
+
+
+class ClusterResultCost(TypedDict):
+    total_usd: str
+    items: List[ClusterResultCostItem]
+
+
+class ClusterResultEnergy(TypedDict):
+    kwh: float
+    kg_co2e: float
+
+
+class ClusterResultProvenance(TypedDict, total=False):
+    tool: str
+    cluster_hash: str
+    seed: int
+    fidelity: str
+    messages_simulated: float
+    events: int
+    decisions: int
+    contending_groups: int
+    approximate_groups: int
+    approximate_steps_within: float
+    warnings: List[str]
+
+
+class ClusterResultDocument(TypedDict):
+    schema: str
+    scheduler: str
+    placement: str
+    summary: ClusterResultSummary
+    jobs: List[ClusterResultJob]
+    owners: List[ClusterResultOwner]
+    queue: ClusterResultQueue
+    pools: List[ClusterResultPool]
+    cost: ClusterResultCost
+    energy: Optional[ClusterResultEnergy]
+    provenance: ClusterResultProvenance

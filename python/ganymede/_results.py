@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Mapping, Optional, Tuple, cast
 
-from ._documents import ResultDocument
+from ._documents import ClusterResultDocument, ResultDocument
 from ._tables import Row, first_screen, frame
 
 if TYPE_CHECKING:
@@ -320,11 +320,12 @@ class Cluster(Result):
     wait_seconds_mean: float
     slowdown_mean: float
     jobs: List[Job]
-    document: Document = field(compare=False)
+    document: ClusterResultDocument = field(compare=False)
 
     @classmethod
     def from_document(cls, document: Document) -> "Cluster":
         """The cluster of a `ganymede.cluster-result/1`."""
+        document = cast(ClusterResultDocument, document)
         summary = document["summary"]
         jobs = [
             Job(

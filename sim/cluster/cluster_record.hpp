@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "documents/cluster_result.hpp"
 #include "sim/cluster/cluster.hpp"
 #include "sim/cluster/free_nodes.hpp"
 #include "sim/run/run_bill.hpp"
@@ -42,12 +43,7 @@ struct JobRecord {
   std::vector<Stay> stays;
 };
 
-/// The state of the queue from a moment on.
-struct QueuePoint {
-  double at_s = 0;
-  int waiting = 0, running = 0;
-  int waiting_gpus = 0, held_gpus = 0;
-};
+using documents::QueuePoint;
 
 struct ClusterRecord {
   std::vector<JobRecord> jobs;
@@ -85,7 +81,7 @@ ClusterCosts cluster_costs(const Cluster& cluster, const ClusterRecord& record);
 /// What belongs to no pool (storage, servers, services) is shared by the GPU-seconds of all pools.
 OwnerCosts owner_costs(const Cluster& cluster, const ClusterRecord& record, const Bill& bill);
 
-/// The result, `ganymede.cluster-result/1`.
+/// The result as text, a `ganymede.cluster-result/1`.
 std::string cluster_result_json(const Cluster& cluster, const ClusterRecord& record);
 
 }  // namespace ganymede::sim

@@ -108,7 +108,7 @@ TEST(ClusterBill, HoldsTheStorageOfAllWorkloads) {
   // Owners and idle time share them as they share the nodes.
   double sum = 0;
   for (const Json& owner : result["owners"]) sum += owner["usd_number"].get<double>();
-  EXPECT_NEAR(sum, result["cost"]["usd"].get<double>(), 1e-9);
+  EXPECT_NEAR(sum, std::stod(result["cost"]["total_usd"].get<std::string>()), 1e-9);
 }
 
 TEST(ClusterBill, CountsFromTheFirstArrivalInRecordingsToo) {
@@ -131,7 +131,7 @@ TEST(ClusterBill, TheIdleTailIsNobodys) {
   Json document = with_electricity(4, 100.0 / 3600);
   document["billing"] = {{"idle_tail", "300s"}};
   const Json result = result_of(document);
-  const double total = result["cost"]["usd"].get<double>();
+  const double total = std::stod(result["cost"]["total_usd"].get<std::string>());
   EXPECT_GT(total, 0);
   EXPECT_NEAR(result["owners"][0]["usd_number"].get<double>(), total / 8, 1e-6);
 }
