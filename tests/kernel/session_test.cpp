@@ -90,6 +90,7 @@ TEST(Session, GoesOnFromItsCheckpointWithTheSameLosses) {
   const SessionReport whole = run_session(options);
   options.checkpoint = scratch.file("run").string();
   options.steps = 3;
+  check(options);
   run_session(options);
   EXPECT_THAT([&] { check(options); }, ThrowsMessage<ConfigError>(HasSubstr("checkpoints of an earlier training")));
   options.resume = true;
