@@ -82,7 +82,9 @@ OrderedJson life_study(const sim::Scenario& scenario, const OrderedJson& result,
   for (const OrderedJson& row : result["comparison"]) {
     if (row["share"].get<double>() < kMatters) continue;
     const std::string what = row["what"];
-    const std::string value = what == "time" ? "/time/total_s" : what == "bill" ? "/cost/total_usd" : "/gpu_seconds/" + what;
+    const std::string value = what == "time"   ? "/time/total_s"
+                              : what == "bill" ? "/cost/total_usd"
+                                               : "/gpu_seconds/" + what;
     OrderedJson tags = {"rehearsed", "life"};
     if (what == "exposed_communication") tags.push_back("communication");
     cells.push_back({{"what", what},

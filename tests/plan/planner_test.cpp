@@ -68,7 +68,9 @@ TEST_F(Plans, SimulateWhatTheirDocumentsSay) {
     EXPECT_EQ(made.content, document.dump());
     EXPECT_EQ(made.step_fingerprint, read.step_fingerprint);
     EXPECT_EQ(made.workload_fingerprint, read.workload_fingerprint);
-    const auto result = [&](const sim::Scenario& scenario) { return documents::result_text(sim::simulate(scenario, steps)); };
+    const auto result = [&](const sim::Scenario& scenario) {
+      return documents::result_text(sim::simulate(scenario, steps));
+    };
     EXPECT_EQ(result(made), result(read)) << label_of(asked, candidate);
   }
   EXPECT_GT(at_risk, 0);

@@ -86,7 +86,8 @@ TEST(Fidelity, TheSamplingIntervalHoldsAsOftenAsItSays) {
     scenarios.push_back(files.load(at_fidelity(content, i % 2 == 0 ? "message" : "sampled", i)));
   }
   simgrid_module();  // once for all children
-  const auto texts = run_children(2 * kTrials, 2, [&](std::size_t i) { return documents::result_text(simulate(scenarios[i])); });
+  const auto texts =
+      run_children(2 * kTrials, 2, [&](std::size_t i) { return documents::result_text(simulate(scenarios[i])); });
   int held = 0;
   for (std::size_t i = 0; i < 2 * kTrials; i += 2) {
     rethrow(texts[i]);
