@@ -121,7 +121,7 @@ void describe(Walk& walk, PlanRequest& request) {
   walk.member("budget_usd", request.budget);
   constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
   walk.derived("budget_usd_number", request.budget ? usd_of(*request.budget) : kNone, {.unknown_is_null = true});
-  walk.member("objective", request.objective, {.choices = {"cost", "time", "carbon", "energy"}});
+  walk.member("objective", request.objective, {.says = "what the plan minimizes"});
   walk.member("seeds", request.seeds, {.says = "runs of a candidate whose nodes may be lost"});
   walk.member("seeds_without_risk", request.seeds_without_risk);
   walk.member("certainty", request.certainty, {.says = "the probability that a candidate must have to meet the goals"});

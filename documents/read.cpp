@@ -68,7 +68,7 @@ class Reader final : public Walk {
   void leaf(std::uint64_t& value, const About&) override { value = values_.back().as_seed(); }
   void leaf(std::string& value, const About& about) override {
     const JsonNode& node = values_.back();
-    if (!about.choices.empty())
+    if (!about.choices.empty() && how_.strict)  // a newer program may have more words
       value = node.as_choice({about.choices.begin(), about.choices.end()});
     else if (node.is_string())
       value = node.value().as_string();  // which may be empty

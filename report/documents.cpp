@@ -8,23 +8,18 @@
 #include "common/json.hpp"
 #include "common/json_value.hpp"
 #include "documents/cluster_result.hpp"
+#include "documents/plan.hpp"
+#include "documents/result.hpp"
 
 namespace ganymede::report {
 namespace {
 
 constexpr const char* kAgain = "simulate again with --format json";
 
-void expect_members(const JsonNode& of, std::initializer_list<const char*> members) {
+void expect_members(const JsonNode& node, std::initializer_list<const char*> members) {
   for (const char* member : members)
-    if (!of.is_object() || !of.value().contains(member))
-      of.fail(fmt::format("is no whole result of this version, \"{}\" is missing; {}", member, kAgain));
-}
-
-void expect_run(const JsonNode& run) {
-  const auto parts = {"run", "time", "utilization", "gpu_seconds", "cost", "life", "goals", "provenance"};
-  expect_members(run, parts);
-  for (const char* part : parts)
-    if (!run.value().at(part).is_object()) run.child(part).fail(fmt::format("is no object; {}", kAgain));
+    if (!node.is_object() || !node.value().contains(member))
+      node.fail(fmt::format("is no whole result of this version, \"{}\" is missing; {}", member, kAgain));
 }
 
 /// The schemas in the order of DocumentKind.
@@ -56,15 +51,15 @@ Document load_document(const std::filesystem::path& file, std::initializer_list<
   const DocumentKind kind = kind_of(JsonObject(node).required("schema"), kinds);
   switch (kind) {
     case DocumentKind::result:
-      expect_run(node);
+      (void)documents::read_result(node);
       break;
     case DocumentKind::sweep:
       expect_members(node, {"runs"});
-      for (const JsonNode& run : node.child("runs").as_array()) expect_run(run);
+      for (const JsonNode& run : node.child("runs").as_array()) (void)documents::read_result(run);
       if (node.value().contains("study")) (void)node.child("study").as_string();
       break;
     case DocumentKind::plan:
-      expect_members(node, {"simulated"});
+      (void)documents::read_plan(node);
       break;
     case DocumentKind::validation:
       expect_members(node, {"studies", "summary"});
@@ -76,7 +71,7 @@ Document load_document(const std::filesystem::path& file, std::initializer_list<
       break;
     case DocumentKind::rehearsal:
       expect_members(node, {"comparison", "decisions", "processes", "predicted", "measured"});
-      for (const char* life : {"predicted", "measured"}) expect_run(node.child(life));
+      for (const char* life : {"predicted", "measured"}) (void)documents::read_result(node.child(life));
       break;
   }
   return {node, kind};

@@ -252,7 +252,7 @@ TEST(ExportCommand, NamesWhatIsWrong) {
   refused("focus missing.json", "missing.json");
   refused("fokus x.json", "fokus");
   refused("focus " + scratch.write("a.json", R"({ "schema": "ganymede.scenario/1" })"), "/schema");
-  refused("focus " + scratch.write("b.json", R"({ "schema": "ganymede.result/1" })"), "no whole result");
+  refused("focus " + scratch.write("b.json", R"({ "schema": "ganymede.result/1" })"), "is not whole");
   refused("focus " + scratch.write("c.json", R"({ "schema": "ganymede.plan/1", "simulated": [] })"),
           "a plan has no bill");
   refused("focus " + scratch.write("d.json", R"({ "schema": "ganymede.result/1" })") + " --start now",

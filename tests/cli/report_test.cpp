@@ -85,13 +85,13 @@ TEST_F(Report, RefusesHalfAResult) {
   expect_refused(half.dump(), "cost");
   half = result_;
   half["time"].erase("total_s");
-  expect_refused(half.dump(), "no whole result");
+  expect_refused(half.dump(), "/time: is not whole, \"total_s\" is missing");
   half = result_;
   half["cost"]["items"] = "many";
-  expect_refused(half.dump(), "no whole result");
+  expect_refused(half.dump(), "/cost/items: found \"many\", expected an array");
   half = result_;
   half["step_spans"]["rows"][0] = {1, 99, 0, 0.0, 1.0};
-  expect_refused(half.dump(), "no whole result");
+  expect_refused(half.dump(), "/step_spans/rows: a row has");
 }
 
 TEST_F(Report, ExportsRefuseNumbersThatAreNone) {
@@ -99,7 +99,7 @@ TEST_F(Report, ExportsRefuseNumbersThatAreNone) {
   odd["cost"]["items"][0]["list_price_usd"] = "";
   const Outcome outcome = run_program("export focus " + scratch_.write("odd.json", odd.dump()));
   EXPECT_EQ(outcome.code, 2);
-  EXPECT_THAT(outcome.err, HasSubstr("odd.json: is no whole result"));
+  EXPECT_THAT(outcome.err, HasSubstr("odd.json: /cost/items/0/list_price_usd: found \"\", expected"));
 }
 
 TEST_F(Report, DoesNotWriteOverItsInput) {

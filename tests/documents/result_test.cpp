@@ -90,6 +90,7 @@ TEST(ResultDocument, OfAnOlderOrANewerProgramIsRead) {
   Json out = Json::parse(result_text(whole_result()));
   out["cost"]["usd"] = 5.5;  // as versions before 0.3 wrote beside total_usd
   out["some"] = {{"day", 1}};
+  out["provenance"]["risk"] = "a word of the future";
   for (const char* part : {"life", "goals", "launch", "pools"}) out.erase(part);
   const Result read = reread(out.dump());
   EXPECT_EQ(read.usd, MicroUsd{5'500'000});
@@ -111,9 +112,6 @@ TEST(ResultDocument, ErrorsSayWhereAndWhatIsMissing) {
   bad = good;
   bad["step_spans"]["rows"][0] = {1, 2};
   EXPECT_THAT(refusal(bad), HasSubstr("/step_spans/rows/0: found an array of 2, expected 5 cells"));
-  bad = good;
-  bad["provenance"]["risk"] = "mesured";
-  EXPECT_THAT(refusal(bad), HasSubstr("measured"));
   bad = good;
   bad["cost"] = nullptr;
   EXPECT_THAT(refusal(bad), HasSubstr("/cost: found null, expected an object"));

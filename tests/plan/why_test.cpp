@@ -156,7 +156,7 @@ TEST_F(Whys, NothingChangesTheChoiceOfTheOnlyNodes) {
   EXPECT_EQ(document["chosen"]["instance"], "one");
   ASSERT_EQ(document["steps"].size(), 1U);
   EXPECT_EQ(document["steps"][0]["gpu"], "GPU-X");
-  EXPECT_EQ(document["provenance"]["tool"], "ganymede 0.1.0");
+  EXPECT_TRUE(document["provenance"]["tool"].get<std::string>().starts_with("ganymede "));
   const std::tuple<const char*, const char*, double> expected[] = {{"price", "USD/h", 3.6},
                                                                    {"prices", "USD/h", 3.6},
                                                                    {"step_time", "factor", 1},
