@@ -52,8 +52,7 @@ void run_sweep(const SweepOptions& options, const Shared& shared) {
     remark(shared, fmt::format("going on from {}", journal.string()));
   const studies::StudyOutcome outcome =
       studies::run_study(study, jobs(shared), progress_bar(shared, study.runs.size(), "runs"), journal,
-                         {[](const Json& run) { (void)(report::run_text(run) + report::run_csv(run)); },
-                          [&](const std::string& what) { remark(shared, what); }});
+                         [&](const std::string& what) { remark(shared, what); });
   studies::require_some_result(outcome, study.runs.size());
   const auto sweep = Json::parse(shared.format == "table" ? outcome.brief
                                  : shared.format == "csv" ? outcome.json

@@ -24,12 +24,6 @@
 
 namespace ganymede {
 
-/// One option "--set /json/pointer=value". The value is read as JSON if it parses as JSON, else as a string.
-struct JsonOverride {
-  std::string pointer;
-  std::string value;
-};
-
 /// One value of a JSON document together with its file and JSON pointer.
 class JsonNode {
  public:

@@ -2,6 +2,8 @@
 // Names of JSON values (common/json_value.hpp) and of their readers (common/json.hpp), for headers that only pass them
 // on.
 
+#include <string>
+
 namespace ganymede {
 
 template <bool kOrdered>
@@ -13,6 +15,11 @@ struct JsonError;
 
 class JsonNode;  // common/json.hpp
 class JsonObject;
-struct JsonOverride;
+
+/// One option "--set /json/pointer=value". The value is read as JSON if it parses as JSON, else as a string.
+struct JsonOverride {
+  std::string pointer;
+  std::string value;
+};
 
 }  // namespace ganymede

@@ -12,7 +12,8 @@
 namespace ganymede::studies {
 
 /// Returns the results in a journal by scenario hash; nothing if there is no such file. A line that is not a complete
-/// result is left out and reported to `check.report_dropped`, except for a last line that was cut short.
-std::map<std::string, FinishedRun> read_journal(const std::filesystem::path& journal, const JournalCheck& check);
+/// result is left out and reported, except for a last line that was cut short.
+std::map<std::string, FinishedRun> read_journal(const std::filesystem::path& journal,
+                                                const ReportDropped& report_dropped);
 
 }  // namespace ganymede::studies

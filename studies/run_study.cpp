@@ -110,8 +110,8 @@ void require_no_failure(const StudyOutcome& outcome, std::size_t runs) {
 }
 
 StudyOutcome run_study(const Study& study, int jobs, const std::function<void(std::size_t)>& progress,
-                       const std::filesystem::path& journal, const JournalCheck& check) {
-  StudyProgress state = resume(study, read_journal(journal, check));
+                       const std::filesystem::path& journal, const ReportDropped& report_dropped) {
+  StudyProgress state = resume(study, read_journal(journal, report_dropped));
   simulate_pending(study, jobs, progress, journal, state);
   StudyOutcome outcome;
   const auto failed = failed_rows(study, state, outcome);

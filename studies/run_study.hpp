@@ -26,13 +26,8 @@ void require_some_result(const StudyOutcome& outcome, std::size_t runs);
 /// Throws Failure if one of `runs` runs failed.
 void require_no_failure(const StudyOutcome& outcome, std::size_t runs);
 
-/// How the rows of a journal are checked. Both functions may be empty.
-struct JournalCheck {
-  /// Throws if a result lacks something that is to be shown.
-  std::function<void(const Json& run)> check_row{};
-  /// Is called with the place of a row that is left out and what is wrong with it.
-  std::function<void(const std::string& what)> report_dropped{};
-};
+/// Is called with the place of a journal's row that is left out and what is wrong with it; may be empty.
+using ReportDropped = std::function<void(const std::string& what)>;
 
 /// Simulates every run in child processes, `jobs` at once. A run that crashes, whose policy fails or that would never
 /// finish is listed with its reason among the results. If the input of a run is wrong, this throws a ConfigError that
@@ -40,6 +35,6 @@ struct JournalCheck {
 /// every result is appended to that file as it comes, and results that the file already has are taken from it. A row
 /// that is not a complete result is dropped, and its run is simulated again.
 StudyOutcome run_study(const Study& study, int jobs, const std::function<void(std::size_t)>& progress = {},
-                       const std::filesystem::path& journal = {}, const JournalCheck& check = {});
+                       const std::filesystem::path& journal = {}, const ReportDropped& report_dropped = {});
 
 }  // namespace ganymede::studies
