@@ -5,34 +5,41 @@
 #include "documents/forms.hpp"
 
 namespace ganymede::documents {
+namespace {
+
+const About kAmount = {.low = 0, .required = true};
+const About kSome = {.low = 1, .required = true};
+
+}  // namespace
 
 void describe(Walk& walk, JobSpread& spread) {
-  walk.member("mean", spread.mean, kRequired);
-  walk.member("median", spread.median, kRequired);
-  walk.member("p95", spread.p95, kRequired);
-  walk.member("max", spread.max, kRequired);
+  walk.member("mean", spread.mean, kAmount);
+  walk.member("median", spread.median, kAmount);
+  walk.member("p95", spread.p95, kAmount);
+  walk.member("max", spread.max, kAmount);
 }
 
 void describe(Walk& walk, ClusterSummary& summary) {
-  walk.member("jobs", summary.jobs, kRequired);
-  walk.member("gpus", summary.gpus, kRequired);
+  walk.member("jobs", summary.jobs, kAmount);
+  walk.member("gpus", summary.gpus, kSome);
   walk.member("begin_s", summary.begin_s, {.says = "the first arrival, from which on nodes are paid"});
-  walk.member("total_s", summary.total_s, {.says = "from there to the last end", .required = true});
+  walk.member("total_s", summary.total_s, {.says = "from there to the last end", .low = 0, .required = true});
   walk.member("completion_s", summary.completion_s, {.says = "of a job, since it could first run", .required = true});
   walk.member("wait_s", summary.wait_s, {.says = "of it, without its stays", .required = true});
   walk.member("slowdown", summary.slowdown, {.says = "completion over the run alone", .required = true});
-  walk.member("held", summary.held, {.says = "share of the GPUs, over the time", .required = true});
-  walk.member("gpu_busy", summary.gpu_busy, {.says = "share of the GPUs, over the time", .required = true});
+  walk.member("held", summary.held, {.says = "share of the GPUs, over the time", .low = 0, .required = true});
+  walk.member("gpu_busy", summary.gpu_busy, {.says = "share of the GPUs, over the time", .low = 0, .required = true});
   walk.member("jain_fairness", summary.jain_fairness, {.says = "1 if all jobs are as fast as alone", .required = true});
-  walk.member("preemptions", summary.preemptions, {.says = "stops, moves and changes of size", .required = true});
-  walk.member("missed_deadlines", summary.missed_deadlines, kRequired);
+  walk.member("preemptions", summary.preemptions,
+              {.says = "stops, moves and changes of size", .low = 0, .required = true});
+  walk.member("missed_deadlines", summary.missed_deadlines, kAmount);
 }
 
 void describe(Walk& walk, JobStay& stay) {
   walk.member("from_s", stay.from_s, kRequired);
   walk.member("to_s", stay.to_s, kRequired);
   walk.member("pool", stay.pool, kRequired);
-  walk.member("gpus", stay.gpus, kRequired);
+  walk.member("gpus", stay.gpus, kSome);
   walk.member("on", stay.on, {.says = "node:GPUs", .required = true});
   walk.member_unless("packed", stay.packed, false, {.says = "a second job was on the GPU"});
   walk.member_unless("estimated", stay.estimated, false,
@@ -43,19 +50,20 @@ void describe(Walk& walk, JobLife& job) {
   walk.member("job", job.job, kRequired);
   walk.member("owner", job.owner, kRequired);
   walk.member("workload", job.workload, kRequired);
-  walk.member("gpus", job.gpus, kRequired);
+  walk.member("gpus", job.gpus, kSome);
   walk.member("arrival_s", job.arrival_s, kRequired);
   walk.member("ready_s", job.ready_s, {.says = "its arrival, or the end of what it waited for", .required = true});
   walk.member("start_s", job.start_s, {.says = "when it first ran", .required = true});
   walk.member("end_s", job.end_s, kRequired);
-  walk.member("wait_s", job.wait_s, kRequired);
-  walk.member("run_s", job.run_s, {.says = "the sum of its stays", .required = true});
+  walk.member("wait_s", job.wait_s, kAmount);
+  walk.member("run_s", job.run_s, {.says = "the sum of its stays", .low = 0, .required = true});
   walk.member("alone_s", job.alone_s,
               {.says = "the run alone on the GPUs asked for, on its fastest pool", .required = true});
   walk.member("slowdown", job.slowdown, {.says = "from ready_s to end_s, over alone_s", .required = true});
-  walk.member("gpu_hours", job.gpu_hours, kRequired);
-  walk.member("preemptions", job.preemptions, kRequired);
-  walk.member("restart_s", job.restart_s, {.says = "spent on saving, starting again and loading", .required = true});
+  walk.member("gpu_hours", job.gpu_hours, kAmount);
+  walk.member("preemptions", job.preemptions, kAmount);
+  walk.member("restart_s", job.restart_s,
+              {.says = "spent on saving, starting again and loading", .low = 0, .required = true});
   walk.member_unless("priority", job.priority, std::int64_t{0});
   walk.member_if_any("deadline_s", job.deadline_s, {.says = "from its arrival"});
   walk.member_if_any("in_time", job.in_time);
@@ -75,8 +83,8 @@ void describe(Walk& walk, QueuePoint& at) { walk.row(at.at_s, at.waiting, at.run
 
 void describe(Walk& walk, ClusterPoolUse& use) {
   walk.member("pool", use.pool);
-  walk.member("nodes", use.nodes);
-  walk.member("gpus_per_node", use.gpus_per_node);
+  walk.member("nodes", use.nodes, {.low = 1});
+  walk.member("gpus_per_node", use.gpus_per_node, {.low = 1});
   walk.member("gpu", use.gpu);
   walk.member("held", use.held, {.says = "share of its GPUs, over the time"});
   walk.member("gpu_busy", use.gpu_busy, {.says = "share of its GPUs, over the time"});

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "common/json_value.hpp"
+#include "report/results.hpp"
 #include "run_program.hpp"
 
 namespace ganymede::cli {
@@ -53,8 +54,7 @@ TEST_F(Diff, RefusesUnlikeAndBrokenDocuments) {
   refused(before_ + " missing.json", "missing.json");
   refused(before_ + " " + scratch_.write("no.json", "{"), "no.json");
   refused(before_ + " " + scratch_.write("few.json", R"({ "schema": "ganymede.result/1" })"), "few.json");
-  refused(before_ + " " + scratch_.write("plan.json", R"({ "schema": "ganymede.plan/1", "simulated": [] })"),
-          "plan.json: /schema");
+  refused(before_ + " " + scratch_.write("plan.json", report::a_plan().dump()), "plan.json: /schema");
   refused(before_ + " " + after_ + " --fail-on 10", "--fail-on: found \"10\"");
   refused(before_ + " " + after_ + " -o " + before_, before_.c_str());
   refused(before_, "after is required");

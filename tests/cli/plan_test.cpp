@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "common/json_value.hpp"
+#include "report/results.hpp"
 #include "run_program.hpp"
 #include "support/when.hpp"
 
@@ -253,8 +254,7 @@ TEST(ExportCommand, NamesWhatIsWrong) {
   refused("fokus x.json", "fokus");
   refused("focus " + scratch.write("a.json", R"({ "schema": "ganymede.scenario/1" })"), "/schema");
   refused("focus " + scratch.write("b.json", R"({ "schema": "ganymede.result/1" })"), "is not whole");
-  refused("focus " + scratch.write("c.json", R"({ "schema": "ganymede.plan/1", "simulated": [] })"),
-          "a plan has no bill");
+  refused("focus " + scratch.write("c.json", report::a_plan().dump()), "a plan has no bill");
   refused("focus " + scratch.write("d.json", R"({ "schema": "ganymede.result/1" })") + " --start now",
           "--start now: expected a time");
 }

@@ -68,7 +68,7 @@ TEST_F(Report, RefusesWhatIsNoResult) {
   expect_refused(
       R"({"schema":"ganymede.sweep/1","runs":[{"run":{},"time":{},"utilization":{},"gpu_seconds":{},"cost":null,
                  "life":{},"goals":{},"provenance":{}}]})",
-      "/runs/0/cost");
+      "/runs/0/run: is not whole, \"platform\" is missing");
   expect_refused(R"({"schema":"ganymede.sweep/1","study":{},"runs":[]})", "/study");
   EXPECT_EQ(run_program("report " + at("nothing.json") + " -o " + at("out.html")).code, 2);
 }

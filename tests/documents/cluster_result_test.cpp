@@ -15,9 +15,9 @@ namespace {
 ClusterResult small_result() {
   ClusterResult result;
   result.scheduler = "fifo";
-  result.summary.jobs = 2;
+  result.summary.jobs = 2, result.summary.gpus = 8;
   JobLife job;
-  job.job = "a";
+  job.job = "a", job.gpus = 4;
   job.stays = {{0, 1.5, "p", 4, "0:0-3", false, false}, {2, 3, "p", 1, "1:0", true, true}};
   result.jobs = {job, job};
   result.jobs[1].priority = 2;

@@ -151,7 +151,8 @@ TEST(Differences, SeveralSeedsAreComparedByTheirMedians) {
   Json before = a_whole_result(), after = a_whole_result();
   const auto seeds = [](double time_s, double usd) {
     const auto spread = [](double median) { return Json{{"median", median}, {"interval", {median - 1, median + 1}}}; };
-    return Json{{"count", 20}, {"time_s", spread(time_s)}, {"usd", spread(usd)}};
+    return Json{{"first", 1},        {"count", 20}, {"finished", 20}, {"met", 20}, {"time_s", spread(time_s)},
+                {"usd", spread(usd)}};
   };
   before["seeds"] = seeds(1000, 10);
   after["seeds"] = seeds(1500, 10);
