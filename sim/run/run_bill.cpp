@@ -256,8 +256,9 @@ void add_egress(BillDraft& draft, const Egress& egress) {
   const platforms::EgressPrices& rates = from.platform->transfer;
   const double unit = platforms::bytes_of(rates.internet_unit);
   std::vector<double> to_clouds, to_internet;
-  const double months = draft.months(), last = std::max(1.0, std::ceil(months));
-  for (double month = 0; month < last; ++month) {
+  const double months = draft.months();
+  const auto last = static_cast<std::int64_t>(std::max(1.0, std::ceil(months)));
+  for (std::int64_t month = 0; month < last; ++month) {
     double free = draft.scenario.charges.free_tiers ? rates.free_gb_month * 1e9 : 0, before = 0;
     const auto add = [&](double bytes, std::vector<double>& quantities) {
       const double charged = std::max(0.0, bytes - free) / unit;
@@ -265,7 +266,7 @@ void add_egress(BillDraft& draft, const Egress& egress) {
       fill_tiers(before, charged, rates.internet, quantities);
       before += charged;
     };
-    add(egress.to_clouds * (months > 0 ? std::min(1.0, months - month) / months : 1), to_clouds);
+    add(egress.to_clouds * (months > 0 ? std::min(1.0, months - static_cast<double>(month)) / months : 1), to_clouds);
     add(month + 1 < last ? 0 : egress.to_internet, to_internet);
   }
   for (BillItem& item : tiered("data transfer", "between clouds", to_clouds, rates.internet_unit, rates.internet))
