@@ -24,8 +24,8 @@ struct KernelErrors {
 /// of kinds, then by name. Throws ConfigError with file and line for a GPU whose multiprocessors are not known.
 std::vector<KernelErrors> compare(std::span<const MeasuredKernel> kernels);
 
-/// Those of the kernels that were measured on that GPU, by its name in `file` or in data sheets. Throws ConfigError,
-/// which names --gpu and the GPUs of the file, if there are none.
+/// Returns the kernels that were measured on one GPU, which has its name in `file` or in data sheets. Throws
+/// ConfigError, which names --gpu and the GPUs of the file, if there are none.
 std::vector<MeasuredKernel> kernels_on_gpu(std::vector<MeasuredKernel> kernels, const std::string& gpu,
                                            const std::string& file);
 

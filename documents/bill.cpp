@@ -26,7 +26,8 @@ void describe(Walk& walk, BillItem& item) {
   describe_quantity(walk, item);
   MicroUsd list_price = item.list_price.value > 0 ? item.list_price : item.unit_price;
   walk.member("list_price_usd", list_price, {.says = "before discounts"});
-  if (list_price != item.unit_price) item.list_price = list_price;
+  if (list_price != item.unit_price && list_price != item.list_price)
+    item.list_price = list_price;  // read, and not written
   walk.number_of("list_price_usd_number", list_price);
   describe_charge(walk, item);
   walk.member("provider", item.provider);

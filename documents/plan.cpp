@@ -87,7 +87,7 @@ void describe(Walk& walk, PlanRow& row) {
               {.says = "the least time and cost that it can have"});
   walk.member_unless("owned", row.owned, {}, {.says = "what the price of a machine of one's own assumes"});
   walk.member_unless("reason", row.reason, {}, {.says = "why it fails"});
-  if (!walk.takes(row.simulated)) return;
+  if (!walk.takes(row.simulated())) return;
   walk.member("time_s", row.time_s, {.says = "of a candidate that was simulated, as what follows"});
   walk.member("usd", row.usd);
   walk.member("kg_co2e", row.kg_co2e);

@@ -77,7 +77,8 @@ struct PlanRow {
   Interval bounds;  ///< the least time in seconds, and the least cost in dollars
   std::string owned, reason;
 
-  bool simulated = true;
+  /// True if the members below, which come of its simulation, are there.
+  bool simulated() const { return verdict == "meets" || verdict == "misses"; }
   Measure time_s;
   PlanUsd usd;
   std::optional<Measure> kg_co2e;

@@ -121,8 +121,7 @@ documents::PlanRow row_of(const Request& request, const Plan& plan, std::size_t 
   row.bounds = {candidate.bounds.time_s, candidate.bounds.usd};
   row.owned = platforms::owning_assumes(platform, *candidate.instance, price);
   row.reason = run.reason;
-  row.simulated = run.simulated();
-  if (!row.simulated) return row;
+  if (!row.simulated()) return row;
   row.time_s = measure_of(run.time_s);
   row.usd = {run.usd.median, {run.usd.low, run.usd.high}, run.usd_at_worst, run.usd_expected, run.usd_worst_tenth};
   if (run.carbon_known) row.kg_co2e = measure_of(run.kg_co2e);
