@@ -47,8 +47,8 @@ class Ledger {
 
   /// Adds GPU-nanoseconds, exactly. Throws Failure if `time` is negative.
   void add(GpuUse use, GpuNanoseconds time);
-  /// Adds `gpus` GPUs that were rented for `nanoseconds` each, whatever they did.
-  void hold(std::int64_t gpus, std::int64_t nanoseconds) { held_ += GpuNanoseconds{nanoseconds} * gpus; }
+  /// Adds `gpus` GPUs that were rented for `time` each, whatever they did.
+  void hold(std::int64_t gpus, GpuNanoseconds time) { held_ += time * gpus; }
   /// Returns the account of all GPU time that was held; time for which no use was added is idle. Throws Failure if more
   /// was added than was held.
   GpuSeconds close() const;

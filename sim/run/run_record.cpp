@@ -3,10 +3,14 @@
 #include <algorithm>
 #include <utility>
 
+#include "sim/ledger/nanoseconds.hpp"
+
 namespace ganymede::sim {
 
-Nanoseconds held_time(const RunRecord& record, std::size_t pool, const Stretch& stretch) {
-  Nanoseconds sum = 0;
+Seconds to_seconds(NodeNanoseconds time) { return Seconds{static_cast<double>(time) / kNanosecondsPerSecond}; }
+
+NodeNanoseconds held_time(const RunRecord& record, std::size_t pool, const Stretch& stretch) {
+  NodeNanoseconds sum = 0;
   for (const Node& node : record.nodes) {
     if (node.pool != pool || node.granted == kNever) continue;
     const Nanoseconds to = std::min(node.gone, record.end);
@@ -21,13 +25,14 @@ int held_at_end(const RunRecord& record, std::size_t pool) {
   }));
 }
 
-Nanoseconds held_with_tail(const Scenario& scenario, const RunRecord& record, std::size_t pool,
-                           const Stretch& stretch) {
-  return held_time(record, pool, stretch) + to_nanoseconds(scenario.charges.idle_tail) * held_at_end(record, pool);
+NodeNanoseconds held_with_tail(const Scenario& scenario, const RunRecord& record, std::size_t pool,
+                               const Stretch& stretch) {
+  const NodeNanoseconds tail = to_nanoseconds(scenario.charges.idle_tail);
+  return held_time(record, pool, stretch) + tail * held_at_end(record, pool);
 }
 
 double held_ratio(const Scenario& scenario, const RunRecord& record, std::size_t pool, const Stretch& stretch) {
-  const Nanoseconds held = held_with_tail(scenario, record, pool);
+  const NodeNanoseconds held = held_with_tail(scenario, record, pool);
   if (held == 0) return 1;
   return static_cast<double>(held_with_tail(scenario, record, pool, stretch)) / static_cast<double>(held);
 }
@@ -66,7 +71,7 @@ std::vector<Rental> rentals_of(const Scenario& scenario, const RunRecord& record
 std::vector<PoolAccount> close_accounts(const Scenario& scenario, const RunRecord& record) {
   std::vector<PoolAccount> accounts;
   for (std::size_t p = 0; p < scenario.pools.size(); ++p) {
-    const Nanoseconds held = held_with_tail(scenario, record, p);
+    const NodeNanoseconds held = held_with_tail(scenario, record, p);
     if (held == 0) continue;
     Ledger ledger = record.ledgers[p];
     ledger.hold(scenario.pools[p].instance().gpus, held);

@@ -39,14 +39,18 @@ struct RunRecord : TrainingAccount {
   bool events_truncated = false;  ///< more happened than `events` lists
 };
 
+/// Time summed over nodes: 64 bits hold only 292 node-years.
+using NodeNanoseconds = GpuNanoseconds;
+Seconds to_seconds(NodeNanoseconds time);
+
 // Times for which nodes were held. `stretch` moves events to their times in a run that takes longer or shorter.
 
 /// Node-nanoseconds from grant to release, over all nodes of a pool; the idle tail after the run is left out.
-Nanoseconds held_time(const RunRecord& record, std::size_t pool, const Stretch& stretch = Stretch());
+NodeNanoseconds held_time(const RunRecord& record, std::size_t pool, const Stretch& stretch = Stretch());
 
 /// The same including the idle tail: the time for which the scenario keeps the last nodes after the last step.
-Nanoseconds held_with_tail(const Scenario& scenario, const RunRecord& record, std::size_t pool,
-                           const Stretch& stretch = Stretch());
+NodeNanoseconds held_with_tail(const Scenario& scenario, const RunRecord& record, std::size_t pool,
+                               const Stretch& stretch = Stretch());
 
 /// held_with_tail of a stretched run over that of the run as it was; 1 for a pool that was not used. Energy at the same
 /// power grows by this factor.
@@ -66,7 +70,7 @@ std::vector<Rental> rentals_of(const Scenario& scenario, const RunRecord& record
 /// GPU time of one pool that was held, each GPU-second in one use.
 struct PoolAccount {
   std::size_t pool = 0;
-  Nanoseconds held = 0;  ///< node-nanoseconds, idle tail included
+  NodeNanoseconds held = 0;  ///< idle tail included
   GpuSeconds gpu_seconds;
 };
 

@@ -146,6 +146,20 @@ TEST(Simulate, ASchemeThatCannotServeTheWorkersIsAnErrorWithItsPlace) {
               HasSubstr("scenario.json: /synchronization/variables: found 1000000000000 bytes in all, expected"));
 }
 
+// 350 node-years are more nanoseconds than 64 bits count.
+TEST(Simulate, ALongRunOfManyNodesIsAccountedForWhole) {
+  Json scenario = ScenarioFiles::with("/platform/nodes", 8);
+  scenario["workload"].erase("epochs");
+  scenario["workload"]["steps"] = 40'000'000'000;
+  const Json run = simulate_json(ScenarioFiles().load(scenario));
+  const double total = number(run, "/time/total_s");
+  EXPECT_GT(8 * total, 292.0 * 365 * 86400);
+  EXPECT_NEAR(number(run, "/gpu_seconds/total"), 8 * total, 1e-9 * 8 * total);
+  EXPECT_NEAR(std::stod(run["cost"]["total_usd"].get<std::string>()), 8 * total * 0.001, 2);
+  EXPECT_LT(number(run, "/energy/kwh_interval/0"), number(run, "/energy/kwh"));
+  EXPECT_LT(number(run, "/energy/kwh"), number(run, "/energy/kwh_interval/1"));
+}
+
 TEST(Simulate, UnusedGpusOfARentedInstanceAreIdleAndPaidFor) {
   Json content = ScenarioFiles::basic();
   content["platform"] = {{"catalog", "lab.json"}, {"instance", "four"}, {"gpus_per_node", 1}};
