@@ -6,6 +6,10 @@
 #include <bit>
 #include <charconv>
 #include <cstring>
+#include <functional>
+#include <iterator>
+#include <map>
+#include <optional>
 #include <system_error>
 
 #include "common/errors.hpp"
@@ -30,15 +34,20 @@ void make_directory(const fs::path& directory) {
   if (error) throw ConfigError(fmt::format("{}: cannot be made: {}", directory.string(), error.message()));
 }
 
-/// The directory's checkpoint files, the newest first.
-std::vector<fs::path> files_in(const fs::path& directory) {
-  std::vector<fs::path> files;
+/// The step of a file that save_checkpoint named; nothing for a user's own copy of one, whatever it is called.
+std::optional<std::int64_t> step_of(const std::string& name) {
+  std::int64_t step = -1;
+  if (!name.starts_with("step-")) return std::nullopt;
+  std::from_chars(name.data() + 5, name.data() + name.size(), step);
+  return step >= 0 && name == file_name(step) ? std::optional(step) : std::nullopt;
+}
+
+/// The directory's checkpoint files by step, the newest first.
+std::map<std::int64_t, fs::path, std::greater<>> files_in(const fs::path& directory) {
+  std::map<std::int64_t, fs::path, std::greater<>> files;
   std::error_code error;
-  for (fs::directory_iterator entry(directory, error), end; !error && entry != end; entry.increment(error)) {
-    const std::string name = entry->path().filename().string();
-    if (name.starts_with("step-") && name.ends_with(".ckpt")) files.push_back(entry->path());
-  }
-  std::sort(files.rbegin(), files.rend());  // sorts by step, because the names pad it with zeros
+  for (fs::directory_iterator entry(directory, error), end; !error && entry != end; entry.increment(error))
+    if (const auto step = step_of(entry->path().filename().string())) files.emplace(*step, entry->path());
   return files;
 }
 
@@ -106,14 +115,17 @@ void save_checkpoint(const fs::path& directory, std::int64_t step, const SafeTen
   make_directory(directory);
   write_file(directory / file_name(step), write_checkpoint(content));
   const auto files = files_in(directory);
-  std::error_code error;
-  for (std::size_t i = kKeptCheckpoints; i < files.size(); ++i)
-    fs::remove(files[i], error);  // a file that cannot be removed does no harm
+  // Files of later steps stay: the training resumed before them, because they are damaged.
+  auto file = std::next(files.find(step));
+  for (std::size_t kept = 1; file != files.end(); ++file, ++kept) {
+    std::error_code error;
+    if (kept >= kKeptCheckpoints) fs::remove(file->second, error);  // a file that cannot be removed does no harm
+  }
 }
 
 std::optional<Checkpoint> last_checkpoint(const fs::path& directory, std::vector<std::string>& remarks) {
   const auto files = files_in(directory);
-  for (const fs::path& file : files) {
+  for (const auto& [step, file] : files) {
     try {
       return Checkpoint{file.string(), read_checkpoint(file)};
     } catch (const ConfigError& damaged) {

@@ -4,6 +4,8 @@
 
 #include <cerrno>
 #include <cstring>
+#include <fstream>
+#include <utility>
 
 #include "common/errors.hpp"
 #include "common/json_value.hpp"
@@ -20,13 +22,21 @@ double unix_s() {
   return static_cast<double>(std::chrono::duration_cast<std::chrono::milliseconds>(since).count()) / 1000;
 }
 
+bool ends_within_a_line(const std::string& file) {
+  std::ifstream in(file, std::ios::binary);
+  return in.seekg(-1, std::ios::end) && in.get() != '\n';
+}
+
 }  // namespace
 
-RunLogWriter::RunLogWriter(const std::string& file, const Trainer& trainer, std::int64_t steps, bool append)
-    : name_(file) {
+RunLogWriter::RunLogWriter(const std::string& file, const Trainer& trainer, std::int64_t steps, bool append,
+                           std::function<void(const std::string&)> remark)
+    : name_(file), remark_(std::move(remark)) {
   if (file.empty()) return;
   file_.reset(std::fopen(file.c_str(), append ? "ae" : "we"));
   if (!file_) throw ConfigError(fmt::format("{}: cannot be written: {}", file, std::strerror(errno)));
+  // A run that was killed may have left half a line, which the first one of this run must not continue.
+  if (append && ends_within_a_line(file)) std::fputc('\n', file_.get());
   write(Line{{"schema", "ganymede.run-log/1"},
              {"model", trainer.options().model},
              {"device", trainer.backend().info.device},
@@ -75,8 +85,10 @@ void RunLogWriter::end(const char* how, std::int64_t step) {
 }
 
 void RunLogWriter::write(const std::string& line) {
-  if (std::fputs((line + "\n").c_str(), file_.get()) < 0 || std::fflush(file_.get()) != 0)
-    throw Failure(fmt::format("{}: cannot be written: {}", name_, std::strerror(errno)));
+  if (std::fputs((line + "\n").c_str(), file_.get()) >= 0 && std::fflush(file_.get()) == 0) return;
+  const std::string reason = std::strerror(errno);
+  file_.reset();
+  remark_(fmt::format("{}: cannot be written: {}; the training goes on without its log", name_, reason));
 }
 
 }  // namespace ganymede::kernel

@@ -17,8 +17,10 @@ namespace ganymede::kernel {
 class RunLogWriter {
  public:
   /// The log of `trainer`, which will have done `steps` steps at the end. Without a file name, nothing is written.
-  /// `append`: the training goes on, and so does its log. Throws ConfigError if the file cannot be opened.
-  RunLogWriter(const std::string& file, const Trainer& trainer, std::int64_t steps, bool append);
+  /// `append`: the training goes on, and so does its log. Throws ConfigError if the file cannot be opened. If it cannot
+  /// be written later (a full disk), `remark` is told once and the training goes on without its log.
+  RunLogWriter(const std::string& file, const Trainer& trainer, std::int64_t steps, bool append,
+               std::function<void(const std::string&)> remark);
 
   void step(const Progress& progress);
   /// Calls `work` and logs how long it took.
@@ -35,6 +37,7 @@ class RunLogWriter {
   void write(const std::string& line);
 
   std::string name_;
+  std::function<void(const std::string&)> remark_;
   std::unique_ptr<std::FILE, Close> file_;
   std::chrono::steady_clock::time_point next_{};  ///< before which no step is logged
 };

@@ -164,8 +164,9 @@ class Replica {
   SessionReport report_;
 };
 
-/// Continues from the last whole checkpoint; if there is none, says that the training begins. Throws ConfigError if the
-/// checkpoint has all the steps already.
+/// Continues from the last whole checkpoint; if there is none, says that the training begins. If all the steps are
+/// done, only the outputs are written, which a program killed after its last checkpoint could not write. Throws
+/// ConfigError if more steps are done than the training has, or if a trace is asked for where no step is left to time.
 void Replica::resume() {
   std::vector<std::string> damaged;
   const auto found = last_checkpoint(options_.checkpoint, damaged);
@@ -173,9 +174,14 @@ void Replica::resume() {
   if (!found) return remark(fmt::format("{}: no checkpoint yet, beginning", options_.checkpoint));
   trainer_.restore(found->content, found->file);
   remark(fmt::format("going on from {}", found->file));
-  if (trainer_.steps_done() >= options_.steps)
-    throw ConfigError(fmt::format("--steps: found {}, expected more than the {} that {} has done", options_.steps,
+  if (trainer_.steps_done() < options_.steps) return;
+  if (trainer_.steps_done() > options_.steps)
+    throw ConfigError(fmt::format("--steps: found {}, expected at least the {} that {} has done", options_.steps,
                                   trainer_.steps_done(), found->file));
+  if (!options_.trace.empty())
+    throw ConfigError(
+        fmt::format("--trace: found all {} steps done in {}, expected one to time", options_.steps, found->file));
+  remark(fmt::format("all {} steps are done; writing what the training leaves", options_.steps));
 }
 
 void Replica::prepare_to_measure() {
@@ -194,7 +200,8 @@ void Replica::run() {
   const StopOnSignals signals;
   const std::int64_t interval = std::max<std::int64_t>(1, (last - first) / kReports);
   report_.history.reserve(2 * kReports);
-  RunLogWriter log(first_ ? options_.metrics : "", trainer_, options_.steps, options_.resume);
+  RunLogWriter log(first_ ? options_.metrics : "", trainer_, options_.steps, options_.resume,
+                   [this](const std::string& sentence) { remark(sentence); });
   const auto report = [&](const Progress& progress) {
     if (show) show(progress);
     if ((progress.step - first) % interval == 0 || progress.step == last) report_.history.push_back(progress);

@@ -68,9 +68,11 @@ std::string to_table(const SessionReport& report, const SessionOptions& options)
                        train.compression == "none" ? "fp32" : train.compression,
                        report.reduces_on_device
                            ? "by NCCL beside the backward pass"
-                           : to_string(Seconds{report.waited_s / static_cast<double>(report.result.steps)}) +
+                           : to_string(Seconds{report.waited_s /
+                                               static_cast<double>(std::max<std::int64_t>(1, report.result.steps))}) +
                                  " a step waited for them");
-  out += fmt::format("\n{:>10}  {:>18}  {:>14}\n", "step", "discriminator loss", "generator loss");
+  if (!report.history.empty())
+    out += fmt::format("\n{:>10}  {:>18}  {:>14}\n", "step", "discriminator loss", "generator loss");
   for (const auto& point : report.history)
     out +=
         fmt::format("{:>10}  {:>18.4f}  {:>14.4f}\n", point.step, point.losses.discriminator, point.losses.generator);
@@ -78,9 +80,10 @@ std::string to_table(const SessionReport& report, const SessionOptions& options)
   out += fmt::format("\nmemory   {} predicted, {} allocated at most, {} resident at most in this process\n",
                      to_string(Bytes{report.predicted_bytes}), to_string(Bytes{report.allocated_peak_bytes}),
                      to_string(Bytes{report.resident_peak_bytes}));
-  out +=
-      fmt::format("time     {} for {} steps, {} a step, {:.0f} images/s\n", to_string(Seconds{report.result.seconds}),
-                  report.result.steps, to_string(Seconds{report.step_s()}), report.global_batch / report.step_s());
+  if (report.result.steps > 0)
+    out +=
+        fmt::format("time     {} for {} steps, {} a step, {:.0f} images/s\n", to_string(Seconds{report.result.seconds}),
+                    report.result.steps, to_string(Seconds{report.step_s()}), report.global_batch / report.step_s());
   for (const auto& [kind, file] : written_files(options)) out += fmt::format("{:<9}{}\n", kind, file);
   return out;
 }
@@ -89,6 +92,7 @@ std::string to_json(const SessionReport& report, const SessionOptions& options) 
   const auto losses = [](const Losses& value) {
     return OrderedJson{{"discriminator", value.discriminator}, {"generator", value.generator}};
   };
+  const bool some = report.result.steps > 0;  // none if only the outputs were written
   OrderedJson history = OrderedJson::array();
   for (const auto& point : report.history) {
     OrderedJson entry = losses(point.losses);
@@ -120,9 +124,9 @@ std::string to_json(const SessionReport& report, const SessionOptions& options) 
       {"seed", options.train.seed},
       {"steps", report.result.steps},
       {"total_s", report.result.seconds},
-      {"step_mean_s", report.step_s()},
-      {"images_per_s", report.global_batch / report.step_s()},
-      {"losses", losses(report.result.losses)},
+      {"step_mean_s", some ? OrderedJson(report.step_s()) : nullptr},
+      {"images_per_s", some ? OrderedJson(report.global_batch / report.step_s()) : nullptr},
+      {"losses", some ? losses(report.result.losses) : nullptr},
       {"history", history},
       {"files", files}};
   if (!quality.empty()) json["quality"] = quality;

@@ -115,7 +115,7 @@ TEST(Train, BadInputIsLocated) {
   };
   ASSERT_EQ(run_program("train --batch 16 --steps 2 --checkpoint " + folder).code, 0);
   expect_rejected("train --batch 16 --steps 4 --checkpoint " + folder, "found checkpoints of an earlier training");
-  expect_rejected("train --batch 16 --steps 2 --resume --checkpoint " + folder, "expected more than the 2");
+  expect_rejected("train --batch 16 --steps 1 --resume --checkpoint " + folder, "expected at least the 2");
   expect_rejected("train --batch 32 --steps 4 --resume --checkpoint " + folder, "of batch 16, expected 32");
   expect_rejected("train --model dcgan-28 --batch 16 --steps 4 --resume --checkpoint " + folder, "of model mlp-gan");
   expect_rejected("train --steps 4 --checkpoint " + scratch.write("file", ""), "file: cannot be made");

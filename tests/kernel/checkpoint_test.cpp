@@ -109,6 +109,25 @@ TEST_F(CheckpointTest, TheTwoNewestAreKeptAndTheLastWholeOneIsFound) {
   EXPECT_THAT([&] { last_checkpoint(folder_.path(), remarks); }, ThrowsMessage<ConfigError>(HasSubstr("damaged")));
 }
 
+// A user keeps copies beside the program's files, under names that sort before or after them.
+TEST_F(CheckpointTest, FilesOfTheUserAreNeitherReadNorRemovedAndNothingNewIsEither) {
+  Trainer trainer(options_);
+  trainer.step();
+  const std::vector<std::string> own = {"step-best.ckpt", "step-keep.ckpt", "step-000000000001-mine.ckpt",
+                                        "step-1.ckpt",    "step-.ckpt",     "step--00000000001.ckpt"};
+  for (const std::string& name : own) folder_.write(name, "of the user");
+  save_checkpoint(folder_.path(), 9, trainer.checkpoint());  // damaged below, so that the training resumes before it
+  flip(step(9), 77);
+  for (int i = 2; i <= 5; ++i) {
+    trainer.step();
+    save_checkpoint(folder_.path(), i, trainer.checkpoint());
+    EXPECT_EQ(last(1).file, step(i));
+  }
+  EXPECT_FALSE(std::filesystem::exists(step(3)));
+  EXPECT_TRUE(std::filesystem::exists(step(4)));
+  for (const std::string& name : own) EXPECT_TRUE(std::filesystem::exists(folder_.path() / name)) << name;
+}
+
 TEST_F(CheckpointTest, AnEmptyOrMissingDirectoryHasNone) {
   std::vector<std::string> remarks;
   EXPECT_FALSE(last_checkpoint(folder_.path(), remarks));

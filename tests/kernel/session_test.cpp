@@ -94,12 +94,49 @@ TEST(Session, GoesOnFromItsCheckpointWithTheSameLosses) {
   run_session(options);
   EXPECT_THAT([&] { check(options); }, ThrowsMessage<ConfigError>(HasSubstr("checkpoints of an earlier training")));
   options.resume = true;
-  EXPECT_THAT([&] { run_session(options); }, ThrowsMessage<ConfigError>(HasSubstr("expected more than the 3")));
+  options.steps = 2;
+  EXPECT_THAT([&] { run_session(options); }, ThrowsMessage<ConfigError>(HasSubstr("expected at least the 3")));
   options.steps = 6;
   const SessionReport rest = run_session(options);
   EXPECT_EQ(rest.result.steps, 3);
   EXPECT_EQ(rest.result.losses.discriminator, whole.result.losses.discriminator);
   EXPECT_EQ(rest.result.losses.generator, whole.result.losses.generator);
+}
+
+// A program that is killed between its last checkpoint and its outputs writes them when it is started again.
+TEST(Session, WritesItsOutputsFromACheckpointThatHasAllTheSteps) {
+  const Scratch scratch;
+  SessionOptions options = small_session(scratch, 3);
+  options.checkpoint = scratch.file("run").string();
+  options.weights = scratch.file("w.safetensors").string();
+  options.samples = scratch.file("s.png").string();
+  check(options);
+  run_session(options);
+  const std::string weights = read_file(options.weights), samples = read_file(options.samples);
+  for (const auto& file : {options.weights, options.samples}) std::filesystem::remove(file);
+  options.resume = true;
+  EXPECT_EQ(run_session(options).result.steps, 0);
+  EXPECT_TRUE(read_file(options.weights) == weights);
+  EXPECT_TRUE(read_file(options.samples) == samples);
+  options.trace = scratch.file("t.json").string();
+  EXPECT_THAT([&] { run_session(options); }, ThrowsMessage<ConfigError>(HasSubstr("--trace: found all 3 steps done")));
+}
+
+TEST(Session, GoesOnWithoutItsLogOnAFullDisk) {
+  const Scratch scratch;
+  SessionOptions options = small_session(scratch, 3);
+  options.metrics = "/dev/full";
+  options.weights = scratch.file("w.safetensors").string();
+  std::vector<std::string> remarks;
+  SessionView view;
+  view.remark = [&](const std::string& sentence) { remarks.push_back(sentence); };
+  run_session(options, view);
+  EXPECT_TRUE(std::filesystem::exists(options.weights));
+  EXPECT_THAT(remarks, testing::Contains(testing::ContainsRegex("/dev/full: .*No space left.*without its log")));
+  EXPECT_EQ(
+      std::count_if(remarks.begin(), remarks.end(),
+                    [](const std::string& sentence) { return sentence.find("without its log") != sentence.npos; }),
+      1);
 }
 
 TEST(Session, RefusesOptionsThatContradictEachOther) {
