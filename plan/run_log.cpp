@@ -20,11 +20,16 @@ constexpr double kClockSlack = 60;
 /// A line of a log has a few hundred bytes; a file of another kind may have no line breaks at all.
 constexpr std::size_t kLongestLine = 1 << 16;
 
-double read_time(JsonObject& in, const RunLog& log) {
-  const JsonNode time = in.required("unix_s");
-  const double unix_s = time.as_number(0, kLatestUnix);
-  if (unix_s < log.last_unix_s)
-    time.fail(fmt::format("the time goes backwards: found {:.3f}, expected {:.3f} or later", unix_s, log.last_unix_s));
+/// The line's time. Where the clock was set back before it, the times so far are moved along, so that they are those of
+/// the clock as it goes now; the time between the two lines is not known and counts as none.
+double read_time(JsonObject& in, RunLog& log) {
+  const double unix_s = in.required("unix_s").as_number(0, kLatestUnix);
+  const double back = log.last_unix_s - unix_s;
+  if (log.batch == 0 || back <= 0) return unix_s;
+  log.begin_unix_s -= back;
+  for (LoggedStep& step : log.steps) step.unix_s -= back;
+  for (LoggedPause& pause : log.pauses) pause.unix_s -= back;
+  log.last_unix_s = unix_s;
   return unix_s;
 }
 
@@ -88,9 +93,24 @@ void read_quality(const JsonNode& node, std::int64_t step, RunLog& log) {
   log.fids.push_back({step, fid});
 }
 
+/// What is left of a line in which a crash cut an object short: the header that a resumed run wrote behind it, or
+/// nothing. A line that no crash explains stays as it is, for its error.
+std::string_view after_cut(std::string_view line) {
+  if (!line.starts_with('{')) return line;
+  const std::size_t next = line.find("{\"schema\"", 1);
+  if (next != line.npos) return line.substr(next);
+  return line.ends_with('}') ? line : std::string_view();
+}
+
 }  // namespace
 
 void RunLogReader::add(std::string_view line) {
+  if (log_.batch > 0)
+    if (const std::string_view rest = after_cut(line); rest.size() < line.size()) {
+      ++log_.cut_lines;
+      if (rest.empty()) return;
+      line = rest;
+    }
   const JsonNode node = JsonNode::parse(line, fmt::format("{}: line {}", file_.string(), number_));
   JsonObject in(node);
   if (in.optional("schema") || log_.batch == 0) return read_header(in, log_);

@@ -37,7 +37,7 @@ struct RunLog {
   int gpus = 1;                   ///< replicas, one for each GPU
   std::int64_t batch = 0;         ///< images of one step over all replicas
   std::int64_t planned = 0;       ///< steps of the whole run
-  double begin_unix_s = 0;        ///< when the first header was written
+  double begin_unix_s = 0;        ///< when the first header was written, by the clock of the last line
   std::int64_t begin_step = 0;    ///< steps done before the log began
   std::vector<LoggedStep> steps;  ///< in order of both step and time
   std::vector<LoggedPause> pauses;
@@ -45,6 +45,7 @@ struct RunLog {
   std::string reference;        ///< what the FIDs compare with; empty if the log does not say it
   std::string end;              ///< "finished" or "stopped"; empty while the run goes on
   int resumptions = 0;
+  int cut_lines = 0;       ///< lines that a crash cut short, which are skipped
   double last_unix_s = 0;  ///< time of the last line
 
   std::int64_t done() const { return steps.empty() ? begin_step : steps.back().step; }
@@ -56,8 +57,9 @@ class RunLogReader {
   explicit RunLogReader(std::filesystem::path file) : file_(std::move(file)) {}
 
   /// Reads the lines that were added since the last call; a last line without its end is left for the next one.
-  /// Returns the number of lines read. Throws ConfigError with file and line for a line that is no line of a run log,
-  /// for a time or a number of steps that goes backwards, and for a file that has become shorter.
+  /// Returns the number of lines read. A clock that is set back moves the times before it along. Throws ConfigError
+  /// with file and line for a line that is no line of a run log, for a number of steps that goes backwards, and for a
+  /// file that has become shorter.
   int read();
   const RunLog& log() const { return log_; }
 

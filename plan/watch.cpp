@@ -285,6 +285,7 @@ OrderedJson watch_json(const WatchedPlan& plan, const RunLog& log, const std::st
   out["gpus"] = log.gpus;
   out["state"] = log.end.empty() ? "running" : log.end;
   out["resumptions"] = log.resumptions;
+  out["cut_lines"] = log.cut_lines;
   out["steps_done"] = log.done();
   out["steps"] = log.planned;
   out["done_share"] = now.done_share;

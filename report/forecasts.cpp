@@ -63,13 +63,16 @@ std::string quality_text(const OrderedJson& quality, auto&& shown_time) {
 std::string forecast_text(const OrderedJson& forecast, std::size_t width) {
   const auto number = [&](const char* key) { return forecast.at(key).get<double>(); };
   const OrderedJson& time = forecast.at("time_s");
+  const auto counted = [&](const char* key, const char* format) {
+    const int count = int_of(forecast.at(key));
+    return count > 0 ? fmt::format(fmt::runtime(format), count) : std::string();
+  };
   std::string out = fmt::format(
-      "{} on {} x {}: step {} of {} ({}), {}{}\n\n", forecast.at("model").get<std::string>(),
+      "{} on {} x {}: step {} of {} ({}), {}{}{}\n\n", forecast.at("model").get<std::string>(),
       int_of(forecast.at("nodes")), forecast.at("instance").get<std::string>(),
       with_thousands(int64_of(forecast.at("steps_done"))), with_thousands(int64_of(forecast.at("steps"))),
       percent(number("done_share")), forecast.at("state").get<std::string>(),
-      int_of(forecast.at("resumptions")) > 0 ? fmt::format(", resumed {} time(s)", int_of(forecast.at("resumptions")))
-                                             : "");
+      counted("resumptions", ", resumed {} time(s)"), counted("cut_lines", ", {} line(s) of the log cut short"));
   const auto line = [&](const char* name, const std::string& text) {
     out += hanging(fmt::format("{:<10}", name), text, width);
   };
