@@ -220,13 +220,8 @@ def validate(
     """
     with contextlib.ExitStack() as stack:
         arguments = ["validate", *_flags({"jobs": jobs})]
-        for number, study in enumerate(studies):
-            if isinstance(study, Mapping):
-                path = str(Path(stack.enter_context(tempfile.TemporaryDirectory()), f"study-{number}.json"))
-                Path(path).write_text(_json(_from_here(study), "study"), encoding="utf-8")
-                arguments.append(path)
-            else:
-                arguments.append(os.fspath(study))
+        for study in studies:
+            arguments += stack.enter_context(_input(study, "study")).arguments
         return run(Validation.from_document, arguments, program, progress)
 
 
