@@ -115,8 +115,24 @@ void refuse_non_file(const std::filesystem::path& path) {
 }
 
 constexpr std::string_view kTemporary = ".tmp-";
+constexpr std::size_t kTemporaryDigits = 16;
 /// Age from which a temporary file counts as left by a program that was killed.
 constexpr auto kAbandoned = std::chrono::hours(24);
+
+/// True if `name` is one that open_temporary gives to the file called `final_name`.
+bool is_temporary_name(std::string_view name, std::string_view final_name) {
+  if (!name.starts_with(final_name)) return false;
+  name.remove_prefix(final_name.size());
+  if (!name.starts_with(kTemporary)) return false;
+  name.remove_prefix(kTemporary.size());
+  return name.size() == kTemporaryDigits && name.find_first_not_of("0123456789abcdef") == name.npos;
+}
+
+/// True for a regular file of this user, which alone is removed: others may have reasons for theirs.
+bool is_own_file(const std::filesystem::path& path) {
+  struct stat info {};
+  return ::lstat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode) && info.st_uid == ::geteuid();
+}
 
 /// Opens a new file beside `path`, under a name that nobody can foresee: what is there already, or a link that someone
 /// else has put there, is never written to. Returns -1 and sets errno if it cannot be made.
@@ -136,15 +152,32 @@ int open_temporary(const std::filesystem::path& path, Temporary& temporary) {
 void remove_abandoned(const std::filesystem::path& path) {
   namespace fs = std::filesystem;
   std::error_code error;
-  const std::string prefix = path.filename().string() + std::string(kTemporary);
+  const std::string final_name = path.filename().string();
   const fs::path folder = path.has_parent_path() ? path.parent_path() : ".";
   for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
-    if (!entry->path().filename().string().starts_with(prefix)) continue;
+    if (!is_temporary_name(entry->path().filename().string(), final_name) || !is_own_file(entry->path())) continue;
     std::error_code ignored;
-    if (!fs::is_regular_file(entry->symlink_status(ignored))) continue;
     const auto written = fs::last_write_time(entry->path(), ignored);
     if (!ignored && fs::file_time_type::clock::now() - written > kAbandoned) fs::remove(entry->path(), ignored);
   }
+}
+
+/// Gives a new file the owner and the permissions of the file that it will replace. Only root may give a file away; the
+/// permissions are kept in any case, before content is written, so that nobody can read it meanwhile.
+void keep_access(int file, const struct stat& former) {
+  struct stat own {};
+  if (::fstat(file, &own) != 0) return;
+  const bool foreign = own.st_uid != former.st_uid || own.st_gid != former.st_gid;
+  if (foreign && ::fchown(file, former.st_uid, former.st_gid) != 0 && ::fchown(file, own.st_uid, former.st_gid) != 0)
+    return;  // a group that this user may not give: the permissions would open the file to another group
+  if (::fchmod(file, former.st_mode & 0777U) != 0) return;  // a file system without permissions
+}
+
+/// Makes a rename last through a loss of power. Some file systems cannot sync a folder; the file is whole all the same.
+void sync_folder(const std::filesystem::path& file) {
+  const std::filesystem::path folder = file.has_parent_path() ? file.parent_path() : ".";
+  const Descriptor opened(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (opened.get() < 0 || ::fsync(opened.get()) != 0) return;
 }
 
 /// Gathers pieces until they are worth a call of the system.
@@ -207,8 +240,10 @@ void write_file(const std::filesystem::path& named, const std::function<void(con
   std::error_code ignored;
   const std::filesystem::path path =
       std::filesystem::is_symlink(named, ignored) ? std::filesystem::weakly_canonical(named, ignored) : named;
+  struct stat former {};
+  const bool replaces = ::stat(path.c_str(), &former) == 0;
   // A pipe or /dev/stdout is written to directly, because a file cannot be renamed onto it.
-  if (struct stat info{}; ::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) {
+  if (replaces && !S_ISREG(former.st_mode)) {
     const Descriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
     if (file.get() < 0) fail(path, "cannot be written");
     return produce_to(file.get(), path, produce);
@@ -216,10 +251,30 @@ void write_file(const std::filesystem::path& named, const std::function<void(con
   Temporary temporary;
   Descriptor file(open_temporary(path, temporary));
   if (file.get() < 0) fail(path, "cannot be written");
+  if (replaces) keep_access(file.get(), former);
   produce_to(file.get(), path, produce);
   if (::fsync(file.get()) != 0 || !file.close()) fail_writing(path);
   if (::rename(temporary.path.c_str(), path.c_str()) != 0) fail_writing(path);
   temporary.keep = true;
+  sync_folder(path);
+}
+
+bool create_file(const std::filesystem::path& path, std::string_view content) {
+  refuse_non_file(path);
+  Temporary temporary;
+  Descriptor file(open_temporary(path, temporary));
+  if (file.get() < 0) fail(path, "cannot be written");
+  write_all(file.get(), content, path);
+  if (::fsync(file.get()) != 0 || !file.close()) fail_writing(path);
+  // A second name for the file, which unlike a rename replaces nothing; the first one is removed with `temporary`.
+  if (::link(temporary.path.c_str(), path.c_str()) != 0) {
+    if (std::filesystem::exists(path)) return false;
+    // A file system without second names: nothing keeps two programs apart there that rename at the same moment.
+    if (::rename(temporary.path.c_str(), path.c_str()) != 0) fail_writing(path);
+    temporary.keep = true;
+  }
+  sync_folder(path);
+  return true;
 }
 
 void check_writable(const std::filesystem::path& path) {

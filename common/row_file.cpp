@@ -44,7 +44,15 @@ bool is_whole_row(std::string_view line) {
 
 RowReader::RowReader(const std::filesystem::path& path, std::function<void(const std::string&)> damaged,
                      std::uint64_t from)
-    : path_(path), damaged_(std::move(damaged)), file_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)), end_(from) {
+    : path_(path),
+      damaged_(std::move(damaged)),
+      file_(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC)),
+      end_(from) {
+  // A pipe or a device may never end.
+  if (struct stat info{}; file_ >= 0 && (::fstat(file_, &info) != 0 || !S_ISREG(info.st_mode))) {
+    ::close(file_);
+    throw ConfigError(path.string() + ": is no regular file, expected rows that this program has written");
+  }
   if (file_ < 0 || ::lseek(file_, static_cast<off_t>(from), SEEK_SET) < 0) refuse_rows(path, "cannot be read");
 }
 

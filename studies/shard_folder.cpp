@@ -90,6 +90,9 @@ ShardedWork work_of(const JsonNode& node) {
   work.seeds = read_seeds_member(in.required("seeds"));
   if (const auto asked = in.optional("asked")) work.asked = asked->value();
   in.finish();
+  if (work.size() > kMaxRuns)
+    node.fail(fmt::format("found {} runs ({} parts of {} seeds), expected at most {}", work.size(), work.parts.size(),
+                          work.seeds.size(), kMaxRuns));
   return work;
 }
 
@@ -112,7 +115,7 @@ std::uint64_t hexadecimal(std::string_view cell) {
 std::string work_text(const ShardedWork& work) { return work_json(work).dump(1) + "\n"; }
 
 ShardedWork read_work(const std::filesystem::path& folder) {
-  if (!std::filesystem::exists(folder / kWorkFile))
+  if (!std::filesystem::is_regular_file(folder / kWorkFile))
     throw ConfigError(
         fmt::format("{}: has no {}; expected a folder that `--shard` has written", folder.string(), kWorkFile));
   return work_of(JsonNode::load(folder / kWorkFile));
@@ -272,7 +275,7 @@ int ShardFolder::open_file(std::size_t file) const {
   if (open_[file] >= 0) return open_[file];
   rlimit most{};
   ::getrlimit(RLIMIT_NOFILE, &most);
-  if (opened_.size() + 32 > most.rlim_cur) {
+  if (!opened_.empty() && opened_.size() + 32 > most.rlim_cur) {
     ::close(std::exchange(open_[opened_.front()], -1));
     opened_.pop_front();
   }

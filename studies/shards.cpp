@@ -29,8 +29,8 @@ void prepare_folder(const ShardedWork& work, const std::filesystem::path& folder
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error) throw ConfigError(fmt::format("{}: cannot be made: {}", folder.string(), error.message()));
-  if (!std::filesystem::exists(file)) write_file(file, work_text(work));
-  // Read again, because another process may have written its own in the meantime.
+  if (!std::filesystem::exists(file)) create_file(file, work_text(work));
+  // Read again, because another process may have created its own in the meantime.
   require_same_work(work, read_work(folder), folder.string());
 }
 

@@ -21,6 +21,9 @@ struct Shard {
   std::uint64_t index = 0, count = 1;  ///< index < count
 };
 
+/// The most runs of a study, in a file or in a folder of shards: each takes some 200 bytes of memory.
+inline constexpr std::size_t kMaxRuns = 10'000'000;
+
 /// The work that is split: every part with every seed.
 struct ShardedWork {
   struct Part {

@@ -12,14 +12,15 @@
 #include "platforms/catalog.hpp"
 #include "platforms/overlay.hpp"
 #include "sim/run/seeds.hpp"
+#include "studies/shards.hpp"
 #include "traces/recorded.hpp"
 
 namespace ganymede::studies {
 namespace {
 
 constexpr std::int64_t kMaxGpus = 65536;
-/// Each combination is a scenario with a platform of its own, of some 100 kB, and each run of it needs some 200 bytes.
-constexpr double kMaxCombinations = 10'000, kMaxRuns = 1e7;
+/// Each combination is a scenario with a platform of its own, of some 100 kB.
+constexpr double kMaxCombinations = 10'000;
 
 /// One entry of a study's "platforms".
 struct StudyPlatform {
@@ -175,9 +176,9 @@ void check_size(const JsonNode& study, double combinations, double seeds) {
         fmt::format("found {:.0f} combinations of platforms, GPU counts, schemes and policies, expected at most "
                     "{:.0f}; split the study",
                     combinations, kMaxCombinations));
-  if (combinations * seeds > kMaxRuns)
+  if (combinations * seeds > static_cast<double>(kMaxRuns))
     study.fail(
-        fmt::format("found {:.0f} runs ({:.0f} combinations with {:.0f} seeds each), expected at most {:.0f}; "
+        fmt::format("found {:.0f} runs ({:.0f} combinations with {:.0f} seeds each), expected at most {}; "
                     "split the study",
                     combinations * seeds, combinations, seeds, kMaxRuns));
 }

@@ -3,6 +3,10 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <atomic>
+#include <thread>
 
 #include "common/errors.hpp"
 #include "support/errors.hpp"
@@ -128,12 +132,39 @@ TEST_F(Files, ATemporaryNameIsNotForeseenAndNoLinkIsFollowed) {
 
 TEST_F(Files, WhatKilledProgramsLeftIsRemovedAfterADay) {
   const auto yesterday = std::filesystem::file_time_type::clock::now() - std::chrono::hours(25);
-  for (const char* name : {"out.tmp-0123456789abcdef", "other.tmp-0123456789abcdef", "out.json"})
+  for (const char* name : {"out.tmp-0123456789abcdef", "other.tmp-0123456789abcdef", "out.json", "out.tmp-mybackup",
+                           "out.tmp-0123456789abcdef.old", "out.tmp-0123456789ABCDEF"})
     std::filesystem::last_write_time(folder_.add(name, "half"), yesterday);
   folder_.add("out.tmp-fedcba9876543210", "of a program that still writes");
   check_writable(folder_ / "out");
-  EXPECT_THAT(folder_.names(),
-              testing::UnorderedElementsAre("other.tmp-0123456789abcdef", "out.json", "out.tmp-fedcba9876543210"));
+  EXPECT_THAT(folder_.names(), testing::UnorderedElementsAre(
+                                   "other.tmp-0123456789abcdef", "out.json", "out.tmp-fedcba9876543210",
+                                   "out.tmp-mybackup", "out.tmp-0123456789abcdef.old", "out.tmp-0123456789ABCDEF"));
+}
+
+TEST_F(Files, OfProgramsThatCreateOneFileOneSucceeds) {
+  std::atomic<int> created = 0;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 8; ++i)
+    threads.emplace_back([&, i] { created += create_file(folder_ / "a", std::to_string(i)) ? 1 : 0; });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(created, 1);
+  EXPECT_THAT(folder_.names(), testing::ElementsAre("a"));
+  EXPECT_EQ(read_file(folder_ / "a").size(), 1U);
+}
+
+TEST_F(Files, AReplacedFileLeavesItsPermissionsAndANewOneFollowsTheMask) {
+  using std::filesystem::perms;
+  const auto mode = [&](const char* name) { return std::filesystem::status(folder_ / name).permissions(); };
+  const auto before = ::umask(027);
+  write_file(folder_ / "new", "x");
+  ::umask(before);
+  EXPECT_EQ(mode("new"), perms(0640));
+  for (const unsigned bits : {0600U, 0664U, 0400U}) {
+    std::filesystem::permissions(folder_ / "new", perms(bits));
+    write_file(folder_ / "new", "y");
+    EXPECT_EQ(mode("new"), perms(bits));
+  }
 }
 
 TEST_F(Files, SpecialFilesAreWrittenThrough) {
