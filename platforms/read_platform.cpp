@@ -82,6 +82,10 @@ Instance read_instance(const std::string& name, const JsonNode& node, const std:
   in.finish();
   if (instance.gpus > 1 && !instance.gpu_links && !instance.host_link)
     node.fail(fmt::format("{} GPUs and neither gpu_links nor host_link: nothing joins them", instance.gpus));
+  if (instance.gpu_links && instance.gpu_links->with_host_link && !instance.host_link)
+    node.fail(
+        "gpu_links says \"with_host_link\": true, so its messages cross the host link too, and there is no "
+        "host_link");
   if (instance.nic && !instance.nic->gpu_direct && !instance.host_link)
     node.fail("nic says \"gpu_direct\": false, so its messages cross the host link, and there is no host_link");
   return instance;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <charconv>
 #include <functional>
 #include <numeric>
 
@@ -43,7 +44,17 @@ std::string with_small_lines(const std::string& cell) {
          (end + 1 < cell.size() ? "<small>" + escaped(cell.substr(end + 1)) + "</small>" : "");
 }
 
+/// True if a spreadsheet would take the cell for a formula: a name may be "=cmd()", and a plan of others may hold it.
+bool is_formula(const std::string& cell) {
+  if (cell.size() < 2 || std::string_view("=+-@\t\r").find(cell[0]) == std::string_view::npos) return false;
+  double number = 0;
+  const char* end = cell.data() + cell.size();
+  const auto read = std::from_chars(cell.data() + (cell[0] == '+' ? 1 : 0), end, number);
+  return read.ec != std::errc() || read.ptr != end;
+}
+
 std::string quoted(const std::string& cell) {
+  if (is_formula(cell)) return quoted("'" + cell);
   if (cell.find_first_of(",\"\r\n") == std::string::npos) return cell;
   std::string text = "\"";
   for (const char c : cell) text += c == '"' ? "\"\"" : std::string(1, c);

@@ -34,7 +34,7 @@ class Table {
   /// The table below a line with what take_constant_columns() says.
   std::string text_below_constants(std::size_t width);
   std::size_t size() const { return rows_.size(); }
-  /// Returns CSV (RFC 4180).
+  /// Returns CSV (RFC 4180). A cell that a spreadsheet would take for a formula begins with an apostrophe.
   std::string csv() const;
   /// Returns a <thead> and a <tbody> with all text escaped; what stands below the first line of a cell is in small
   /// type. Each row has its number as an attribute; rules do not count.

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <random>
 
@@ -137,6 +138,32 @@ TEST_F(Shards, OfOtherWorkAreRefused) {
   std::ofstream(scratch_ / "out" / "shards.json") << work;
   refuses(shard("0/2"), "holds shards of version 9");
   refuses(merge(), "shard-0-of-2.rows: holds shards of version");
+}
+
+TEST_F(Shards, HostileFilesOfAFolderAreRefused) {
+  (void)whole(study(2));
+  ASSERT_EQ(shard("0/1").code, 0);
+  // Few files may be open.
+  const std::string folder = (scratch_ / "out").string();
+  EXPECT_EQ(std::system(("ulimit -n 16; " GANYMEDE_BINARY " merge --quiet " + folder + " > /dev/null 2>&1").c_str()),
+            0);
+  std::filesystem::rename(rows("shard-0-of-1"), scratch_ / "whole");
+  // None of these ever ends, or their end is never reached.
+  ASSERT_EQ(::mkfifo(rows("shard-0-of-1").c_str(), 0600), 0);
+  EXPECT_THAT(merge("--status").err, HasSubstr("shard-0-of-1.rows: is no regular file"));
+  std::filesystem::remove(rows("shard-0-of-1"));
+  std::filesystem::create_symlink("/dev/zero", rows("shard-0-of-1"));
+  EXPECT_THAT(merge("--status").err, HasSubstr("shard-0-of-1.rows: is no regular file"));
+  std::filesystem::remove(rows("shard-0-of-1"));
+  std::filesystem::rename(scratch_ / "whole", rows("shard-0-of-1"));
+  // Eleven parts of a million seeds are more runs than any study may have.
+  Json work = Json::parse(content_of(scratch_ / "out" / "shards.json"));
+  while (work["parts"].size() < 11) work["parts"].push_back(work["parts"][0]);
+  work["seeds"] = {{"first", 1}, {"count", 1'000'000}};
+  std::ofstream(scratch_ / "out" / "shards.json") << work.dump();
+  const Outcome refused = merge("--status");
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_THAT(refused.err, HasSubstr("found 11000000 runs (11 parts of 1000000 seeds), expected at most 10000000"));
 }
 
 TEST_F(Shards, DamagedRowsAreSaidAndDoneAgain) {

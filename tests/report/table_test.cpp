@@ -173,5 +173,14 @@ TEST(Numbers, AmountsOfTablesHaveCents) {
   EXPECT_EQ(price_cell("0.000005"), "0.000005");
 }
 
+// OWASP's list of characters with which a spreadsheet's formula begins; an apostrophe makes text of it.
+TEST(Table, CsvHoldsNoFormulas) {
+  Table table({"a"});
+  for (const char* cell : {"=1+2", "@SUM(A1)", "+cmd", "-cmd", "-3.5", "+2", "-", "-1e-3", "=a,b", "1-2"})
+    table.add({cell});
+  EXPECT_EQ(table.csv(),
+            "a\r\n'=1+2\r\n'@SUM(A1)\r\n'+cmd\r\n'-cmd\r\n-3.5\r\n+2\r\n-\r\n-1e-3\r\n\"'=a,b\"\r\n1-2\r\n");
+}
+
 }  // namespace
 }  // namespace ganymede::report
