@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <optional>
 #include <system_error>
 
 #include "calibration/kernel_workload.hpp"
@@ -17,34 +18,55 @@
 namespace ganymede::calibration {
 namespace {
 
-/// How a recorded GPU is asked for: by its name in the catalog in use, else in another one.
-std::string option_for(const GpuSheet* recorded, const std::string& catalog) {
+/// A GPU as catalogs name it.
+struct CatalogGpu {
+  std::string gpu, catalog;
+};
+
+/// The recorded GPU in the catalog in use, else in another one; nothing if none has it.
+std::optional<CatalogGpu> in_catalogs(const GpuSheet* recorded, const std::string& catalog) {
   const auto name_in = [&](const platforms::Platform& platform) -> std::string {
     for (const platforms::Gpu& gpu : platform.gpus)
       if (find_gpu_sheet(gpu.name) == recorded) return gpu.name;
     return "";
   };
+  if (recorded == nullptr) return std::nullopt;
   if (const std::string name = name_in(platforms::load_catalog(catalog, ".")); !name.empty())
-    return fmt::format("expected --gpu {}", name);
+    return CatalogGpu{name, catalog};
   for (const std::string& provider : platforms::provider_names())
     if (const std::string name = name_in(platforms::catalog(provider)); !name.empty())
-      return fmt::format("expected --gpu {} --catalog {}", name, provider);
-  return "which no catalog has: expected a platform file with it";
+      return CatalogGpu{name, provider};
+  return std::nullopt;
+}
+
+/// The GPU that was recorded: the one that is asked for, else the one that the trace names.
+CatalogGpu recorded_gpu(const traces::ProfilerEvents& events, const ProfilerFiles& request) {
+  if (!request.gpu.empty()) return {request.gpu, request.catalog};
+  if (const auto found = in_catalogs(find_gpu_sheet(events.device), request.catalog)) return *found;
+  throw ConfigError(events.device.empty()
+                        ? fmt::format("{}: does not say which GPU it was recorded on: --gpu does", events.file)
+                        : fmt::format("{}: was recorded on a \"{}\", which no catalog has: --catalog names a platform "
+                                      "file with it, or --gpu a GPU whose limits are near",
+                                      events.file, events.device));
 }
 
 /// Refuses a --gpu that is not the one that a trace names, unless it is to replace it. Returns a note where the trace
 /// does not confirm it, or nothing.
-std::string check_recorded_gpu(const traces::ProfilerEvents& events, const std::string& gpu, const std::string& catalog,
-                               bool override_gpu) {
+std::string check_recorded_gpu(const traces::ProfilerEvents& events, const CatalogGpu& given, bool override_gpu) {
   if (events.device.empty()) return "";
   const GpuSheet* recorded = find_gpu_sheet(events.device);
-  if (recorded != nullptr && recorded == find_gpu_sheet(gpu)) return "";
-  if (recorded != nullptr && !override_gpu)
-    throw ConfigError(
-        fmt::format("--gpu {}: {} was recorded on a \"{}\", {}; --override-gpu takes its times as those of the {} "
-                    "nevertheless",
-                    gpu, events.file, events.device, option_for(recorded, catalog), gpu));
-  return fmt::format("recorded on \"{}\", by --gpu its times are taken as those of the {}", events.device, gpu);
+  if (recorded != nullptr && recorded == find_gpu_sheet(given.gpu)) return "";
+  if (recorded != nullptr && !override_gpu) {
+    const auto known = in_catalogs(recorded, given.catalog);
+    throw ConfigError(fmt::format(
+        "--gpu {}: {} was recorded on a \"{}\", {}; --force takes its times as those of the {} nevertheless", given.gpu,
+        events.file, events.device,
+        !known                            ? "which no catalog has: expected a platform file with it"
+        : known->catalog == given.catalog ? fmt::format("expected --gpu {}", known->gpu)
+                                          : fmt::format("expected --gpu {} --catalog {}", known->gpu, known->catalog),
+        given.gpu));
+  }
+  return fmt::format("recorded on \"{}\", by --gpu its times are taken as those of the {}", events.device, given.gpu);
 }
 
 std::string profiler_text(const std::vector<traces::ProfilerEvents>& ranks,
@@ -93,7 +115,7 @@ ImportedProfile import_profiles(const ProfilerFiles& request,
   const std::string precision = !request.precision.empty() ? request.precision
                                 : options.layers           ? options.layers->precision
                                                            : "fp32";
-  options.device = roofline_device(platforms::catalog_gpu(request.catalog, request.gpu), precision);
+  CatalogGpu gpu;
   std::vector<traces::ProfilerEvents> ranks;
   std::vector<traces::ProfilerImport> imports;
   constexpr std::int64_t kMebibyte = 1 << 20;
@@ -111,7 +133,11 @@ ImportedProfile import_profiles(const ProfilerFiles& request,
       if (bar) bar(static_cast<std::size_t>((before + now) / kMebibyte));
     }));
     before += now;
-    const std::string other_gpu = check_recorded_gpu(ranks.back(), request.gpu, request.catalog, request.override_gpu);
+    if (gpu.gpu.empty()) {
+      gpu = recorded_gpu(ranks.back(), request);
+      options.device = roofline_device(platforms::catalog_gpu(gpu.catalog, gpu.gpu), precision);
+    }
+    const std::string other_gpu = check_recorded_gpu(ranks.back(), gpu, request.override_gpu);
     imports.push_back(traces::import_profiler(ranks.back(), options));
     imports.back().trace.precision = precision;
     if (!other_gpu.empty()) imports.back().notes.push_back(other_gpu);

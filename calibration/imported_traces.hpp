@@ -15,10 +15,11 @@ namespace ganymede::calibration {
 /// The traces of a profiler, one file for each rank, as options name them.
 struct ProfilerFiles {
   std::vector<std::string> files;
-  std::string catalog = "aws", gpu, model = "model", layers, precision;  ///< layers, precision: "" if not given
-  int batch = 0;                                                         ///< images on a GPU in a step
-  std::int64_t parameters = 0;                                           ///< 0: the all-reduces tell
-  bool override_gpu = false;  ///< times are those of `gpu` although the trace names another one
+  /// `gpu` may be empty if the traces name it; layers, precision: "" if not given.
+  std::string catalog = "aws", gpu, model = "model", layers, precision;
+  int batch = 0;                ///< images on a GPU in a step
+  std::int64_t parameters = 0;  ///< 0: the all-reduces tell
+  bool override_gpu = false;    ///< times are those of `gpu` although the trace names another one
 };
 
 struct ImportedProfile {

@@ -28,10 +28,11 @@ void declare_import_profiler(Parser command, Shared& shared) {
   command.add_option("--batch", flags->batch, "images on a GPU in a step")
       .required()
       .check(integer_between(1, 1 << 24));
-  command.add_option("--gpu", flags->gpu, "the recorded GPU, as the catalog names it")
-      .check(suggest("@rented-gpus"))
-      .required();
-  command.add_flag("--override-gpu", flags->override_gpu, "take --gpu although the trace names another GPU");
+  command
+      .add_option("--gpu", flags->gpu,
+                  "the recorded GPU, as the catalog names it; needed if the trace does not name it")
+      .check(suggest("@rented-gpus"));
+  command.add_flag("--force,--override-gpu", flags->override_gpu, "take --gpu although the trace names another GPU");
   command.add_option("--catalog", flags->catalog, "catalog that has the GPU")
       .check(suggest("@providers @files"))
       .capture_default_str();
@@ -60,15 +61,16 @@ Command import_profiler_command() {
       .name = "profiler",
       .summary = "a PyTorch profiler trace, as a step trace",
       .examples =
-          "  ganymede import profiler rank0.json.gz --batch 64 --gpu A100-40GB -o trace.json\n"
+          "  ganymede import profiler rank0.json.gz --batch 64 -o trace.json\n"
           "  ganymede import profiler rank0.json rank1.json --batch 64 --gpu V100 --layers model.json -o trace.json\n"
           "  ganymede plan --trace trace.json --images 50000000 --gpu A100-40GB --deadline 60h\n",
       .about =
-          "Turns the trace of torch.profiler into a step trace. Its steps are those of profiler.step(), its\n"
-          "phases the outermost record_function() of that thread, its gradients the all-reduces of NCCL. If\n"
-          "several ranks are given, the first becomes the trace and the others are compared with it. Time spent "
-          "waiting for other ranks is removed, because simulations add their own. Files may\n"
-          "be gzipped and are read as a stream.",
+          "Turns the trace of torch.profiler into a step trace. Its steps are those of profiler.step(), else\n"
+          "those in which its kernels repeat, else the whole trace is one. Its phases are the outermost\n"
+          "record_function() of that thread, its gradients the all-reduces of NCCL. If several ranks are\n"
+          "given, the first becomes the trace and the others are compared with it. Time spent waiting for\n"
+          "other ranks is removed, because simulations add their own. Files may be gzipped, lists of events\n"
+          "or cut short, and are read as a stream.",
       .declare = declare_import_profiler};
 }
 

@@ -5,20 +5,26 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cmath>
 #include <cstddef>
+#include <functional>
 #include <iterator>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <unordered_map>
 
 #include "common/errors.hpp"
+#include "common/random.hpp"
+#include "traces/profiler_steps.hpp"
 
 namespace ganymede::traces {
 namespace {
 
-/// Reads a file character by character, inflated if it is gzipped.
+/// Reads a file character by character, inflated if it is gzipped. Numbers that JSON does not have, and that Kineto
+/// writes all the same for an occupancy that it cannot compute (nan, inf, NaN, Infinity), are read as 0.
 class Characters {
  public:
   Characters(const std::filesystem::path& file, const std::function<void(std::int64_t)>& progress)
@@ -29,18 +35,44 @@ class Characters {
   }
 
   bool at_end() const { return at_ == size_; }
-  char now() const { return buffer_[at_]; }
+  char now() const { return is_number_ ? '0' : buffer_[at_]; }
   void next() {
-    if (++at_ == size_) fill();
+    if (is_number_) {
+      while (!at_end() && std::isalpha(static_cast<unsigned char>(buffer_[at_])) != 0) step();
+    } else {
+      const char passed = buffer_[at_];
+      step();
+      if (is_escaped_)
+        is_escaped_ = false;
+      else if (passed == '"')
+        in_string_ = !in_string_;
+      else
+        is_escaped_ = in_string_ && passed == '\\';
+    }
+    is_number_ = !at_end() && !in_string_ && begins_a_number();
   }
+  bool damaged() const { return damaged_; }  ///< the compressed data ends before it should, or is no such data
 
  private:
+  /// Of the letters with which something begins outside of strings, t, f and "nu" are JSON's.
+  bool begins_a_number() const {
+    const char first = buffer_[at_];
+    if (first == 'n') return at_ + 1 < size_ && buffer_[at_ + 1] == 'a';
+    return first == 'N' || first == 'I' || first == 'i';
+  }
+  void step() {
+    ++at_;
+    if (size_ - at_ < 2 && !ended_) fill();  // there is always one to look ahead at
+  }
   void fill() {
-    const int got = ::gzread(file_.get(), buffer_.data(), static_cast<unsigned>(buffer_.size()));
-    if (got < 0) throw ConfigError(fmt::format("{}: the compressed data is damaged or cut short", name_));
+    const std::size_t kept = size_ - at_;
+    std::copy_n(buffer_.begin() + static_cast<std::ptrdiff_t>(at_), kept, buffer_.begin());
+    const int got = ::gzread(file_.get(), buffer_.data() + kept, static_cast<unsigned>(buffer_.size() - kept));
+    damaged_ = got < 0;
+    ended_ = got <= 0;
     if (progress_) progress_(::gzoffset(file_.get()));
     at_ = 0;
-    size_ = static_cast<std::size_t>(got);
+    size_ = kept + static_cast<std::size_t>(std::max(got, 0));
   }
 
   std::string name_;
@@ -48,6 +80,8 @@ class Characters {
   std::unique_ptr<gzFile_s, int (*)(gzFile)> file_;
   std::array<char, 1 << 16> buffer_{};
   std::size_t at_ = 0, size_ = 0;
+  bool ended_ = false, damaged_ = false;
+  bool in_string_ = false, is_escaped_ = false, is_number_ = false;
 };
 
 /// An input iterator over the characters of a file, from which the JSON parser reads.
@@ -79,9 +113,9 @@ class Cursor {
 
 /// The members of one event that are used, as they are in the file.
 struct RawEvent {
-  std::string phase, category, name, thread, collective, type;
+  std::string phase, category, name, process, thread, collective, type;
   double start = -1, length = -1;  // microseconds
-  std::int64_t stream = -1, correlation = -1, elements = -1, bytes = -1;
+  std::int64_t device = 0, stream = -1, correlation = -1, elements = -1, bytes = -1;
 };
 
 /// The number without its fraction; -1, as for a member that is missing, if it is beyond what the type holds.
@@ -97,15 +131,18 @@ double bytes_of(const std::string& type) {
   return 4;
 }
 
+/// Of NCCL and RCCL.
 bool is_collective(const std::string& name) {
-  return name.starts_with("ncclKernel") || name.starts_with("ncclDevKernel");
+  return name.find("ncclKernel") != name.npos || name.find("ncclDevKernel") != name.npos;
 }
 
-/// True for convolutions and products of cuDNN, cuBLAS and CUTLASS by what their kernels' names contain.
+/// True for convolutions and products of cuDNN, cuBLAS, CUTLASS, MIOpen and rocBLAS by what their kernels' names
+/// contain.
 bool is_matrix_kernel(std::string name) {
   std::transform(name.begin(), name.end(), name.begin(),
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  for (const char* part : {"gemm", "conv", "winograd", "cutlass", "xmma", "scudnn", "cudnn::cnn", "wgrad", "dgrad"})
+  for (const char* part :
+       {"gemm", "conv", "winograd", "cutlass", "xmma", "scudnn", "cudnn::cnn", "wgrad", "dgrad", "cijk_"})
     if (name.find(part) != std::string::npos) return name.find("nchwtonhwc") == std::string::npos;
   return false;
 }
@@ -118,13 +155,17 @@ bool is_library(const std::string& name) {
   return false;
 }
 
-/// The category under its name of today. PyTorch 1.8 to 1.11 had others; pytorch/kineto at 09b7a3110669,
-/// tb_plugin/torch_tb_profiler/profiler/trace.py, lists both.
-std::string_view category_of(std::string_view category) {
+/// The category under its name of today. The profiler of PyTorch before 1.8 wrote none, but two processes
+/// (torch/autograd/profiler.py at v1.7.0, export_chrome_trace). PyTorch 1.8 to 1.11 had others; pytorch/kineto at
+/// 09b7a3110669, tb_plugin/torch_tb_profiler/profiler/trace.py, lists both.
+std::string_view category_of(const RawEvent& event) {
+  const std::string_view category = event.category;
+  if (category.empty() && event.process == "CUDA functions") return "kernel";
+  if (category.ends_with("_runtime") || category.ends_with("_driver")) return "runtime";  // of CUDA, HIP, XPU
   constexpr std::array<std::pair<std::string_view, std::string_view>, 5> kOld{{{"Kernel", "kernel"},
                                                                                {"Memcpy", "gpu_memcpy"},
                                                                                {"Memset", "gpu_memset"},
-                                                                               {"Runtime", "cuda_runtime"},
+                                                                               {"Runtime", "runtime"},
                                                                                {"Operator", "user_annotation"}}};
   for (const auto& [old, now] : kOld)
     if (category == old) return now;
@@ -140,7 +181,7 @@ bool is_operator(const std::string& name) {
 
 class Reader final : public nlohmann::json_sax<nlohmann::json> {
  public:
-  explicit Reader(ProfilerEvents& out) : out_(out) {}
+  Reader(ProfilerEvents& out, const Characters& characters) : out_(out), characters_(characters) {}
 
   bool null() override { return true; }
   bool boolean(bool /*value*/) override { return true; }
@@ -155,21 +196,23 @@ class Reader final : public nlohmann::json_sax<nlohmann::json> {
   bool binary(binary_t& /*value*/) override { return true; }
   bool start_object(std::size_t /*size*/) override {
     ++depth_;
-    if (in_events_ && depth_ == 3) event_ = {};
+    if (in_events_ && depth_ == event_depth_) event_ = {};
     return true;
   }
   bool end_object() override {
-    if (in_events_ && depth_ == 3) take();
+    if (in_events_ && depth_ == event_depth_) take();
     --depth_;
     return true;
   }
   bool start_array(std::size_t /*size*/) override {
     ++depth_;
-    if (depth_ == 2 && keys_[1] == "traceEvents") in_events_ = seen_events_ = true;
+    const bool bare = depth_ == 1;
+    if (bare) event_depth_ = 2;
+    if (bare || (depth_ == 2 && keys_[1] == "traceEvents")) in_events_ = seen_events_ = true;
     return true;
   }
   bool end_array() override {
-    if (depth_ == 2) in_events_ = false;
+    if (depth_ + 1 == event_depth_) in_events_ = false;
     --depth_;
     return true;
   }
@@ -179,6 +222,12 @@ class Reader final : public nlohmann::json_sax<nlohmann::json> {
   }
   bool parse_error(std::size_t position, const std::string& /*token*/,
                    const nlohmann::detail::exception& error) override {
+    if (seen_events_ && characters_.at_end()) {
+      out_.cut_short = true;
+      return false;
+    }
+    if (characters_.damaged())
+      throw ConfigError(fmt::format("{}: the compressed data is damaged or cut short", out_.file));
     // The text begins with an identifier of the library and repeats the position.
     std::string_view reason = error.what();
     reason.remove_prefix(std::min(reason.find("syntax error"), reason.size()));
@@ -187,16 +236,20 @@ class Reader final : public nlohmann::json_sax<nlohmann::json> {
   }
 
   bool seen_events() const { return seen_events_; }
-  std::unordered_map<std::int64_t, std::pair<double, std::string>> launches;  // time and thread, by correlation id
-  std::vector<std::int64_t> correlations;                                     // of each event in out.gpu
+  std::unordered_map<std::int64_t, double> launches;                     // times, by correlation id
+  std::vector<std::pair<std::int64_t, std::int64_t>> correlated_device;  // ids and device of each event in out.gpu
 
  private:
   bool number(double value, std::int64_t whole);
+  bool is_argument() const {
+    return in_events_ && depth_ == event_depth_ + 1 && keys_[static_cast<std::size_t>(event_depth_)] == "args";
+  }
   void take();
   void take_gpu(std::string_view category);
 
   ProfilerEvents& out_;
-  int depth_ = 0;
+  const Characters& characters_;
+  int depth_ = 0, event_depth_ = 3;
   std::array<std::string, 5> keys_;  // the last key at each depth
   bool in_events_ = false, seen_events_ = false;
   RawEvent event_;
@@ -204,15 +257,18 @@ class Reader final : public nlohmann::json_sax<nlohmann::json> {
 };
 
 bool Reader::number(double value, std::int64_t whole) {
-  if (in_events_ && depth_ == 3) {
-    if (keys_[3] == "ts") event_.start = value;
-    if (keys_[3] == "dur") event_.length = value;
-    if (keys_[3] == "tid") event_.thread = std::to_string(whole);
-  } else if (in_events_ && depth_ == 4 && keys_[3] == "args") {
-    if (keys_[4] == "stream") event_.stream = whole;
-    if (keys_[4] == "correlation") event_.correlation = whole;
-    if (keys_[4] == "In msg nelems") event_.elements = whole;
-    if (keys_[4] == "bytes") event_.bytes = whole;
+  if (in_events_ && depth_ == event_depth_) {
+    const std::string& key = keys_[static_cast<std::size_t>(depth_)];
+    if (key == "ts") event_.start = value;
+    if (key == "dur") event_.length = value;
+    if (key == "tid") event_.thread = std::to_string(whole);
+  } else if (is_argument()) {
+    const std::string& key = keys_[static_cast<std::size_t>(depth_)];
+    if (key == "device") event_.device = whole;
+    if (key == "stream") event_.stream = whole;
+    if (key == "correlation") event_.correlation = whole;
+    if (key == "In msg nelems") event_.elements = whole;
+    if (key == "bytes") event_.bytes = whole;
   } else if (depth_ == 2 && keys_[1] == "distributedInfo") {
     if (keys_[2] == "rank") out_.rank = static_cast<int>(whole);
     if (keys_[2] == "world_size") out_.ranks = static_cast<int>(whole);
@@ -221,19 +277,23 @@ bool Reader::number(double value, std::int64_t whole) {
 }
 
 bool Reader::string(string_t& value) {
-  if (in_events_ && depth_ == 3) {
-    if (keys_[3] == "ph")
+  if (in_events_ && depth_ == event_depth_) {
+    const std::string& key = keys_[static_cast<std::size_t>(depth_)];
+    if (key == "ph")
       event_.phase = std::move(value);
-    else if (keys_[3] == "cat")
+    else if (key == "cat")
       event_.category = std::move(value);
-    else if (keys_[3] == "name")
+    else if (key == "name")
       event_.name = std::move(value);
-    else if (keys_[3] == "tid")
+    else if (key == "pid")
+      event_.process = std::move(value);
+    else if (key == "tid")
       event_.thread = std::move(value);
-  } else if (in_events_ && depth_ == 4 && keys_[3] == "args") {
-    if (keys_[4] == "Collective name")
+  } else if (is_argument()) {
+    const std::string& key = keys_[static_cast<std::size_t>(depth_)];
+    if (key == "Collective name")
       event_.collective = std::move(value);
-    else if (keys_[4] == "dtype")
+    else if (key == "dtype")
       event_.type = std::move(value);
   } else if (depth_ == 3 && keys_[1] == "deviceProperties" && keys_[3] == "name" && out_.device.empty()) {
     out_.device = std::move(value);
@@ -244,10 +304,10 @@ bool Reader::string(string_t& value) {
 void Reader::take() {
   ++out_.events;
   if (event_.phase != "X" || event_.start < 0 || event_.length < 0) return;
-  const std::string_view category = category_of(event_.category);
+  const std::string_view category = category_of(event_);
   if (category == "kernel" || category == "gpu_memcpy" || category == "gpu_memset") return take_gpu(category);
-  if (category == "cuda_runtime" || category == "cuda_driver") {
-    if (event_.correlation >= 0) launches[event_.correlation] = {event_.start * 1e-6, event_.thread};
+  if (category == "runtime") {
+    if (event_.correlation >= 0) launches[event_.correlation] = event_.start * 1e-6;
     return;
   }
   if (category != "user_annotation") return;
@@ -277,6 +337,7 @@ void Reader::take_gpu(std::string_view category) {
   event.start = event_.start * 1e-6;
   event.end = event.start + event_.length * 1e-6;
   event.stream = event_.stream;
+  event.name = static_cast<std::uint32_t>(fnv1a(event_.name));
   if (category == "kernel" && is_collective(event_.name)) {
     event.kind = EventKind::collective;
     if (event_.elements > 0)
@@ -295,7 +356,24 @@ void Reader::take_gpu(std::string_view category) {
     event.bytes = std::max<std::int64_t>(0, event_.bytes);
   }
   out_.gpu.push_back(event);
-  correlations.push_back(event_.correlation);
+  correlated_device.emplace_back(event_.correlation, event_.device);
+}
+
+/// One process may drive several GPUs, whose streams have the same numbers: keeps the events of the one that computes
+/// longest. `ids` has the device of each event beside another number.
+void keep_busiest_gpu(ProfilerEvents& out, const std::vector<std::pair<std::int64_t, std::int64_t>>& ids) {
+  std::map<std::int64_t, double> seconds;
+  for (std::size_t i = 0; i < out.gpu.size(); ++i)
+    seconds[ids[i].second] +=
+        out.gpu[i].kind == ProfilerGpuEvent::Kind::compute ? out.gpu[i].end - out.gpu[i].start : 0;
+  out.gpus = std::max(1, static_cast<int>(seconds.size()));
+  if (out.gpus == 1) return;
+  const auto busiest = std::max_element(seconds.begin(), seconds.end(),
+                                        [](const auto& a, const auto& b) { return a.second < b.second; });
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < out.gpu.size(); ++i)
+    if (ids[i].second == busiest->first) out.gpu[kept++] = out.gpu[i];
+  out.gpu.resize(kept);
 }
 
 }  // namespace
@@ -305,18 +383,16 @@ ProfilerEvents read_profiler_events(const std::filesystem::path& file,
   ProfilerEvents out;
   out.file = file.string();
   Characters characters(file, progress);
-  Reader reader(out);
+  Reader reader(out, characters);
   nlohmann::json::sax_parse(Cursor(&characters), Cursor(), &reader);
-  if (!reader.seen_events()) throw ConfigError(fmt::format("{}: no \"traceEvents\": not a Chrome trace", out.file));
-  for (std::size_t i = 0; i < out.gpu.size(); ++i) {
-    const auto launch = reader.launches.find(reader.correlations[i]);
-    if (launch != reader.launches.end()) out.gpu[i].launched = launch->second.first;
-  }
-  if (out.steps.empty())
+  if (!reader.seen_events())
     throw ConfigError(
-        fmt::format("{}: no steps among {} events: record with a schedule and call step() of the profiler, which marks "
-                    "them as ProfilerStep#N",
-                    out.file, out.events));
+        fmt::format("{}: neither an object with \"traceEvents\" nor a list of events: not a Chrome trace", out.file));
+  for (std::size_t i = 0; i < out.gpu.size(); ++i) {
+    const auto launch = reader.launches.find(reader.correlated_device[i].first);
+    if (launch != reader.launches.end()) out.gpu[i].launched = launch->second;
+  }
+  keep_busiest_gpu(out, reader.correlated_device);
   if (out.gpu.empty())
     throw ConfigError(
         fmt::format("{}: no events of a GPU among {}: record with ProfilerActivity.CUDA", out.file, out.events));
@@ -324,6 +400,7 @@ ProfilerEvents read_profiler_events(const std::filesystem::path& file,
   std::stable_sort(out.steps.begin(), out.steps.end(), earlier);
   std::stable_sort(out.annotations.begin(), out.annotations.end(), earlier);
   std::stable_sort(out.gpu.begin(), out.gpu.end(), earlier);
+  if (out.steps.empty()) find_steps(out);
   return out;
 }
 

@@ -33,11 +33,17 @@ struct ProfilerGpuEvent : ProfilerSpan {
   double launched = -1;    ///< when the host launched it, in seconds; negative: unknown
   std::int64_t bytes = 0;  ///< size of a collective's message or of a copy; 0: unknown
   std::int32_t what = -1;  ///< index into `collectives`; -1: not a collective
+  std::uint32_t name = 0;  ///< a hash of its name
 };
 
 struct ProfilerEvents {
+  /// What the steps are: those that the trace marks, those in which the kernels repeat, or the trace as one step.
+  enum class Steps : std::uint8_t { marked, repeated, whole };
   std::string file, device;  ///< the first GPU's name; may be empty
   int rank = 0, ranks = 1;
+  int gpus = 1;            ///< with events; those of the one that is busiest are kept
+  bool cut_short = false;  ///< the file ends before its content does
+  Steps steps_are = Steps::marked;
   std::vector<ProfilerStep> steps;              ///< by time
   std::vector<ProfilerAnnotation> annotations;  ///< by time, without steps and the profiler's own
   std::vector<ProfilerGpuEvent> gpu;            ///< by time
@@ -45,9 +51,10 @@ struct ProfilerEvents {
   std::int64_t events = 0;                      ///< number of events in the file
 };
 
-/// Reads a trace. Throws ConfigError with the file and, where known, the byte if it is not JSON, is cut short, or has
-/// no "traceEvents", no steps ("ProfilerStep#") or no GPU events. `progress` is called with the number of bytes of the
-/// stored file that have been read.
+/// Reads a trace: of Kineto, as an object or as a bare list of events, or of the profiler of PyTorch before 1.8. A file
+/// that is cut short is read as far as it goes. Throws ConfigError with the file and, where known, the byte if it is
+/// not JSON, or has no events of a GPU. `progress` is called with the number of bytes of the stored file that have been
+/// read.
 ProfilerEvents read_profiler_events(const std::filesystem::path& file,
                                     const std::function<void(std::int64_t)>& progress = {});
 

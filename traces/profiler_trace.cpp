@@ -16,16 +16,47 @@ namespace {
 using Step = ProfilerGpuStep;
 using EventKind = ProfilerGpuEvent::Kind;
 
-/// Keeps the steps whose phases come in the most frequent order.
-std::vector<Step> alike(std::vector<Step> steps, std::size_t& left_out) {
+/// Makes one phase of each step's phases.
+void join_phases(std::vector<Step>& steps) {
+  for (Step& step : steps) {
+    ProfilerPhase whole;
+    whole.start = step.phases.front().start;
+    whole.end = step.phases.back().end;
+    whole.name = "step";
+    for (const ProfilerPhase& phase : step.phases) whole.launches += phase.launches;
+    step.phases = {whole};
+    std::fill(step.phase_of.begin(), step.phase_of.end(), 0);
+  }
+}
+
+/// Keeps the steps whose phases come in the most frequent order, if that is the order of at least half of them. Else
+/// the phases tell nothing, and all steps are kept without them. Returns what happened, or nothing.
+std::string keep_alike(std::vector<Step>& steps) {
   std::map<std::string, std::size_t> counts;
   for (const Step& step : steps) ++counts[step.order()];
   const auto most =
       std::max_element(counts.begin(), counts.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
-  if (most == counts.end()) return steps;
+  if (most == counts.end() || counts.size() == 1) return "";
+  if (2 * most->second < steps.size() || most->second == 1) {
+    join_phases(steps);
+    return "the phases of each step come in another order: the step is one phase";
+  }
   const std::string order = most->first;
-  left_out = std::erase_if(steps, [&](const Step& step) { return step.order() != order; });
-  return steps;
+  const std::size_t left_out = std::erase_if(steps, [&](const Step& step) { return step.order() != order; });
+  return fmt::format("{} of {} steps {} other phases than most and {} left out", left_out, left_out + steps.size(),
+                     left_out == 1 ? "has" : "have", left_out == 1 ? "is" : "are");
+}
+
+/// Drops the steps that lack kernels, or whose next one does, so that its begin is not known: a file that is cut short
+/// need not be sorted by time.
+void keep_whole(std::vector<Step>& steps) {
+  std::size_t most = 0;
+  for (const Step& step : steps) most = std::max(most, step.phase_of.size());
+  const auto lacks = [&](const Step& step) { return 10 * step.phase_of.size() < 9 * most; };
+  std::vector<Step> whole;
+  for (std::size_t i = 0; i < steps.size(); ++i)
+    if (!lacks(steps[i]) && (i + 1 == steps.size() || !lacks(steps[i + 1]))) whole.push_back(steps[i]);
+  if (!whole.empty()) steps = std::move(whole);
 }
 
 TraceBatch batch_of(const std::vector<Step>& steps, const ProfilerOptions& options) {
@@ -157,8 +188,17 @@ void add_notes(ProfilerImport& out, const ProfilerEvents& events, const Profiler
         fmt::format("{:.0f} % of the computing was launched outside any annotation, and counts to the phase "
                     "before",
                     100 * out.mean.unattributed));
-  if (out.left_out > 0)
-    out.notes.push_back(fmt::format("{} steps have other phases than most and are left out", out.left_out));
+  if (events.steps_are == ProfilerEvents::Steps::repeated)
+    out.notes.push_back(fmt::format("no steps marked (ProfilerStep#): its kernels repeat, {} times", out.steps));
+  if (events.steps_are == ProfilerEvents::Steps::whole)
+    out.notes.emplace_back(
+        "no steps marked (ProfilerStep#), and its kernels do not repeat: all of it counts as one step");
+  else if (out.steps == 1)
+    out.notes.emplace_back("only one step: how much steps vary is not known");
+  if (events.cut_short) out.notes.emplace_back("the file is cut short: what it has is used");
+  if (events.gpus > 1)
+    out.notes.push_back(
+        fmt::format("{} GPUs in it: those are the events of the one that computes longest", events.gpus));
 }
 
 }  // namespace
@@ -166,11 +206,10 @@ void add_notes(ProfilerImport& out, const ProfilerEvents& events, const Profiler
 ProfilerImport import_profiler(const ProfilerEvents& events, const ProfilerOptions& options) {
   ProfilerImport out;
   const auto outer = outermost_annotations(events);
-  std::vector<Step> steps = alike(gpu_steps(events, outer), out.left_out);
-  if (steps.size() < 2)
-    throw ConfigError(
-        fmt::format("{}: {} steps with kernels whose phases come in the same order, expected at least two", events.file,
-                    steps.size()));
+  std::vector<Step> steps = gpu_steps(events, outer);
+  if (steps.empty()) throw ConfigError(fmt::format("{}: none of its steps has a kernel that computes", events.file));
+  if (events.cut_short) keep_whole(steps);
+  if (std::string unlike = keep_alike(steps); !unlike.empty()) out.notes.push_back(std::move(unlike));
   out.steps = steps.size();
   out.mean = mean_breakdown(steps);
   StepTrace& trace = out.trace;

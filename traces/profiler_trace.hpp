@@ -27,15 +27,15 @@ struct ProfilerOptions {
 struct ProfilerImport {
   StepTrace trace;
   ProfilerBreakdown mean;
-  std::size_t steps = 0, left_out = 0;
+  std::size_t steps = 0;
   std::vector<std::string> notes;  ///< messages about what could not be attributed, and other cautions
 };
 
 /// Phases are the outermost annotations of the thread that calls step(). A kernel belongs to the phase in which the
 /// host launched it, or to the one before if it was launched between two. Time in which a collective runs and nothing
 /// is computed is removed, because the simulation adds its own. Steps whose phases come in another order than in most
-/// steps are left out. Throws ConfigError if fewer than two steps are alike, none has a kernel, or there are neither
-/// collectives nor `parameters`.
+/// steps are left out. Throws ConfigError if no step has a kernel, or if there are neither collectives nor
+/// `parameters`.
 ProfilerImport import_profiler(const ProfilerEvents& events, const ProfilerOptions& options);
 
 }  // namespace ganymede::traces

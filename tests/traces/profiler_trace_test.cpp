@@ -204,7 +204,7 @@ TEST_F(Profiler, WhatWasLaunchedBeforeTheTraceBelongsToNoStep) {
   kineto.kernel("earlier", 1e6 - 900, 800, 7, -1);
   const ProfilerImport result = import(kineto);
   EXPECT_EQ(result.steps, 5U);
-  EXPECT_EQ(result.left_out, 0U);
+  EXPECT_THAT(result.notes, testing::Not(testing::Contains(HasSubstr("left out"))));
   EXPECT_NEAR(result.mean.step, 10e-3, 1e-9);
 }
 
@@ -213,7 +213,7 @@ TEST_F(Profiler, AKernelWithoutItsLaunchFollowsTheOneBeforeItOnItsStream) {
   for (int i = 0; i < 5; ++i)
     kineto.kernel("without", 1e6 + 10'000.0 * i + 9200, 100, 7, -1);  // in the host's next step
   const ProfilerImport result = import(kineto);
-  EXPECT_EQ(result.left_out, 0U);
+  EXPECT_THAT(result.notes, testing::Not(testing::Contains(HasSubstr("left out"))));
   EXPECT_EQ(result.trace.batches[0].phases.back().name, "update");
   EXPECT_EQ(result.trace.batches[0].phases.back().launches, 2);
 }
@@ -335,9 +335,109 @@ TEST_F(Profiler, StepsOfAnotherKindAreLeftOut) {
   kineto.host("user_annotation", "evaluation", 1e6 + 10'000 + 7000, 500);
   kineto.kernel("eval", 1e6 + 10'000 + 8600, 100, 7, 1e6 + 10'000 + 7100);
   const ProfilerImport result = import(kineto);
-  EXPECT_EQ(result.left_out, 1U);
   EXPECT_EQ(result.steps, 5U);
-  EXPECT_THAT(result.notes, testing::Contains(HasSubstr("1 steps have other phases")));
+  EXPECT_THAT(result.notes, testing::Contains(HasSubstr("1 of 6 steps has other phases")));
+}
+
+TEST_F(Profiler, PhasesThatTellNothingAreJoined) {
+  Kineto kineto(3);
+  for (const int i : {0, 1, 2}) {
+    kineto.host("user_annotation", fmt::format("epoch {}", i), 1e6 + 10'000 * i + 7000, 500);
+    kineto.kernel("more", 1e6 + 10'000 * i + 8600, 100, 7, 1e6 + 10'000 * i + 7100);
+  }
+  const ProfilerImport result = import(kineto);
+  EXPECT_EQ(result.steps, 3U);
+  EXPECT_EQ(result.trace.batches[0].phases.back().name, "step");
+  EXPECT_EQ(result.trace.batches[0].phases.back().launches, 5);
+  EXPECT_THAT(result.notes, testing::Contains(HasSubstr("another order")));
+  EXPECT_NEAR(result.mean.step, 10e-3, 1e-9);
+}
+
+TEST_F(Profiler, ABareListOfEventsIsATraceToo) {
+  const ProfilerEvents events = read(Kineto().trace["traceEvents"].dump());
+  EXPECT_EQ(events.steps.size(), 5U);
+  EXPECT_EQ(events.device, "");
+  EXPECT_NEAR(import_profiler(events, options).mean.step, 10e-3, 1e-9);
+}
+
+// Without marks, steps are where the kernels repeat. Those of the layers repeat within a step, too.
+TEST_F(Profiler, StepsThatAreNotMarkedAreFoundWhereKernelsRepeat) {
+  Kineto kineto(6);
+  for (int i = 0; i < 6; ++i)
+    for (int layer = 0; layer < 40; ++layer)
+      for (int part = 0; part < 2; ++part)
+        kineto.kernel(part == 0 ? "gemm" : "gelu", 1e6 + 10'000 * i + 4000 + 40 * layer + 20 * part, 10, 7,
+                      1e6 + 10'000 * i + 2100);
+  std::erase_if(kineto.events().elements(),
+                [](const Json& event) { return event.value("name", "").starts_with("ProfilerStep"); });
+  const ProfilerImport result = import(kineto);
+  EXPECT_EQ(result.steps, 6U);
+  EXPECT_NEAR(result.mean.step, 10e-3, 0.2e-3);  // the last one has no next one to end it
+  EXPECT_THAT(result.notes, testing::Contains(HasSubstr("its kernels repeat, 6 times")));
+  // The copy before the first kernel belongs to the step before, the phases to their own.
+  EXPECT_EQ(result.trace.batches[0].phases[1].name, "forward");
+}
+
+TEST_F(Profiler, ATraceInWhichNothingRepeatsIsOneStep) {
+  Kineto kineto(1);
+  std::erase_if(kineto.events().elements(),
+                [](const Json& event) { return event.value("name", "").starts_with("ProfilerStep"); });
+  const ProfilerImport result = import(kineto);
+  EXPECT_EQ(result.steps, 1U);
+  EXPECT_THAT(result.notes, testing::Contains(HasSubstr("counts as one step")));
+  EXPECT_NEAR(result.mean.step, 15.1e-3, 1.1e-3);  // from the copy's begin to the late kernel's end
+}
+
+// torch/autograd/profiler.py at v1.7.0 wrote a list without categories, in which a process is the kind.
+TEST_F(Profiler, TracesOfTheFirstProfilerAreRead) {
+  Json events = Json::array();
+  for (int i = 0; i < 4; ++i)
+    for (const char* name : {"conv2d", "relu", "mul"}) {
+      const double start = 1000 + 1500 * i + 200 * static_cast<double>(events.size() % 6);
+      for (const char* process : {"CPU functions", "CUDA functions"})
+        events.push_back({{"name", name},
+                          {"ph", "X"},
+                          {"ts", start},
+                          {"dur", 100},
+                          {"tid", 0},
+                          {"pid", process},
+                          {"args", Json::object()}});
+    }
+  options.parameters = 1000;
+  const ProfilerImport result = import_profiler(read(events.dump()), options);
+  EXPECT_EQ(result.steps, 4U);
+  EXPECT_EQ(result.trace.batches[0].phases.back().launches, 3);
+}
+
+TEST_F(Profiler, OfSeveralGpusTheBusiestIsTaken) {
+  Kineto kineto;
+  for (int i = 0; i < 5; ++i) kineto.kernel("other", 1e6 + 10'000 * i, 9000, 7, 1e6 + 10'000 * i, {{"device", 1}});
+  options.parameters = 1000;
+  const ProfilerImport result = import(kineto);
+  EXPECT_NEAR(result.mean.compute, 9e-3, 1e-9);
+  EXPECT_THAT(result.notes, testing::Contains(HasSubstr("2 GPUs in it")));
+}
+
+// What is left has two whole steps; the third lacks kernels, and so the end of the second is not known.
+TEST_F(Profiler, AFileThatIsCutShortIsReadAsFarAsItGoes) {
+  const std::string whole = Kineto().trace.dump();
+  const std::size_t third = whole.find("\"dgrad\"", whole.find("ProfilerStep#3"));
+  const ProfilerImport result = import_profiler(read(whole.substr(0, third)), options);
+  EXPECT_EQ(result.steps, 2U);
+  EXPECT_NEAR(result.mean.step, 10e-3, 1e-9);
+  EXPECT_THAT(result.notes, testing::Contains(HasSubstr("cut short")));
+}
+
+TEST_F(Profiler, NumbersThatJsonDoesNotHaveAreZero) {
+  std::string text = Kineto().trace.dump();
+  const std::size_t args = text.find("\"device\":0") + std::string("\"device\":").size();
+  for (const char* number : {"nan", "NaN", "-Infinity", "inf", "null"}) {
+    std::string with = text;
+    with.replace(args, 1, std::string(number) + ",\"note \\\" nan, inf\":" + number);
+    EXPECT_EQ(write_step_trace(import_profiler(read(with), options).trace),
+              write_step_trace(import_profiler(read(text), options).trace))
+        << number;
+  }
 }
 
 TEST_F(Profiler, LayersGiveFlops) {
@@ -358,17 +458,18 @@ TEST_F(Profiler, SaysWhatIsMissing) {
     return message_of<ConfigError>([&] { import_profiler(read(text), options); });
   };
   const std::string whole = Kineto().trace.dump();
-  EXPECT_THAT(error(whole.substr(0, whole.size() / 2)),
-              AllOf(HasSubstr("rank1.json: not valid JSON near byte"), HasSubstr("cut short")));
-  EXPECT_THAT(error("{}"), HasSubstr("no \"traceEvents\""));
+  EXPECT_THAT(error(whole.substr(0, 20)), HasSubstr("rank1.json: not valid JSON near byte"));
+  EXPECT_THAT(error("{}"), HasSubstr("not a Chrome trace"));
   EXPECT_THAT(error(""), HasSubstr("not valid JSON"));
-  EXPECT_THAT(error(R"({ "traceEvents": [] })"), HasSubstr("no steps among 0 events"));
+  EXPECT_THAT(error(R"({ "traceEvents": [] })"), HasSubstr("no events of a GPU among 0"));
   Kineto without_gpu;
   std::erase_if(without_gpu.events().elements(), [](const Json& event) {
     return event.value("cat", "") == "kernel" || event.value("cat", "") == "gpu_memcpy";
   });
   EXPECT_THAT(error(without_gpu.trace.dump()), HasSubstr("no events of a GPU"));
-  EXPECT_THAT(error(Kineto(1).trace.dump()), HasSubstr("1 steps with kernels"));
+  Kineto idle;
+  std::erase_if(idle.events().elements(), [](const Json& event) { return event.value("cat", "") == "kernel"; });
+  EXPECT_THAT(error(idle.trace.dump()), HasSubstr("none of its steps has a kernel"));
   EXPECT_THAT(message_of<ConfigError>([&] { read_profiler_events(folder_ / "missing.json"); }),
               HasSubstr("missing.json: cannot be read"));
 }
