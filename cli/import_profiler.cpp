@@ -32,7 +32,8 @@ void declare_import_profiler(Parser command, Shared& shared) {
       .add_option("--gpu", flags->gpu,
                   "the recorded GPU, as the catalog names it; needed if the trace does not name it")
       .check(suggest("@rented-gpus"));
-  command.add_flag("--force,--override-gpu", flags->override_gpu, "take --gpu although the trace names another GPU");
+  command.add_flag("--force", flags->override_gpu, "take --gpu although the trace names another GPU");
+  command.add_flag("--override-gpu", flags->override_gpu, "the former name of --force").hidden();
   command.add_option("--catalog", flags->catalog, "catalog that has the GPU")
       .check(suggest("@providers @files"))
       .capture_default_str();

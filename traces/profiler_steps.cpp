@@ -301,16 +301,11 @@ void find_steps(ProfilerEvents& events) {
   events.steps_are = begins.empty() ? ProfilerEvents::Steps::whole : ProfilerEvents::Steps::repeated;
   std::vector<double> bounds = {first};
   if (!begins.empty()) {
-    const std::size_t usual = begins[begins.size() / 2] - begins[begins.size() / 2 - 1];
     bounds.clear();
     for (const std::size_t place : begins) bounds.push_back(launch_of(*kernels[place]));
-    // What follows the last begin is a step if it has about as many kernels as the others, and ends with as many.
-    const std::size_t rest = kernels.size() - begins.back();
-    if (rest > usual) last = launch_of(*kernels[begins.back() + usual - 1]);
-    if (10 * rest < 9 * usual) {
-      last = std::nextafter(bounds.back(), first);
-      bounds.pop_back();
-    }
+    // What begins last is no step, because nothing says when it is over.
+    last = std::nextafter(bounds.back(), first);
+    bounds.pop_back();
   }
   const std::string thread = annotated_thread(events);
   for (std::size_t i = 0; i < bounds.size(); ++i) {
