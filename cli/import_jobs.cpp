@@ -29,7 +29,7 @@ void import_jobs(const JobImport& options, Shared& shared) {
 
 void declare_import_jobs(Parser command, Shared& shared) {
   auto options = std::make_shared<JobImport>();
-  command.add_option("file", options->file, "what sacct -P printed, or a trace of Gavel (CSV)")
+  command.add_option("file", options->file, "what sacct printed, or a trace of a cluster (see above)")
       .check(suggest("@files"))
       .required();
   command.add_option("--virtual-cluster", options->virtual_cluster, "only the jobs of this cluster of the trace")
@@ -41,18 +41,23 @@ void declare_import_jobs(Parser command, Shared& shared) {
 }  // namespace
 
 Command import_jobs_command() {
-  return {
-      .name = "jobs",
-      .summary = "jobs of Slurm's accounting or of a Gavel trace, as the jobs of a cluster",
-      .examples =
-          "  sacct -a -P -S 2026-11-01 -o JobID,User,Submit,ElapsedRaw,AllocTRES,Priority,State > sacct.txt\n"
-          "  ganymede import jobs sacct.txt -o jobs.csv\n"
-          "  ganymede import jobs gavel.csv --virtual-cluster 0e4a51 -o jobs.csv\n",
-      .about =
-          "Writes the CSV that \"jobs\": { \"trace\": FILE } of a ganymede.cluster/1 file names. Of sacct it reads\n"
-          "JobID, Submit, ElapsedRaw or Elapsed, AllocTRES or ReqTRES (gres/gpu=N), and if they are there User,\n"
-          "Account and Priority. Steps of jobs, jobs without GPUs and jobs that never ran are left out, and counted.",
-      .declare = declare_import_jobs};
+  return {.name = "jobs",
+          .summary = "jobs of Slurm's accounting or of another cluster's trace, as the jobs of a cluster",
+          .examples =
+              "  sacct -a -P -S 2026-11-01 -o JobID,User,Submit,ElapsedRaw,AllocTRES,Priority,State > sacct.txt\n"
+              "  ganymede import jobs sacct.txt -o jobs.csv\n"
+              "  ganymede import jobs gavel.csv --virtual-cluster 0e4a51 -o jobs.csv\n",
+          .about =
+              "Writes the CSV that \"jobs\": { \"trace\": FILE } of a ganymede.cluster/1 file names. It reads sacct "
+              "(-P, --json or\n"
+              "columns of fixed width), Gavel's own traces, Philly, Helios, ACME (Seren, Kalos), Alibaba's PAI of 2020 "
+              "and\n"
+              "2023, other CSV with usual names of columns, the standard workload format (SWF), and workloads of "
+              "Batsim. Of\n"
+              "sacct it needs JobID, Submit, ElapsedRaw or Elapsed, and AllocTRES or ReqTRES (gres/gpu=N). Steps of "
+              "jobs, jobs\n"
+              "without GPUs, jobs that never ran and those that cannot be read are left out, and counted.",
+          .declare = declare_import_jobs};
 }
 
 }  // namespace ganymede::cli

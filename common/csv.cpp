@@ -49,7 +49,7 @@ std::vector<std::string> read_record(std::string_view text, std::size_t& at, std
 
 CsvTable CsvTable::load(const std::filesystem::path& file) { return parse(read_file(file), file.string()); }
 
-CsvTable CsvTable::parse(std::string_view text, std::string name) {
+CsvTable CsvTable::parse(std::string_view text, std::string name, std::vector<std::string>* unlike) {
   if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
   CsvTable table;
   table.file_ = std::move(name);
@@ -73,9 +73,13 @@ CsvTable CsvTable::parse(std::string_view text, std::string name) {
               fmt::format("{}: line {}: two columns are called \"{}\"", table.file_, start, table.names_[i]));
       continue;
     }
-    if (cells.size() != table.names_.size())
-      throw ConfigError(fmt::format("{}: line {}: found {} cells, expected {} as in the first line", table.file_, start,
-                                    cells.size(), table.names_.size()));
+    if (cells.size() != table.names_.size()) {
+      std::string why = fmt::format("{}: line {}: found {} cells, expected {} as in the first line", table.file_, start,
+                                    cells.size(), table.names_.size());
+      if (unlike == nullptr) throw ConfigError(why);
+      unlike->push_back(std::move(why));
+      continue;
+    }
     table.rows_.push_back({start, std::move(cells)});
   }
   if (table.names_.empty())

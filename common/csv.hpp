@@ -19,8 +19,9 @@ class CsvTable {
   /// skipped. Throws ConfigError with file and line for a row with fewer or more cells, a quote that is not closed, a
   /// cell that is not UTF-8, an empty file, two columns of the same name, or more than 1,000 columns.
   static CsvTable load(const std::filesystem::path& file);
-  /// The same for text in memory; messages call it `name`.
-  static CsvTable parse(std::string_view text, std::string name);
+  /// The same for text in memory; messages call it `name`. With `unlike`, rows with fewer or more cells are left out,
+  /// and what would have been said of them is added there.
+  static CsvTable parse(std::string_view text, std::string name, std::vector<std::string>* unlike = nullptr);
 
   const std::string& file() const { return file_; }
   const std::vector<Row>& rows() const { return rows_; }

@@ -37,7 +37,8 @@ struct ProfilerGpuStep {
 };
 
 /// Makes the steps of a trace that marks none: those in which the kernels of the stream that computes longest repeat,
-/// but for the last one, whose end is not known; where nothing repeats, the trace as a whole. Sets `steps` and `steps_are`.
+/// but for the last one, whose end is not known; where nothing repeats, the trace as a whole. Sets `steps` and
+/// `steps_are`.
 void find_steps(ProfilerEvents& events);
 
 /// The outermost annotations of the thread that calls step(), by time.

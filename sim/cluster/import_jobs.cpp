@@ -3,111 +3,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
-#include <chrono>
-#include <map>
-#include <optional>
+#include <cmath>
 
 #include "common/csv.hpp"
 #include "common/errors.hpp"
 #include "common/text.hpp"
+#include "sim/cluster/import_job_texts.hpp"
+#include "sim/cluster/recorded_jobs.hpp"
 
 namespace ganymede::sim {
 namespace {
 
-/// Cells separated by '|' as CSV, with quotes where cells need them.
-std::string as_csv(std::string_view text) {
-  std::string out;
-  std::string cell;
-  const auto end_cell = [&](char separator) {
-    std::string doubled;
-    for (const char c : cell) doubled += c == '"' ? std::string("\"\"") : std::string(1, c);
-    out += "\"" + doubled + "\"" + separator;
-    cell.clear();
-  };
-  for (const char c : text) {
-    if (c == '\r') continue;
-    if (c == '|' || c == '\n')
-      end_cell(c == '|' ? ',' : '\n');
-    else
-      cell += c;
-  }
-  if (!cell.empty()) end_cell('\n');
-  return out;
-}
-
-std::optional<std::int64_t> integer(std::string_view text) {
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc() && end == text.data() + text.size() ? std::optional(value) : std::nullopt;
-}
-
-/// Seconds of "2026-11-03T08:15:00" since 1970, whatever the time zone.
-std::optional<std::int64_t> moment(std::string_view text) {
-  constexpr std::string_view kPattern = "0000-00-00T00:00:00";
-  if (text.size() != kPattern.size() || text[10] != 'T') return std::nullopt;
-  const auto part = [&](std::size_t from, std::size_t size) { return integer(text.substr(from, size)); };
-  const auto year = part(0, 4), month = part(5, 2), day = part(8, 2), hour = part(11, 2), minute = part(14, 2),
-             second = part(17, 2);
-  if (!year || !month || !day || !hour || !minute || !second) return std::nullopt;
-  const std::chrono::year_month_day date{std::chrono::year(static_cast<int>(*year)),
-                                         std::chrono::month(static_cast<unsigned>(*month)),
-                                         std::chrono::day(static_cast<unsigned>(*day))};
-  if (!date.ok()) return std::nullopt;
-  return std::chrono::sys_days(date).time_since_epoch().count() * 86400 + *hour * 3600 + *minute * 60 + *second;
-}
-
-constexpr std::int64_t kMostImportedGpus = 65536;         // that a job of a cluster may ask for
-constexpr std::int64_t kLongestImported = 1'000'000'000;  // seconds, 31 years, as in a trace
-
-/// Such a number of days, hours, minutes or seconds that the sum does not overflow.
-std::optional<std::int64_t> part_of_time(std::string_view text) {
-  const auto value = integer(text);
-  return value && *value >= 0 && *value <= kLongestImported ? value : std::nullopt;
-}
-
-/// Seconds of "[days-]hours:minutes:seconds".
-std::optional<std::int64_t> elapsed(std::string_view text) {
-  std::int64_t days = 0;
-  if (const std::size_t dash = text.find('-'); dash != std::string_view::npos) {
-    const auto count = part_of_time(text.substr(0, dash));
-    if (!count) return std::nullopt;
-    days = *count;
-    text.remove_prefix(dash + 1);
-  }
-  std::int64_t seconds = 0;
-  for (int parts = 0; parts < 3; ++parts) {
-    const std::size_t colon = text.find(':');
-    const auto value = part_of_time(text.substr(0, colon));
-    if (!value) return std::nullopt;
-    seconds = seconds * 60 + *value;
-    if (colon == std::string_view::npos) return days * 86400 + seconds;
-    text.remove_prefix(colon + 1);
-  }
-  return std::nullopt;
-}
-
-/// The GPUs of "billing=8,cpu=8,gres/gpu:a100=4,gres/gpu=4,node=1"; a count without a type is that of all types.
-std::int64_t gpus_of(const std::string& tres) {
-  std::int64_t typed = 0;
-  for (std::size_t at = 0; at < tres.size();) {
-    const std::size_t end = std::min(tres.find(',', at), tres.size());
-    const std::string_view part = std::string_view(tres).substr(at, end - at);
-    const std::size_t equals = part.find('=');
-    if (equals != std::string_view::npos) {
-      const auto count = integer(part.substr(equals + 1)).value_or(0);
-      if (part.substr(0, equals) == "gres/gpu") return count;
-      if (part.starts_with("gres/gpu:")) typed += std::clamp<std::int64_t>(count, 0, kMostImportedGpus + 1);
-    }
-    at = end + 1;
-  }
-  return typed;
-}
-
-struct SlurmJob {
-  std::string name, owner, priority;
-  std::int64_t submitted = 0, seconds = 0, gpus = 0;
-};
+using Names = std::initializer_list<const char*>;
 
 /// The first of these columns that the table has; throws if it has none.
 std::string column_of(const CsvTable& table, std::initializer_list<const char*> names) {
@@ -116,11 +23,32 @@ std::string column_of(const CsvTable& table, std::initializer_list<const char*> 
   throw ConfigError(fmt::format("{}: line 1: found no column {}", table.file(), list_of({names.begin(), names.end()})));
 }
 
-std::string quoted(const std::string& cell) {
-  if (cell.find_first_of(",\"\n") == std::string::npos) return cell;
-  std::string out = "\"";
-  for (const char c : cell) out += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return out + "\"";
+/// The first of these columns that the table has, or "".
+std::string any_of(const CsvTable& table, Names names) {
+  for (const char* name : names)
+    if (table.has(name)) return name;
+  return "";
+}
+
+double checked_duration(const CsvTable& table, const CsvTable::Row& row, const std::string& column,
+                        std::optional<double> seconds) {
+  if (!seconds || !(*seconds >= 0 && *seconds <= kLongestImported))
+    table.fail(row, column, fmt::format("found \"{}\", expected a time of 31 years at most", table.at(row, column)));
+  return *seconds;
+}
+
+double checked_moment(const CsvTable& table, const CsvTable::Row& row, const std::string& column) {
+  const auto time = moment(table.at(row, column));
+  if (!time)
+    table.fail(row, column,
+               fmt::format("found \"{}\", expected a time such as 2026-11-03T08:15:00", table.at(row, column)));
+  return *time;
+}
+
+std::int64_t checked_gpus(const CsvTable& table, const CsvTable::Row& row, const std::string& column, double gpus) {
+  if (!(gpus <= static_cast<double>(kMostImportedGpus)))
+    table.fail(row, column, fmt::format("found {:.0f} GPUs, expected at most {}", gpus, kMostImportedGpus));
+  return static_cast<std::int64_t>(std::ceil(gpus));
 }
 
 /// Adds a remark that names the columns that are not read.
@@ -131,59 +59,83 @@ void note_columns(const CsvTable& table, const std::vector<std::string>& read, I
   if (!others.empty()) out.remarks.push_back(fmt::format("columns that are not read: {}", fmt::join(others, ", ")));
 }
 
+/// What `sacct -P` prints, or its columns of fixed width.
 ImportedJobs import_slurm(const CsvTable& table) {
   const std::string id = column_of(table, {"JobID", "JobIDRaw"}), submit = column_of(table, {"Submit"});
   const std::string time = column_of(table, {"ElapsedRaw", "Elapsed"}),
                     tres = column_of(table, {"AllocTRES", "ReqTRES"});
-  std::vector<SlurmJob> jobs;
-  std::size_t without_gpus = 0, never_ran = 0;
+  const std::string owner = any_of(table, {"User", "Account"});
+  RecordedJobs jobs(table.file());
   for (const CsvTable::Row& row : table.rows()) {
-    SlurmJob job;
-    job.name = table.at(row, id);
-    if (job.name.find('.') != std::string::npos) continue;  // a step of a job
-    const auto submitted = moment(table.at(row, submit));
-    if (!submitted)
-      table.fail(row, submit,
-                 fmt::format("found \"{}\", expected a time such as 2026-11-03T08:15:00", table.at(row, submit)));
-    const auto seconds = time == "ElapsedRaw" ? integer(table.at(row, time)) : elapsed(table.at(row, time));
-    if (!seconds || *seconds < 0 || *seconds > kLongestImported)
-      table.fail(row, time, fmt::format("found \"{}\", expected a time of 31 years at most", table.at(row, time)));
-    job.submitted = *submitted;
-    job.seconds = *seconds;
-    job.gpus = gpus_of(table.at(row, tres));
-    if (job.gpus > kMostImportedGpus)
-      table.fail(row, tres, fmt::format("found {} GPUs, expected at most {}", job.gpus, kMostImportedGpus));
-    job.owner = table.has("User") ? table.at(row, "User") : table.has("Account") ? table.at(row, "Account") : "all";
-    if (table.has("Priority")) job.priority = table.at(row, "Priority");
-    if (job.gpus <= 0)
-      ++without_gpus;
-    else if (job.seconds == 0)
-      ++never_ran;
-    else
-      jobs.push_back(std::move(job));
+    if (table.at(row, id).find('.') != std::string::npos) continue;  // a step of a job
+    jobs.add([&] {
+      RecordedJob job;
+      job.name = table.at(row, id);
+      job.submitted = checked_moment(table, row, submit);
+      job.seconds = checked_duration(table, row, time, duration_of(table.at(row, time)));
+      job.gpus = checked_gpus(table, row, tres, static_cast<double>(gpus_of(table.at(row, tres))));
+      if (!owner.empty()) job.owner = table.at(row, owner);
+      if (table.has("Priority")) job.priority = table.at(row, "Priority");
+      return job;
+    });
   }
-  std::stable_sort(jobs.begin(), jobs.end(),
-                   [](const SlurmJob& a, const SlurmJob& b) { return a.submitted < b.submitted; });
-  if (!jobs.empty() && jobs.back().submitted - jobs.front().submitted > kLongestImported)
-    throw ConfigError(fmt::format("{}: the job {} was submitted more than 31 years after the job {}", table.file(),
-                                  jobs.back().name, jobs.front().name));
-  ImportedJobs out{"job,arrival_s,gpus,duration_s,owner,priority\n", {}};
-  std::map<std::string, int> times;  // that a job's number was there before: `sacct -D` has a row for each requeue
-  std::size_t repeated = 0;
-  for (const SlurmJob& job : jobs) {
-    const int before = times[job.name]++;
-    const std::string name = before == 0 ? job.name : fmt::format("{}.{}", job.name, before + 1);
-    if (before > 0) ++repeated;
-    out.csv += fmt::format("{},{},{},{},{},{}\n", quoted(name), job.submitted - jobs.front().submitted, job.gpus,
-                           job.seconds, quoted(job.owner), quoted(job.priority));
+  ImportedJobs out = jobs.written();
+  note_columns(table, {id, submit, time, tres, owner, "Priority"}, out);
+  return out;
+}
+
+/// Tables of other clusters by the names that they give to their columns: SenseTime's Helios, ACME (Seren, Kalos),
+/// Alibaba's PAI of 2020, which counts GPUs in hundredths and by instance, and of 2023.
+ImportedJobs import_table(const CsvTable& table, const std::string& virtual_cluster) {
+  const std::string id = any_of(table, {"job_id", "jobid", "job_name", "name", "job", "id"});
+  const std::string gpus =
+      column_of(table, {"gpu_num", "num_gpus", "num_gpu", "gpus", "gpu_count", "plan_gpu", "scale_factor"});
+  const std::string submit = column_of(table, {"submit_time", "submitted_time", "submission_time", "creation_time",
+                                               "arrival_time", "arrival_s", "start_time", "time"});
+  const std::string start = any_of(table, {"start_time", "scheduled_time", "creation_time"});
+  const std::string end = any_of(table, {"end_time", "deletion_time", "stop_time"});
+  const bool spans = !start.empty() && !end.empty();
+  const std::string length = any_of(table, {"duration", "duration_s", "run_time", "runtime"});
+  if (length.empty() && !spans)
+    throw ConfigError(
+        fmt::format("{}: line 1: no column says how long jobs ran: expected \"duration\", or "
+                    "\"start_time\" and \"end_time\"",
+                    table.file()));
+  const std::string group = any_of(table, {"vc", "virtual_cluster"});
+  const std::string owner = any_of(table, {"user", "user_id", "owner", "vc", "virtual_cluster"});
+  if (!virtual_cluster.empty() && group.empty())
+    throw ConfigError(fmt::format("--virtual-cluster {}: {} has no virtual clusters", virtual_cluster, table.file()));
+  RecordedJobs jobs(table.file());
+  for (const CsvTable::Row& row : table.rows()) {
+    if (!virtual_cluster.empty() && table.at(row, group) != virtual_cluster) continue;
+    jobs.add([&] {
+      RecordedJob job;
+      job.name = id.empty() ? fmt::format("line-{}", row.line) : table.at(row, id);
+      if (!owner.empty() && !table.at(row, owner).empty()) job.owner = table.at(row, owner);
+      const std::string& count = table.at(row, gpus);
+      const auto asked = count.empty() ? std::optional(0.0) : duration_of(count);
+      if (!asked) table.fail(row, gpus, fmt::format("found \"{}\", expected a number", count));
+      double wanted = *asked;
+      if (gpus == "plan_gpu")
+        wanted *= 0.01 * (table.has("inst_num") ? duration_of(table.at(row, "inst_num")).value_or(1) : 1);
+      job.gpus = checked_gpus(table, row, gpus, wanted);
+      if (job.gpus <= 0) return job;
+      const bool ran = !length.empty() ? !table.at(row, length).empty()
+                                       : !table.at(row, start).empty() && !table.at(row, end).empty();
+      if (!ran) return job;
+      job.submitted = checked_moment(table, row, submit);
+      job.seconds =
+          checked_duration(table, row, length.empty() ? end : length,
+                           length.empty() ? checked_moment(table, row, end) - checked_moment(table, row, start)
+                                          : duration_of(table.at(row, length)));
+      return job;
+    });
   }
-  out.remarks.push_back(
-      fmt::format("{} jobs; left out: {} without GPUs, {} that never ran", jobs.size(), without_gpus, never_ran));
-  if (repeated > 0)
-    out.remarks.push_back(
-        fmt::format("{} jobs have the number of an earlier one: they are called JOB.2, and so on", repeated));
-  note_columns(table, {id, submit, time, tres, table.has("User") ? "User" : "Account", "Priority"}, out);
-  if (jobs.empty()) throw ConfigError(fmt::format("{}: no job with GPUs has run", table.file()));
+  ImportedJobs out = jobs.written();
+  note_columns(table,
+               {id, gpus, submit, length.empty() ? start : length, length.empty() ? end : length, owner, group,
+                gpus == "plan_gpu" ? "inst_num" : ""},
+               out);
   return out;
 }
 
@@ -196,9 +148,9 @@ ImportedJobs import_gavel(const CsvTable& table, const std::string& virtual_clus
   for (const CsvTable::Row& row : table.rows()) {
     const std::string& of = table.at(row, "virtual_cluster");
     if (!virtual_cluster.empty() && of != virtual_cluster) continue;
-    out.csv += quoted(fmt::format("{}-{}", of, ++jobs));
+    out.csv += csv_cell(fmt::format("{}-{}", of, ++jobs));
     for (const char* column : {"arrival_s", "gpus", "model", "batch_per_gpu", "total_steps", "virtual_cluster"})
-      out.csv += "," + quoted(table.at(row, column));
+      out.csv += "," + csv_cell(table.at(row, column));
     out.csv += "\n";
   }
   if (jobs == 0)
@@ -208,23 +160,41 @@ ImportedJobs import_gavel(const CsvTable& table, const std::string& virtual_clus
   return out;
 }
 
+/// Alibaba's pai_task_table.csv has no line of names. Its columns are those of the README beside it
+/// (alibaba/clusterdata, cluster-trace-gpu-v2020).
+constexpr std::string_view kPaiTasks =
+    "job_name,task_name,inst_num,status,start_time,end_time,plan_cpu,plan_mem,plan_gpu,gpu_type\n";
+
+bool is_pai_task(std::string_view line) {
+  if (std::count(line.begin(), line.end(), ',') != 9) return false;
+  for (const char* status : {",Terminated,", ",Failed,", ",Running,", ",Waiting,"})
+    if (line.find(status) != line.npos) return true;
+  return false;
+}
+
 }  // namespace
 
 ImportedJobs import_jobs(std::string_view text, const std::string& name, const std::string& virtual_cluster) {
   const std::string_view first = text.substr(0, text.find('\n'));
-  if (first.find('|') != std::string_view::npos) {
-    if (!virtual_cluster.empty())
-      throw ConfigError(fmt::format("--virtual-cluster {}: {} is what `sacct -P` prints, which has no virtual clusters",
-                                    virtual_cluster, name));
-    return import_slurm(CsvTable::parse(as_csv(text), name));
-  }
-  const CsvTable table = CsvTable::parse(text, name);
-  if (!table.has("virtual_cluster"))
-    throw ConfigError(
-        fmt::format("{}: line 1: neither what `sacct -P` prints (cells separated by '|') nor a trace of Gavel (a "
-                    "column \"virtual_cluster\")",
-                    name));
-  return import_gavel(table, virtual_cluster);
+  const bool is_csv = first.find(',') != first.npos && first.find('\t') == first.npos && !is_json(text);
+  if (!is_csv && !virtual_cluster.empty())
+    throw ConfigError(fmt::format("--virtual-cluster {}: {} has no virtual clusters", virtual_cluster, name));
+  if (is_json(text)) return import_job_json(text, name);
+  if (is_swf(text)) return import_swf(text, name);
+  if (first.find('\t') != first.npos) return import_gavel_tabs(text, name);
+  const bool bars = first.find('|') != first.npos, slurm = bars || is_fixed_width(text);
+  const std::string prepared = bars                 ? bars_as_csv(text)
+                               : slurm              ? fixed_width_as_csv(text)
+                               : is_pai_task(first) ? std::string(kPaiTasks) + std::string(text)
+                                                    : std::string(text);
+  std::vector<std::string> unlike;
+  const CsvTable table = CsvTable::parse(prepared, name, &unlike);
+  ImportedJobs out = slurm                                                      ? import_slurm(table)
+                     : table.has("virtual_cluster") && table.has("total_steps") ? import_gavel(table, virtual_cluster)
+                                                                                : import_table(table, virtual_cluster);
+  if (!unlike.empty())
+    out.remarks.push_back(fmt::format("{} rows left out; the first: {}", unlike.size(), unlike.front()));
+  return out;
 }
 
 }  // namespace ganymede::sim

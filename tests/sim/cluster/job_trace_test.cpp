@@ -136,11 +136,111 @@ TEST(ImportJobs, RefusesCenturiesAndOverflow) {
 
 TEST(ImportJobs, SaysWhatItCannotRead) {
   EXPECT_THAT(message_of<ConfigError>([] { import_jobs("a,b\n1,2\n", "x.csv", ""); }),
-              HasSubstr("x.csv: line 1: neither"));
+              HasSubstr("x.csv: line 1: found no column \"gpu_num\""));
   EXPECT_THAT(message_of<ConfigError>([] { import_jobs("JobID|Submit|Elapsed|AllocTRES\n1|today|1|\n", "s.txt", ""); }),
               HasSubstr("s.txt: line 2: Submit: found \"today\""));
   EXPECT_THAT(message_of<ConfigError>([] { import_jobs("JobID|Submit\n1|today\n", "s.txt", ""); }),
               HasSubstr("found no column \"ElapsedRaw\" or \"Elapsed\""));
+}
+
+/// The jobs of a trace in another dialect, without its line of names.
+std::string imported(const std::string& text, const std::string& group = "") {
+  const std::string csv = import_jobs(text, "trace", group).csv;
+  with_trace(csv);  // a cluster reads what was written
+  return csv.substr(csv.find('\n') + 1);
+}
+
+TEST(ImportJobs, TakesSlurmsOtherForms) {
+  const std::string fixed =
+      "JobID           Submit              Elapsed    ReqTRES                        User\n"
+      "--------------- ------------------- ---------- ------------------------------ ---------\n"
+      "7               2026-11-03T08:15:20 1-00:00:01 billing=8,gres/gpu=4                 ann\n"
+      "7.batch         2026-11-03T08:15:20 1-00:00:01                                          \n"
+      "6               2026-11-03T08:15:10   00:10:00 gres/gpu:a=2,gres/gpu:b=1            bob\n";
+  EXPECT_EQ(imported(fixed), "6,0,3,600,bob,\n7,10,4,86401,ann,\n");
+  EXPECT_EQ(imported(R"({"meta": {}, "jobs": [
+    {"job_id": 6, "user": "bob", "priority": {"set": true, "number": 100}, "time": {"submission": 1000, "elapsed": 600},
+     "tres": {"allocated": [{"type": "cpu", "name": "", "count": 8}, {"type": "gres", "name": "gpu", "count": 3}]}},
+    {"job_id": 7, "user": "ann", "time": {"submission": 1010, "elapsed": 0}, "tres": {"allocated": []}}]})"),
+            "6,0,3,600,bob,100\n");
+}
+
+TEST(ImportJobs, TakesGavelsOwnTraces) {
+  EXPECT_EQ(imported("ResNet-18 (batch size 32)\tpython3 main.py --batch_size 32\t--num_steps\t1\t7000\t0.000000\t8\n"
+                     "A3C\tpython3 main.py\t--max-steps\t0\t900\t11.500000\t1\n"
+                     "A3C\tpython3 main.py\t--max-steps\t0\t900\t12.0\t0\n"),
+            "line-1,0,8,ResNet-18,32,7000\nline-2,11.5,1,A3C,,900\n");
+  EXPECT_EQ(imported("LM (batch size 5)\tpython3 main.py\t--steps\t0\t500\t2\t1.0\t-1\t30.5\n"),
+            "line-1,30.5,2,LM,5,500\n");
+  EXPECT_EQ(imported("LM (batch size 5)\tpython3 main.py\tdir\t--steps\t0\t500\t2\t1\t-1.0\t30.5\n"),
+            "line-1,30.5,2,LM,5,500\n");
+}
+
+TEST(ImportJobs, TakesTheTracesOfOtherClusters) {
+  // ACME's Seren.
+  EXPECT_EQ(imported("job_id,user,node_num,gpu_num,cpu_num,type,state,submit_time,start_time,end_time,duration,queue\n"
+                     "41,u1,1,8,128,Other,FAILED,2023-03-01 00:18:22+08:00,2023-03-01 00:18:54+08:00,"
+                     "2023-03-01 00:20:51+08:00,117,32\n"
+                     "42,u2,1,0,8,Other,COMPLETED,2023-03-01 00:23:58+08:00,,,2693,13\n"),
+            "41,0,8,117,u1,\n");
+  // Helios, of one virtual cluster.
+  EXPECT_EQ(imported("job_id,user,vc,gpu_num,cpu_num,node_num,state,submit_time,start_time,end_time,duration,queue\n"
+                     "1,a,vcA,4,16,1,COMPLETED,2020-04-01 00:00:05,2020-04-01 00:00:06,2020-04-01 00:01:06,60,1\n"
+                     "2,b,vcB,1,4,1,CANCELLED,2020-04-01 00:00:00,2020-04-01 00:00:06,2020-04-01 00:01:06,60,6\n",
+                     "vcA"),
+            "1,0,4,60,a,\n");
+  // Alibaba's PAI of 2020 has no line of names and counts hundredths of GPUs by instance, that of 2023 has both.
+  EXPECT_EQ(imported("j1,worker,4,Terminated,1000.0,1600.0,600.0,29.3,50.0,V100\n"
+                     "j2,tensorflow,1,Failed,1100.0,1150.5,600.0,29.3,25.0,T4\n"
+                     "j3,worker,1,Running,1200.0,,600.0,29.3,100.0,T4\n"),
+            "j1,0,2,600,all,\nj2,100,1,50.5,all,\n");
+  EXPECT_EQ(imported("name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,"
+                     "scheduled_time\n"
+                     "p-0,12000,16384,1,460,,LS,Running,0,12537496,0.0\n"
+                     "p-1,6000,12288,2,1000,,BE,Failed,50,150,70.0\n"
+                     "p-2,6000,12288,0,0,,BE,Failed,50,150,70.0\n"),
+            "p-0,0,1,12537496,all,\np-1,50,2,80,all,\n");
+  // Philly: the second attempt had more GPUs.
+  EXPECT_EQ(
+      imported(R"([{"status": "Pass", "vc": "x", "jobid": "app_1", "user": "u", "submitted_time": "2017-10-09 07:01:55",
+    "attempts": [{"start_time": "2017-10-09 07:02:00", "end_time": "2017-10-09 07:03:00",
+                  "detail": [{"ip": "m1", "gpus": ["gpu0"]}]},
+                 {"start_time": "2017-10-09 08:00:00", "end_time": "2017-10-09 08:01:30",
+                  "detail": [{"ip": "m1", "gpus": ["gpu0", "gpu1"]}, {"ip": "m2", "gpus": ["gpu4"]}]}]},
+    {"status": "Killed", "vc": "x", "jobid": "app_2", "user": "u", "submitted_time": "2017-10-09 07:02:55", "attempts": []}])"),
+      "app_1,0,3,150,u,\n");
+  // The standard workload format, and a workload of Batsim.
+  EXPECT_EQ(imported("; Version: 2.2\n; UnixStartTime: 0\n"
+                     " 1  10 5 300 4 -1 -1 4 600 -1 1 7 1 1 1 1 -1 -1\n"
+                     " 2  12 5 100 -1 -1 -1 2 600 -1 1 8 1 1 1 1 -1 -1\n"),
+            "1,0,4,300,user-7,\n2,2,2,100,user-8,\n");
+  EXPECT_EQ(imported(R"({"nb_res": 4, "jobs": [{"id": "a", "subtime": 5, "walltime": 100, "res": 4, "profile": "d"},
+    {"id": 2, "subtime": 1, "walltime": 60, "res": 1, "profile": "c"}],
+    "profiles": {"d": {"type": "delay", "delay": 20.5}, "c": {"type": "parallel_homogeneous", "cpu": 1e9, "com": 0}}})"),
+            "2,0,1,60,all,\na,4,4,20.5,all,\n");
+}
+
+TEST(ImportJobs, LeavesOutWhatItCannotReadAndShowsIt) {
+  const ImportedJobs jobs = import_jobs(
+      "job_id,user,gpu_num,submit_time,duration\n1,a,two,2023-03-01 00:18:22,5\n2,a,2,2023-03-01 00:18:22,5\n"
+      "3,a,1,yesterday,5\n4,a,1\n",
+      "t.csv", "");
+  EXPECT_EQ(jobs.csv, "job,arrival_s,gpus,duration_s,owner,priority\n2,0,2,5,a,\n");
+  EXPECT_THAT(jobs.remarks,
+              testing::Contains("2 that cannot be read; the first: t.csv: line 2: gpu_num: found \"two\", "
+                                "expected a number"));
+  EXPECT_THAT(
+      jobs.remarks,
+      testing::Contains("1 rows left out; the first: t.csv: line 5: found 3 cells, expected 5 as in the first line"));
+  const auto error = [](const std::string& text, const std::string& group = "") {
+    return message_of<ConfigError>([&] { import_jobs(text, "t", group); });
+  };
+  EXPECT_THAT(error("name,time,application,num_replicas,gpus\na,1,bert,1,2\n"), HasSubstr("how long jobs ran"));
+  EXPECT_THAT(error("{\"a\": 1}"), HasSubstr("t: is JSON, but neither"));
+  EXPECT_THAT(error("{\"a\": "), HasSubstr("not valid JSON"));
+  EXPECT_THAT(error("[{\"submitted_time\": \"soon\"}]"), HasSubstr("expected \"submitted_time\" such as"));
+  EXPECT_THAT(error("a\tb\tc\n"), HasSubstr("t: line 1: expected a job's type"));
+  EXPECT_THAT(error("gpus,arrival_s,duration\n1,2,3\n", "vc"), HasSubstr("has no virtual clusters"));
 }
 
 }  // namespace

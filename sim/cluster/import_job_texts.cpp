@@ -1,0 +1,267 @@
+#include "sim/cluster/import_job_texts.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <sstream>
+
+#include "common/errors.hpp"
+#include "common/json_parse.hpp"
+#include "common/json_value.hpp"
+#include "sim/cluster/recorded_jobs.hpp"
+
+namespace ganymede::sim {
+namespace {
+
+/// The text of a string or a number; "" for anything else or if there is no such member.
+std::string text_of(const Json& object, const char* key) {
+  if (!object.is_object() || !object.contains(key)) return "";
+  const Json& value = object.at(key);
+  if (value.is_string()) return value.get<std::string>();
+  return value.is_number() ? value.dump() : "";
+}
+
+double number_of(const Json& object, const char* key) {
+  return object.is_object() && object.contains(key) && object.at(key).is_number() ? object.at(key).get<double>() : 0;
+}
+
+/// Of a Philly log (msr-fiddle/philly-traces): its attempts, of which each has its own GPUs. The job is taken to ask
+/// for as many as the largest had, and to run as long as all.
+RecordedJob philly_job(const Json& entry, const std::string& where) {
+  RecordedJob job;
+  job.name = text_of(entry, "jobid");
+  job.owner = text_of(entry, "user");
+  const auto submitted = moment(text_of(entry, "submitted_time"));
+  if (!submitted) throw ConfigError(where + ": expected \"submitted_time\" such as 2017-10-09 07:01:55");
+  job.submitted = *submitted;
+  if (!entry.contains("attempts")) return job;
+  for (const Json& attempt : entry.at("attempts").elements()) {
+    std::int64_t gpus = 0;
+    if (attempt.is_object() && attempt.contains("detail"))
+      for (const Json& machine : attempt.at("detail").elements())
+        if (machine.is_object() && machine.contains("gpus"))
+          gpus += static_cast<std::int64_t>(machine.at("gpus").size());
+    job.gpus = std::max(job.gpus, gpus);
+    const auto start = moment(text_of(attempt, "start_time")), end = moment(text_of(attempt, "end_time"));
+    if (start && end && *end > *start) job.seconds += *end - *start;
+  }
+  return job;
+}
+
+/// Of what `sacct --json` prints (Slurm's slurmdb of data_parser).
+RecordedJob slurm_job(const Json& entry, const std::string& where) {
+  RecordedJob job;
+  job.name = text_of(entry, "job_id");
+  job.owner = text_of(entry, "user");
+  if (entry.contains("priority"))
+    job.priority =
+        entry.at("priority").is_object() ? text_of(entry.at("priority"), "number") : text_of(entry, "priority");
+  if (!entry.contains("time")) throw ConfigError(where + ": expected \"time\" with \"submission\" and \"elapsed\"");
+  job.submitted = number_of(entry.at("time"), "submission");
+  job.seconds = number_of(entry.at("time"), "elapsed");
+  if (!entry.contains("tres") || !entry.at("tres").is_object()) return job;
+  const Json& tres = entry.at("tres");
+  if (!tres.contains("allocated")) return job;
+  for (const Json& part : tres.at("allocated").elements())
+    if (text_of(part, "type") == "gres" && text_of(part, "name") == "gpu")
+      job.gpus = std::max(job.gpus, static_cast<std::int64_t>(number_of(part, "count")));
+  return job;
+}
+
+/// Of a workload of Batsim: how long a job runs is what its profile waits; a profile that computes says only how much,
+/// so that the time for which it asked is taken.
+RecordedJob batsim_job(const Json& entry, const Json& profiles) {
+  RecordedJob job;
+  job.name = text_of(entry, "id");
+  job.submitted = number_of(entry, "subtime");
+  job.gpus = static_cast<std::int64_t>(std::min(number_of(entry, "res"), 1e9));
+  const std::string profile = text_of(entry, "profile");
+  if (profiles.is_object() && profiles.contains(profile)) job.seconds = number_of(profiles.at(profile), "delay");
+  if (job.seconds <= 0) job.seconds = number_of(entry, "walltime");
+  return job;
+}
+
+/// The numbers of a line, or nothing if it has anything else.
+std::vector<double> numbers_of(const std::string& line) {
+  std::istringstream words(line);
+  std::vector<double> numbers;
+  for (std::string word; words >> word;) {
+    const auto number = duration_of(word);
+    if (!number || word.find(':') != word.npos) return {};
+    numbers.push_back(*number);
+  }
+  return numbers;
+}
+
+constexpr std::size_t kSwfFields = 18;
+
+}  // namespace
+
+bool is_json(std::string_view text) {
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  return first != text.npos && (text[first] == '{' || text[first] == '[');
+}
+
+ImportedJobs import_job_json(std::string_view text, const std::string& name) {
+  const Json all = JsonNode::parse(text, name).value();
+  RecordedJobs jobs(name);
+  const auto where = [&](std::size_t i) { return fmt::format("{}: job {}", name, i); };
+  const bool has_list = all.is_object() && all.contains("jobs") && all.at("jobs").is_array();
+  const Json& list = has_list ? all.at("jobs") : all;
+  const Json* first = list.is_array() && list.size() > 0 ? &list.elements().front() : nullptr;
+  const bool philly = first != nullptr && first->is_object() && first->contains("submitted_time");
+  const bool slurm = has_list && first != nullptr && first->is_object() && first->contains("job_id");
+  const bool batsim = has_list && first != nullptr && first->is_object() && first->contains("subtime");
+  if (!philly && !slurm && !batsim)
+    throw ConfigError(fmt::format(
+        "{}: is JSON, but neither Philly's log of jobs, nor what `sacct --json` prints, nor a workload of Batsim",
+        name));
+  const Json profiles = batsim && all.contains("profiles") ? all.at("profiles") : Json();
+  for (std::size_t i = 0; i < list.size(); ++i)
+    jobs.add([&] {
+      const Json& entry = list.elements()[i];
+      if (!entry.is_object()) throw ConfigError(where(i) + ": expected an object");
+      return philly ? philly_job(entry, where(i)) : slurm ? slurm_job(entry, where(i)) : batsim_job(entry, profiles);
+    });
+  ImportedJobs out = jobs.written();
+  if (batsim) out.remarks.emplace_back("a resource of Batsim counts as a GPU");
+  return out;
+}
+
+bool is_swf(std::string_view text) {
+  std::istringstream lines{std::string(text.substr(0, 1 << 16))};
+  for (std::string line; std::getline(lines, line);)
+    if (!line.starts_with(';') && line.find_first_not_of(" \t\r") != line.npos)
+      return numbers_of(line).size() == kSwfFields;
+  return false;
+}
+
+ImportedJobs import_swf(std::string_view text, const std::string& name) {
+  std::istringstream lines{std::string(text)};
+  RecordedJobs jobs(name);
+  std::size_t number = 0;
+  for (std::string line; std::getline(lines, line);) {
+    ++number;
+    if (line.starts_with(';') || line.find_first_not_of(" \t\r") == line.npos) continue;
+    jobs.add([&] {
+      const std::vector<double> fields = numbers_of(line);
+      if (fields.size() != kSwfFields)
+        throw ConfigError(fmt::format("{}: line {}: expected {} numbers", name, number, kSwfFields));
+      RecordedJob job;
+      job.name = fmt::format("{}", fields[0]);
+      job.submitted = fields[1];
+      job.seconds = fields[3];
+      job.gpus = static_cast<std::int64_t>(std::min(fields[4] > 0 ? fields[4] : fields[7], 1e9));
+      if (fields[11] >= 0) job.owner = fmt::format("user-{}", fields[11]);
+      return job;
+    });
+  }
+  ImportedJobs out = jobs.written();
+  out.remarks.emplace_back("the standard workload format has no GPUs: a processor counts as one");
+  return out;
+}
+
+ImportedJobs import_gavel_tabs(std::string_view text, const std::string& name) {
+  ImportedJobs out{"job,arrival_s,gpus,model,batch_per_gpu,total_steps\n", {}};
+  std::istringstream lines{std::string(text)};
+  std::size_t number = 0, jobs = 0, unreadable = 0;
+  std::string why;
+  for (std::string line; std::getline(lines, line);) {
+    ++number;
+    if (line.find_first_not_of(" \r\t") == std::string::npos) continue;
+    std::vector<std::string> cells(1);
+    for (const char c : line)
+      if (c == '\t')
+        cells.emplace_back();
+      else if (c != '\r')
+        cells.back() += c;
+    const std::size_t last = cells.size() - 1;
+    const bool early = cells.size() == 7;  // of the first version: arrival, then GPUs
+    const auto arrival = cells.size() < 7 ? std::nullopt : moment(cells[early ? last - 1 : last]);
+    const auto gpus = cells.size() < 7 ? std::nullopt : integer(cells[early ? last : last - 3]);
+    const auto steps = cells.size() < 7 ? std::nullopt : integer(cells[early ? last - 2 : last - 4]);
+    if (!arrival || !gpus || !steps || *gpus < 0 || *gpus > kMostImportedGpus || *steps < 1) {
+      if (unreadable++ == 0)
+        why = fmt::format("{}: line {}: expected a job's type, command, steps, arrival and GPUs, as Gavel writes them",
+                          name, number);
+      continue;
+    }
+    if (*gpus == 0) continue;  // as Gavel itself does
+    const std::string& type = cells[0];
+    const std::size_t bracket = type.find(" (batch size ");
+    const std::string batch = bracket == std::string::npos ? "" : type.substr(bracket + 13, type.size() - bracket - 14);
+    out.csv += fmt::format("line-{},{},{},{},{},{}\n", number, *arrival, *gpus, csv_cell(type.substr(0, bracket)),
+                           csv_cell(batch), *steps);
+    ++jobs;
+  }
+  if (jobs == 0) throw ConfigError(why.empty() ? name + ": has no jobs" : why);
+  out.remarks.push_back(fmt::format("{} jobs", jobs));
+  if (unreadable > 0) out.remarks.push_back(fmt::format("{} that cannot be read; the first: {}", unreadable, why));
+  return out;
+}
+
+std::string bars_as_csv(std::string_view text) {
+  std::string out;
+  std::string cell;
+  const auto end_cell = [&](char separator) {
+    std::string doubled;
+    for (const char c : cell) doubled += c == '"' ? std::string("\"\"") : std::string(1, c);
+    out += "\"" + doubled + "\"" + separator;
+    cell.clear();
+  };
+  for (const char c : text) {
+    if (c == '\r') continue;
+    if (c == '|' || c == '\n')
+      end_cell(c == '|' ? ',' : '\n');
+    else
+      cell += c;
+  }
+  if (!cell.empty()) end_cell('\n');
+  return out;
+}
+
+/// The spans of a line of dashes; none for another line.
+std::vector<std::pair<std::size_t, std::size_t>> dashes(std::string_view line) {
+  std::vector<std::pair<std::size_t, std::size_t>> spans;
+  if (line.find_first_not_of("- \r") != line.npos || !line.starts_with("--")) return spans;
+  for (std::size_t at = 0; at < line.size();) {
+    const std::size_t begin = line.find('-', at);
+    if (begin == line.npos) break;
+    const std::size_t end = std::min(line.find(' ', begin), line.size());
+    spans.emplace_back(begin, end - begin);
+    at = end;
+  }
+  return spans;
+}
+
+std::string_view second_line(std::string_view text) {
+  const std::size_t begin = text.find('\n');
+  if (begin == text.npos) return "";
+  const std::size_t end = text.find('\n', begin + 1);
+  return text.substr(begin + 1, end == text.npos ? end : end - begin - 1);
+}
+
+bool is_fixed_width(std::string_view text) { return !dashes(second_line(text)).empty(); }
+
+std::string fixed_width_as_csv(std::string_view text) {
+  const auto spans = dashes(second_line(text));
+  std::istringstream lines{std::string(text)};
+  std::string out;
+  std::size_t number = 0;
+  for (std::string line; std::getline(lines, line);) {
+    if (++number == 2) {
+      out += "\n";  // keeps the numbers of the lines
+      continue;
+    }
+    for (std::size_t i = 0; i < spans.size(); ++i) {
+      std::string cell = spans[i].first < line.size() ? line.substr(spans[i].first, spans[i].second) : "";
+      cell.erase(0, std::min(cell.find_first_not_of(' '), cell.size()));
+      cell.erase(cell.find_last_not_of(" \r") + 1);
+      out += (i == 0 ? "" : ",") + csv_cell(cell);
+    }
+    out += "\n";
+  }
+  return out;
+}
+
+}  // namespace ganymede::sim

@@ -1,0 +1,157 @@
+#include "sim/cluster/recorded_jobs.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <map>
+
+#include "common/errors.hpp"
+
+namespace ganymede::sim {
+namespace {
+
+/// Such a number of days, hours, minutes or seconds that the sum does not overflow.
+std::optional<std::int64_t> part_of_time(std::string_view text) {
+  const auto value = integer(text);
+  return value && *value >= 0 && *value <= 1'000'000'000 ? value : std::nullopt;
+}
+
+/// Seconds of "[days-]hours:minutes:seconds".
+std::optional<std::int64_t> elapsed(std::string_view text) {
+  std::int64_t days = 0;
+  if (const std::size_t dash = text.find('-'); dash != std::string_view::npos) {
+    const auto count = part_of_time(text.substr(0, dash));
+    if (!count) return std::nullopt;
+    days = *count;
+    text.remove_prefix(dash + 1);
+  }
+  std::int64_t seconds = 0;
+  for (int parts = 0; parts < 3; ++parts) {
+    const std::size_t colon = text.find(':');
+    const auto value = part_of_time(text.substr(0, colon));
+    if (!value) return std::nullopt;
+    seconds = seconds * 60 + *value;
+    if (colon == std::string_view::npos) return days * 86400 + seconds;
+    text.remove_prefix(colon + 1);
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<std::int64_t> integer(std::string_view text) {
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc() && end == text.data() + text.size() ? std::optional(value) : std::nullopt;
+}
+
+std::optional<double> moment(std::string_view text) {
+  constexpr std::string_view kPattern = "0000-00-00T00:00:00";
+  double number = 0;
+  if (const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+      error == std::errc() && end == text.data() + text.size())
+    return number >= 0 ? std::optional(number) : std::nullopt;
+  if (text.size() < kPattern.size() || (text[10] != 'T' && text[10] != ' ')) return std::nullopt;
+  const auto part = [&](std::size_t from, std::size_t size) { return integer(text.substr(from, size)); };
+  const auto year = part(0, 4), month = part(5, 2), day = part(8, 2), hour = part(11, 2), minute = part(14, 2),
+             second = part(17, 2);
+  if (!year || !month || !day || !hour || !minute || !second) return std::nullopt;
+  const std::chrono::year_month_day date{std::chrono::year(static_cast<int>(*year)),
+                                         std::chrono::month(static_cast<unsigned>(*month)),
+                                         std::chrono::day(static_cast<unsigned>(*day))};
+  if (!date.ok()) return std::nullopt;
+  std::string_view rest = text.substr(kPattern.size());
+  if (rest.starts_with('.')) rest.remove_prefix(std::min(rest.find_first_not_of("0123456789", 1), rest.size()));
+  std::int64_t zone = 0;
+  if (rest.size() >= 5 && (rest[0] == '+' || rest[0] == '-')) {
+    const auto hours = integer(rest.substr(1, 2)), minutes = integer(rest.substr(rest.size() - 2));
+    if (!hours || !minutes) return std::nullopt;
+    zone = (rest[0] == '-' ? -1 : 1) * (*hours * 3600 + *minutes * 60);
+  } else if (!rest.empty() && rest != "Z") {
+    return std::nullopt;
+  }
+  return static_cast<double>(std::chrono::sys_days(date).time_since_epoch().count() * 86400 + *hour * 3600 +
+                             *minute * 60 + *second - zone);
+}
+
+std::optional<double> duration_of(std::string_view text) {
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error == std::errc() && end == text.data() + text.size()) return number;
+  if (const auto seconds = elapsed(text)) return static_cast<double>(*seconds);
+  return std::nullopt;
+}
+
+std::int64_t gpus_of(std::string_view tres) {
+  std::int64_t typed = 0;
+  for (std::size_t at = 0; at < tres.size();) {
+    const std::size_t end = std::min(tres.find(',', at), tres.size());
+    const std::string_view part = tres.substr(at, end - at);
+    const std::size_t equals = part.find('=');
+    if (equals != std::string_view::npos) {
+      const auto count = integer(part.substr(equals + 1)).value_or(0);
+      if (part.substr(0, equals) == "gres/gpu") return count;
+      if (part.starts_with("gres/gpu:")) typed += std::clamp<std::int64_t>(count, 0, kMostImportedGpus + 1);
+    }
+    at = end + 1;
+  }
+  return typed;
+}
+
+std::string csv_cell(const std::string& cell) {
+  if (cell.find_first_of(",\"\n") == std::string::npos) return cell;
+  std::string out = "\"";
+  for (const char c : cell) out += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return out + "\"";
+}
+
+void RecordedJobs::add(const std::function<RecordedJob()>& read) {
+  try {
+    RecordedJob job = read();
+    if (!(job.seconds <= kLongestImported))
+      throw ConfigError(fmt::format("{}: the job {} ran for more than 31 years", file_, job.name));
+    if (job.gpus > kMostImportedGpus)
+      throw ConfigError(
+          fmt::format("{}: the job {} has {} GPUs, expected at most {}", file_, job.name, job.gpus, kMostImportedGpus));
+    if (job.gpus <= 0)
+      ++without_gpus_;
+    else if (!(job.seconds > 0))
+      ++never_ran_;
+    else
+      jobs_.push_back(std::move(job));
+  } catch (const ConfigError& error) {
+    if (unreadable_++ == 0) why_ = error.what();
+  }
+}
+
+ImportedJobs RecordedJobs::written() {
+  if (jobs_.empty() && unreadable_ > 0) throw ConfigError(why_);
+  if (jobs_.empty()) throw ConfigError(fmt::format("{}: no job with GPUs has run", file_));
+  std::stable_sort(jobs_.begin(), jobs_.end(),
+                   [](const RecordedJob& a, const RecordedJob& b) { return a.submitted < b.submitted; });
+  const double first = jobs_.front().submitted;
+  if (jobs_.back().submitted - first > kLongestImported)
+    throw ConfigError(fmt::format("{}: the job {} was submitted more than 31 years after the job {}", file_,
+                                  jobs_.back().name, jobs_.front().name));
+  ImportedJobs out{"job,arrival_s,gpus,duration_s,owner,priority\n", {}};
+  std::map<std::string, int> times;  // that a job's number was there before: `sacct -D` has a row for each requeue
+  std::size_t repeated = 0;
+  for (const RecordedJob& job : jobs_) {
+    const int before = times[job.name]++;
+    const std::string name = before == 0 ? job.name : fmt::format("{}.{}", job.name, before + 1);
+    if (before > 0) ++repeated;
+    out.csv += fmt::format("{},{},{},{},{},{}\n", csv_cell(name), job.submitted - first, job.gpus, job.seconds,
+                           csv_cell(job.owner), csv_cell(job.priority));
+  }
+  out.remarks.push_back(
+      fmt::format("{} jobs; left out: {} without GPUs, {} that never ran", jobs_.size(), without_gpus_, never_ran_));
+  if (unreadable_ > 0) out.remarks.push_back(fmt::format("{} that cannot be read; the first: {}", unreadable_, why_));
+  if (repeated > 0)
+    out.remarks.push_back(
+        fmt::format("{} jobs have the number of an earlier one: they are called JOB.2, and so on", repeated));
+  return out;
+}
+
+}  // namespace ganymede::sim

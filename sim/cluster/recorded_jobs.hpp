@@ -1,0 +1,58 @@
+#pragma once
+// Jobs that ran on a real cluster, gathered from files of many kinds, and the cells that those files have in common.
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/cluster/import_jobs.hpp"
+
+namespace ganymede::sim {
+
+inline constexpr std::int64_t kMostImportedGpus = 65536;  ///< that a job of a cluster may ask for
+inline constexpr double kLongestImported = 1e9;           ///< seconds, 31 years, as in a trace
+
+std::optional<std::int64_t> integer(std::string_view text);
+
+/// Seconds since 1970 of "2026-11-03T08:15:00", also with a blank for the T, with a fraction, and with a zone ("Z",
+/// "+08:00"); without one whatever the zone is. Seconds as a number stay as they are.
+std::optional<double> moment(std::string_view text);
+
+/// Seconds: a number, or "[days-]hours:minutes:seconds".
+std::optional<double> duration_of(std::string_view text);
+
+/// The GPUs of "billing=8,cpu=8,gres/gpu:a100=4,gres/gpu=4,node=1"; a count without a type is that of all types.
+std::int64_t gpus_of(std::string_view tres);
+
+/// A cell of a CSV, in quotes where it needs them.
+std::string csv_cell(const std::string& cell);
+
+/// A job that ran for a time that is known.
+struct RecordedJob {
+  std::string name, owner = "all", priority;
+  double submitted = 0, seconds = 0;  ///< seconds since 1970 or since any other moment; how long it ran
+  std::int64_t gpus = 0;
+};
+
+/// Gathers the jobs of a file. One that cannot be read is left out and counted, with the reason of the first.
+class RecordedJobs {
+ public:
+  explicit RecordedJobs(std::string file) : file_(std::move(file)) {}
+
+  /// Adds what `read` returns; a ConfigError of it is the reason why there is no job.
+  void add(const std::function<RecordedJob()>& read);
+
+  /// The jobs by the times of their submission, from the first one on. Throws ConfigError if there are none: of a file
+  /// in which none can be read, with the reason of the first.
+  ImportedJobs written();
+
+ private:
+  std::string file_, why_;
+  std::vector<RecordedJob> jobs_;
+  std::size_t without_gpus_ = 0, never_ran_ = 0, unreadable_ = 0;
+};
+
+}  // namespace ganymede::sim
