@@ -62,7 +62,7 @@ void run_watch(const WatchOptions& options, Shared& shared) {
     server = std::make_unique<serve::MetricsServer>(options.listen, report::kPrometheusType);
     remark(shared, "metrics: " + server->address());
   }
-  plan::RunLogReader reader(options.log);
+  plan::RunLogReader reader(options.log, plan::planned_training(plan));
   Silence silence;
   reader.read();
   for (bool first = true;; first = false) {
@@ -85,8 +85,9 @@ void declare_watch(Parser command, Shared& shared) {
       .required()
       .check(suggest("@files"));
   command
-      .add_option("--log", options->log,
-                  "what the run writes: `ganymede train --metrics`, or the recorder of the Python package")
+      .add_option(
+          "--log", options->log,
+          "what the run writes: `ganymede train --metrics`, the recorder of the Python package, or another program")
       .required()
       .check(suggest("@files"));
   command.add_flag("--follow", options->follow, "go on as the log grows, until the run's end");
@@ -101,19 +102,22 @@ void declare_watch(Parser command, Shared& shared) {
 }  // namespace
 
 Command watch_command() {
-  return {.name = "watch",
-          .summary = "a run under way beside its plan: end, bill and deadline as they now look",
-          .examples =
-              "  ganymede plan --model dcgan-64 --images 20M --deadline 10h --save plan.json\n"
-              "  ganymede train --model dcgan-64 --steps 1000 --metrics run.jsonl &\n"
-              "  ganymede watch --plan plan.json --log run.jsonl                     how it stands\n"
-              "  ganymede watch --plan plan.json --log run.jsonl --follow\n"
-              "  ganymede watch --plan plan.json --log run.jsonl --listen 127.0.0.1:9464\n",
-          .about =
-              "Reads how far the run is and says what that means: time and bill at its end with an interval, what is\n"
-              "spent, the probability to meet the deadline, and what the plan's policy would do now. The exit code\n"
-              "is 4 if the deadline is less sure than the plan asked for.",
-          .declare = declare_watch};
+  return {
+      .name = "watch",
+      .summary = "a run under way beside its plan: end, bill and deadline as they now look",
+      .examples =
+          "  ganymede plan --model dcgan-64 --images 20M --deadline 10h --save plan.json\n"
+          "  ganymede train --model dcgan-64 --steps 1000 --metrics run.jsonl &\n"
+          "  ganymede watch --plan plan.json --log run.jsonl                     how it stands\n"
+          "  ganymede watch --plan plan.json --log run.jsonl --follow\n"
+          "  ganymede watch --plan plan.json --log run.jsonl --listen 127.0.0.1:9464\n",
+      .about =
+          "Reads how far the run is and says what that means: time and bill at its end with an interval, what is\n"
+          "spent, the probability to meet the deadline, and what the plan's policy would do now. The exit code\n"
+          "is 4 if the deadline is less sure than the plan asked for. Logs of StyleGAN (stats.jsonl, log.txt), "
+          "StudioGAN and\n"
+          "MMEngine, TensorBoard's event files and CSV exports of Weights & Biases are read as trainings of the plan.",
+      .declare = declare_watch};
 }
 
 }  // namespace ganymede::cli

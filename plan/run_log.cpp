@@ -2,12 +2,17 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <chrono>
+#include <cmath>
 #include <fstream>
 #include <optional>
 
 #include "common/errors.hpp"
+#include "common/file.hpp"
 #include "common/json.hpp"
 #include "common/json_value.hpp"
+#include "traces/run_pace.hpp"
 
 namespace ganymede::plan {
 namespace {
@@ -102,6 +107,33 @@ std::string_view after_cut(std::string_view line) {
   return line.ends_with('}') ? line : std::string_view();
 }
 
+/// The log of another program as the one of the planned training, whose steps have the plan's batch.
+RunLog run_log_of(const traces::RunPace& pace, const PlannedTraining& planned, double written_unix_s) {
+  RunLog log;
+  log.gpus = planned.gpus;
+  log.batch = planned.batch;
+  const double unit = pace.counts_images ? 1 / static_cast<double>(planned.batch) : 1;
+  const auto step_of = [&](double count) { return static_cast<std::int64_t>(std::llround(count * unit)); };
+  const double begin = pace.begin_unix_s.value_or(written_unix_s - pace.points.back().seconds);
+  for (const auto& point : pace.points) log.steps.push_back({step_of(point.count), begin + point.seconds});
+  log.begin_step = log.steps.front().step;
+  log.begin_unix_s = log.steps.front().unix_s;
+  log.last_unix_s = log.steps.back().unix_s;
+  log.planned = std::max(log.done(),
+                         static_cast<std::int64_t>(std::llround(planned.images / static_cast<double>(planned.batch))));
+  for (const auto& pause : pace.pauses) {
+    const std::int64_t step = step_of(pause.count);
+    const auto at =
+        std::find_if(log.steps.begin(), log.steps.end(), [&](const LoggedStep& logged) { return logged.step >= step; });
+    if (at != log.steps.end()) log.pauses.push_back({"evaluation", step, pause.seconds, at->unix_s + pause.seconds});
+  }
+  for (const auto& fid : pace.fids) log.fids.push_back({step_of(fid.count), fid.fid});
+  log.reference = pace.reference;
+  log.cut_lines = static_cast<int>(pace.skipped);
+  if (log.done() >= log.planned) log.end = "finished";
+  return log;
+}
+
 }  // namespace
 
 void RunLogReader::add(std::string_view line) {
@@ -138,11 +170,41 @@ void RunLogReader::add(std::string_view line) {
   log_.last_unix_s = unix_s;
 }
 
+bool RunLogReader::is_foreign() const {
+  if (!planned_ || number_ > 0) return foreign_;
+  std::ifstream in(file_, std::ios::binary);
+  std::string line;
+  while (line.find_first_not_of(" \t\r") == line.npos && std::getline(in, line)) {
+  }
+  return !line.empty() && line.find("ganymede.run-log/1") == line.npos;
+}
+
+int RunLogReader::read_foreign() {
+  const std::string text = read_file(file_);
+  if (text.size() == offset_) return 0;
+  const auto pace = traces::read_run_pace(text, file_.string());
+  if (!pace)
+    throw ConfigError(
+        fmt::format("{}: expected a ganymede.run-log/1, StyleGAN's stats.jsonl or log.txt, StudioGAN's log, JSON lines "
+                    "of MMEngine, "
+                    "an event file of TensorBoard, or a CSV with a column of steps or images and one of time",
+                    file_.string()));
+  if (pace->points.empty()) throw ConfigError(file_.string() + ": no step yet");
+  foreign_ = true;
+  offset_ = text.size();
+  const std::size_t before = log_.steps.size();
+  const auto written = std::filesystem::last_write_time(file_);
+  log_ = run_log_of(*pace, *planned_,
+                    std::chrono::duration<double>(std::chrono::file_clock::to_sys(written).time_since_epoch()).count());
+  return static_cast<int>(std::max<std::size_t>(1, log_.steps.size() - std::min(before, log_.steps.size())));
+}
+
 int RunLogReader::read() {
   if (std::filesystem::is_directory(file_))
     throw ConfigError(fmt::format("{}: is a directory, expected a file", file_.string()));
   std::ifstream in(file_, std::ios::binary);
   if (!in) throw ConfigError(fmt::format("{}: cannot be read", file_.string()));
+  if (is_foreign()) return read_foreign();
   in.seekg(0, std::ios::end);
   const auto size = static_cast<std::uint64_t>(in.tellg());
   if (size < offset_)

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -45,16 +46,26 @@ struct RunLog {
   std::string reference;        ///< what the FIDs compare with; empty if the log does not say it
   std::string end;              ///< "finished" or "stopped"; empty while the run goes on
   int resumptions = 0;
-  int cut_lines = 0;       ///< lines that a crash cut short, which are skipped
+  int cut_lines = 0;       ///< lines that a crash cut short, or that cannot be read, which are skipped
   double last_unix_s = 0;  ///< time of the last line
 
   std::int64_t done() const { return steps.empty() ? begin_step : steps.back().step; }
+};
+
+/// What logs of other programs do not say of their training.
+struct PlannedTraining {
+  std::int64_t batch = 0;  ///< images of one step over all GPUs
+  double images = 0;       ///< of the whole training
+  int gpus = 1;
 };
 
 /// Reads the lines of a log that another process may still be writing.
 class RunLogReader {
  public:
   explicit RunLogReader(std::filesystem::path file) : file_(std::move(file)) {}
+  /// Reads logs of other programs too (traces/run_pace.hpp), as those of the planned training.
+  RunLogReader(std::filesystem::path file, const PlannedTraining& planned)
+      : file_(std::move(file)), planned_(planned) {}
 
   /// Reads the lines that were added since the last call; a last line without its end is left for the next one.
   /// Returns the number of lines read. A clock that is set back moves the times before it along. Throws ConfigError
@@ -65,8 +76,12 @@ class RunLogReader {
 
  private:
   void add(std::string_view line);
+  bool is_foreign() const;
+  int read_foreign();
 
   std::filesystem::path file_;
+  std::optional<PlannedTraining> planned_;
+  bool foreign_ = false;
   std::uint64_t offset_ = 0;  ///< where the next line begins, in bytes
   std::int64_t number_ = 0;   ///< of the last line that was read, from 1
   RunLog log_;

@@ -222,6 +222,8 @@ void add_warnings(const WatchedPlan& plan, const RunLog& log, const RunForecast&
 
 }  // namespace
 
+PlannedTraining planned_training(const WatchedPlan& plan) { return {plan.batch, planned_images(plan), plan.gpus}; }
+
 WatchedPlan load_watched_plan(const std::filesystem::path& file) {
   const JsonNode node = JsonNode::load(file);
   JsonObject in(node);

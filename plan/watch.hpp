@@ -24,6 +24,9 @@ struct WatchedPlan {
   std::optional<calibration::QualityGoal> quality;  ///< the FID that the plan is for, if it is for one
 };
 
+/// What the plan knows of a training whose log does not say it.
+PlannedTraining planned_training(const WatchedPlan& plan);
+
 /// Throws ConfigError if the file is no plan, or one that has chosen nothing.
 WatchedPlan load_watched_plan(const std::filesystem::path& file);
 

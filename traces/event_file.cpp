@@ -133,6 +133,7 @@ Scalar read_summary_value(std::string_view message) {
 }
 
 struct Event {
+  double unix_s = 0;
   std::int64_t step = 0;
   std::vector<Scalar> scalars;
 };
@@ -141,6 +142,7 @@ Event read_event(std::string_view message) {
   Event out;
   Fields fields(message);
   while (const auto field = fields.next()) {
+    if (field->id == 1) out.unix_s = std::bit_cast<double>(field->number);
     if (field->id == 2) out.step = static_cast<std::int64_t>(field->number);
     if (field->id != 5) continue;
     Fields values(field->bytes);
@@ -173,6 +175,16 @@ std::vector<std::string_view> read_records(std::string_view bytes, const std::st
   return out;
 }
 
+std::vector<Event> read_events(std::string_view bytes, const std::string& file) {
+  std::vector<Event> events;
+  for (const std::string_view record : read_records(bytes, file)) try {
+      events.push_back(read_event(record));
+    } catch (const ConfigError& error) {
+      throw ConfigError(fmt::format("{}: record {}: {}", file, events.size() + 1, error.what()));
+    }
+  return events;
+}
+
 /// The tag that was asked for, or the only one of FID.
 std::string chosen_tag(const std::set<std::string>& tags, const std::string& wanted, const std::string& file) {
   const std::vector<std::string> all(tags.begin(), tags.end());
@@ -200,19 +212,23 @@ bool is_event_file(const std::string& bytes) {
          number_at<std::uint32_t>(bytes, 8) == masked_crc(std::string_view(bytes).substr(0, 8));
 }
 
+std::vector<std::pair<std::int64_t, double>> event_times(const std::string& file, const std::string& bytes) {
+  std::vector<std::pair<std::int64_t, double>> times;
+  for (const Event& event : read_events(bytes, file))
+    if (!event.scalars.empty() && event.step >= 0 && std::isfinite(event.unix_s))
+      times.emplace_back(event.step, event.unix_s);
+  return times;
+}
+
 QualityLog read_event_file(const std::filesystem::path& file, const std::string& bytes,
                            const QualityLogOptions& options) {
   QualityLog log;
   log.run = file.filename().string();
-  std::vector<Event> events;
+  const std::vector<Event> events = read_events(bytes, file.string());
   std::set<std::string> tags;
-  for (const std::string_view record : read_records(bytes, file.string())) try {
-      const Event& event = events.emplace_back(read_event(record));
-      for (const Scalar& scalar : event.scalars)
-        if (scalar.value) tags.insert(scalar.tag);
-    } catch (const ConfigError& error) {
-      throw ConfigError(fmt::format("{}: record {}: {}", file.string(), events.size() + 1, error.what()));
-    }
+  for (const Event& event : events)
+    for (const Scalar& scalar : event.scalars)
+      if (scalar.value) tags.insert(scalar.tag);
   const std::string tag = chosen_tag(tags, options.tag, file.string());
   for (const Event& event : events)
     for (const Scalar& scalar : event.scalars) {

@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 
 #include "common/csv.hpp"
 #include "common/errors.hpp"
+#include "common/text.hpp"
 #include "traces/quality_log.hpp"
 
 namespace ganymede::traces {
@@ -61,7 +63,8 @@ void read_facts(const CsvTable& table, const CsvTable::Row& row, QualityLog& log
 }
 
 /// Reads how many images the discriminator had seen at a point.
-double read_images(const CsvTable& table, const CsvTable::Row& row, const QualityLogOptions& options, QualityLog& log) {
+double read_images(const CsvTable& table, const CsvTable::Row& row, const std::string& steps,
+                   const QualityLogOptions& options, QualityLog& log) {
   for (const ImagesColumn& column : kImagesColumns) {
     if (!table.has(column.name)) continue;
     const double images = count_of(table, row, column.name) * column.images;
@@ -75,7 +78,33 @@ double read_images(const CsvTable& table, const CsvTable::Row& row, const Qualit
     }
     return images;
   }
-  return count_of(table, row, "step") * images_of_step(csv_place(table, row, "step"), options);
+  return count_of(table, row, steps.c_str()) * images_of_step(csv_place(table, row, steps.c_str()), options);
+}
+
+/// The column of FIDs: "fid", or the only one that has it in its name, as Weights & Biases exports it.
+std::string fid_column(const CsvTable& table) {
+  if (table.has("fid")) return "fid";
+  std::vector<std::string> named;
+  for (const std::string& name : table.names()) {
+    std::string lower = name;
+    std::transform(lower.begin(), lower.end(), lower.begin(),
+                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    // Its exports have the least and the largest value of each step beside the value.
+    if (lower.find("fid") != lower.npos && !lower.starts_with("fid_") && !lower.ends_with("__min") &&
+        !lower.ends_with("__max"))
+      named.push_back(name);
+  }
+  if (named.size() == 1) return named[0];
+  throw ConfigError(named.empty()
+                        ? fmt::format("{}: line 1: expected a column \"fid\"", table.file())
+                        : fmt::format("{}: line 1: expected a column \"fid\", found {}", table.file(), list_of(named)));
+}
+
+/// The column of steps, or "".
+std::string step_column(const CsvTable& table) {
+  for (const char* name : {"step", "_step", "Step", "global_step", "trainer/global_step"})
+    if (table.has(name)) return name;
+  return "";
 }
 
 QualityLog& log_of(std::vector<QualityLog>& logs, const std::string& run) {
@@ -100,17 +129,18 @@ std::vector<QualityLog> read_quality_csv(const std::filesystem::path& file, cons
   const CsvTable table = CsvTable::load(file);
   const bool has_images = std::any_of(kImagesColumns.begin(), kImagesColumns.end(),
                                       [&](const ImagesColumn& column) { return table.has(column.name); });
-  if (!table.has("fid")) throw ConfigError(fmt::format("{}: line 1: expected a column \"fid\"", table.file()));
-  if (!has_images && !table.has("step"))
+  const std::string fids = fid_column(table), steps = step_column(table);
+  if (!has_images && steps.empty())
     throw ConfigError(
         fmt::format("{}: line 1: expected a column \"images\", \"kimg\", \"d_real_kimg\" or \"step\"", table.file()));
   std::vector<QualityLog> logs;
   for (const CsvTable::Row& row : table.rows()) {
     QualityLog& log = log_of(logs, table.has("run") ? table.at(row, "run") : file.stem().string());
     read_facts(table, row, log);
-    if (table.at(row, "fid").empty()) continue;
-    const double fid = csv_number(table, row, "fid");
-    add_point(log, {read_images(table, row, options, log), fid});
+    if (table.at(row, fids).empty()) continue;
+    const double fid = csv_number(table, row, fids.c_str());
+    if (fids != "fid") set_fact(log, "reference", fids, csv_place(table, row, fids.c_str()));
+    add_point(log, {read_images(table, row, steps, options, log), fid});
   }
   std::erase_if(logs, [](const QualityLog& log) { return log.points.empty(); });
   if (logs.empty())

@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <optional>
 
 #include "common/errors.hpp"
 #include "common/file.hpp"
+#include "traces/run_pace.hpp"
 
 namespace ganymede::traces {
 
@@ -23,6 +25,29 @@ double number_in(const std::string& text, const std::string& where, const std::s
                                   zero_is_fine ? "a number, zero or above" : "a number above zero",
                                   value > kLargest ? " and up to 1e15" : ""));
   return value;
+}
+
+/// The FIDs of a log that says how a training goes on: StyleGAN's stats.jsonl or log.txt, or JSON lines of MMEngine.
+/// Nothing if it is no such log or has none. Tables and StudioGAN's logs have readers of their own, which know more.
+std::optional<QualityLog> quality_of_run(const std::filesystem::path& file, const std::string& text,
+                                         const QualityLogOptions& options) {
+  if (text.find("FID score (Step:") != std::string::npos || text.find("\nfid") != std::string::npos)
+    return std::nullopt;
+  if (text.find("\"Progress/kimg\"") == text.npos && text.find("sec/kimg") == text.npos &&
+      text.find("\"iter\"") == text.npos && text.find("\"step\"") == text.npos)
+    return std::nullopt;
+  if (text.find("ganymede.") != text.npos) return std::nullopt;
+  const auto run = read_run_pace(text, file.string());
+  if (!run) return std::nullopt;
+  QualityLog log;
+  log.run = file.stem().string();
+  log.facts["reference"] = run->reference;
+  for (const RunPace::Fid& at : run->fids)
+    add_point(log, {at.count * (run->counts_images ? 1 : images_of_step(file.string(), options)), at.fid});
+  if (log.points.empty())
+    throw ConfigError(fmt::format("{}: found no FID after the first step among {} lines of its progress", file.string(),
+                                  run->points.size()));
+  return log;
 }
 
 }  // namespace
@@ -74,10 +99,12 @@ std::vector<QualityLog> read_quality_logs(const std::filesystem::path& file, con
   if (is_event_file(text)) return {read_event_file(file, text, options)};
   const std::size_t begin = text.find_first_not_of(" \t\r\n");
   if (begin == std::string::npos) throw ConfigError(fmt::format("{}: is empty, expected points of FID", file.string()));
+  const std::string first = text.substr(begin, text.find('\n', begin) - begin);
+  if (first.find("\"metric\"") == std::string::npos)
+    if (auto log = quality_of_run(file, text, options)) return {*std::move(log)};
   if (text[begin] == '{') return {read_stylegan_metrics(file, text)};
   if (text.find("FID score (Step:") != std::string::npos) return {read_studiogan_log(file, text, options)};
-  const std::string first = text.substr(begin, text.find('\n', begin) - begin);
-  if (first.find("fid") == std::string::npos)
+  if (first.find("fid") == std::string::npos && first.find("FID") == std::string::npos)
     throw ConfigError(
         fmt::format("{}: line 1: expected a CSV with a column \"fid\", StyleGAN's metric-*.jsonl, StudioGAN's log, an "
                     "event file of TensorBoard, or a ganymede.run-log/1",

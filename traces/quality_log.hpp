@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace ganymede::traces {
@@ -46,6 +47,8 @@ QualityLog read_studiogan_log(const std::filesystem::path& file, const std::stri
                               const QualityLogOptions& options);
 QualityLog read_event_file(const std::filesystem::path& file, const std::string& bytes,
                            const QualityLogOptions& options);
+/// Steps of the scalars in an event file, each with the Unix time in seconds at which it was written.
+std::vector<std::pair<std::int64_t, double>> event_times(const std::string& file, const std::string& bytes);
 /// True if the bytes begin with a record as TensorFlow writes it, with a valid checksum.
 bool is_event_file(const std::string& bytes);
 

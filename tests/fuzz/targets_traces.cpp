@@ -13,6 +13,7 @@
 #include "traces/profiler_trace.hpp"
 #include "traces/quality_curve.hpp"
 #include "traces/quality_log.hpp"
+#include "traces/run_pace.hpp"
 #include "traces/step_trace.hpp"
 
 namespace ganymede::fuzz {
@@ -126,6 +127,8 @@ std::vector<Target> trace_targets() {
          (void)traces::read_quality_logs(file, {"", 64, ""});
          (void)traces::read_quality_logs(file, {"", 0, ""});
        }},
+      {"run-pace", "traces/run_pace.cpp",
+       [](std::string_view bytes) { (void)traces::read_run_pace(std::string(bytes), "log"); }},
       {"event-file", "traces/event_file.cpp", read_events},
       {"kernel-csv", "calibration/kernels/measured_kernels.cpp",
        [](std::string_view bytes) { (void)calibration::parse_measured_kernels(bytes, "kernels.csv"); }},

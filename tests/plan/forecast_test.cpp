@@ -114,6 +114,35 @@ TEST_F(RunLogs, ALineThatACrashCutIsSkippedAndCounted) {
   }
 }
 
+// Ticks of StyleGAN at 73 s a thousand images, an evaluation after the first: of 20,000 images 8,000 are done.
+TEST_F(RunLogs, OfStyleGanAreThoseOfThePlannedTraining) {
+  append(
+      "tick 0     kimg 0.0      time 45s          sec/tick 10.6    sec/kimg 1326.39 maintenance 34.6 \n"
+      "tick 1     kimg 4.0      time 13m 25s      sec/tick 292.0   sec/kimg 73.00   maintenance 468.0\n"
+      "tick 2     kimg 8.0      time 18m 17s      sec/tick 292.0   sec/kimg 73.00   maintenance 0.1  \n");
+  RunLogReader reader(file_, {16, 20'000, 2});
+  EXPECT_EQ(reader.read(), 3);
+  EXPECT_EQ(reader.read(), 0);
+  const RunLog log = reader.log();
+  EXPECT_EQ(log.batch, 16);
+  EXPECT_EQ(log.gpus, 2);
+  EXPECT_EQ(log.planned, 1250);
+  EXPECT_EQ(log.done(), 500);
+  const RunForecast now = forecast(log, {});
+  EXPECT_NEAR(now.step_s, 73.0 * 16 / 1000, 1e-9);
+  EXPECT_NEAR(now.paused_s, 468, 1e-9);
+  EXPECT_NEAR(now.total_s.median, 468 + 73.0 * 20, 1e-6);
+  append("tick 3     kimg 20.0     time 32m 53s      sec/tick 292.0   sec/kimg 73.00   maintenance 0.1  \n");
+  EXPECT_EQ(reader.read(), 1);
+  EXPECT_EQ(reader.log().end, "finished");
+  std::ofstream(file_, std::ios::trunc) << "what is this\n";
+  EXPECT_THAT(message_of<ConfigError>([&] {
+                RunLogReader(file_, {16, 20'000, 2}).read();
+              }),
+              AllOf(HasSubstr("run.jsonl: expected a ganymede.run-log/1, StyleGAN's"),
+                    HasSubstr("a CSV with a column of steps")));
+}
+
 /// A run of `steps` steps of 64 images, of which `done` are logged, 10 in a line, at `step_s` each; it evaluates for
 /// 30 s after each 50, the last ones too.
 RunLog steady(double step_s, int done, int steps = 1000) {

@@ -1,0 +1,137 @@
+// Logs of other programs, each written here in its dialect: how far the training was, when, and what paused it.
+
+#include "traces/run_pace.hpp"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "support/temporary_folder.hpp"
+#include "traces/quality_log.hpp"
+
+namespace ganymede::traces {
+namespace {
+
+using testing::ElementsAre;
+using testing::Pair;
+using testing::SizeIs;
+
+std::vector<std::pair<double, double>> points_of(const RunPace& pace) {
+  std::vector<std::pair<double, double>> out;
+  for (const auto& point : pace.points) out.emplace_back(point.count, point.seconds);
+  return out;
+}
+
+constexpr const char* kTicks =
+    "Num images:  1922\n"
+    "tick 0     kimg 0.0      time 45s          sec/tick 10.6    sec/kimg 1326.39 maintenance 34.6   gpumem 6.13\n"
+    "{\"results\": {\"fid50k_full\": 418.0}, \"metric\": \"fid50k_full\", \"snapshot_pkl\": "
+    "\"network-snapshot-000000.pkl\"}\n"
+    "tick 1     kimg 4.0      time 13m 25s      sec/tick 291.6   sec/kimg 72.89   maintenance 468.3  gpumem 4.27\n"
+    "tick 2     kimg 8.0      time 1d 02h 18m   sec/tick 292.8   sec/kimg 73.19   maintenance 0.1    gpumem 4.21\n"
+    "{\"results\": {\"fid50k_full\": 120.5}, \"metric\": \"fid50k_full\", \"snapshot_pkl\": "
+    "\"network-snapshot-000008.pkl\"}\n"
+    "tick 3     kimg 12.0     tim";
+
+TEST(RunPace, OfStyleGansLog) {
+  const auto pace = read_run_pace(kTicks, "log.txt");
+  ASSERT_TRUE(pace);
+  EXPECT_TRUE(pace->counts_images);
+  EXPECT_THAT(points_of(*pace), ElementsAre(Pair(0, 45), Pair(4000, 805), Pair(8000, 86400 + 7200 + 1080)));
+  // The first tick's maintenance is the start of the program, the last one's is a part of the pace.
+  ASSERT_THAT(pace->pauses, SizeIs(1));
+  EXPECT_EQ(pace->pauses[0].count, 0);
+  EXPECT_EQ(pace->pauses[0].seconds, 468.3);
+  ASSERT_THAT(pace->fids, SizeIs(2));
+  EXPECT_EQ(pace->fids[1].count, 8000);
+  EXPECT_EQ(pace->reference, "fid50k_full");
+  EXPECT_FALSE(pace->begin_unix_s);
+}
+
+std::string statistics(double kimg, double seconds, const std::string& more) {
+  return fmt::format(
+      "{{\"Loss/G/loss\": {{\"num\": 8, \"mean\": 6.5}}, \"Progress/kimg\": {{\"num\": 1, \"mean\": {}, \"std\": "
+      "0.0}}, "
+      "\"Timing/total_sec\": {{\"num\": 1, \"mean\": {}}}, \"Timing/sec_per_tick\": {{\"mean\": 100}}, "
+      "\"Timing/maintenance_sec\": {{\"mean\": 10}}, \"timestamp\": {}{}}}\n",
+      kimg, seconds, 1000 + seconds, more);
+}
+
+TEST(RunPace, OfStyleGansStatistics) {
+  const auto pace =
+      read_run_pace(statistics(0.008, 50, "") + statistics(4, 160, ", \"Metrics/fid50k_full\": {\"mean\": 200.5}") +
+                        "{\"Progress/kimg\": {\"num",
+                    "stats.jsonl");
+  ASSERT_TRUE(pace);
+  EXPECT_THAT(points_of(*pace), ElementsAre(Pair(8, 50), Pair(4000, 160)));
+  EXPECT_EQ(pace->begin_unix_s, 1000);
+  EXPECT_EQ(pace->skipped, 1U);
+  ASSERT_THAT(pace->fids, SizeIs(1));
+  EXPECT_EQ(pace->fids[0].fid, 200.5);
+}
+
+TEST(RunPace, OfStudioGan) {
+  const auto pace = read_run_pace(
+      "[INFO] 2021-12-09 20:46:38 > Start training!\n"
+      "[INFO] 2021-12-09 20:48:56 > Step: 100, Progress: 0.1%, Elapsed: 0:02:18, Gen_loss: 0.6, Dis_loss: 1.9\n"
+      "[INFO] 2021-12-10 20:48:56 > Step: 60000, Progress: 60.0%, Elapsed: 1 day, 0:00:18, Gen_loss: 0.6\n",
+      "train.log");
+  ASSERT_TRUE(pace);
+  EXPECT_FALSE(pace->counts_images);
+  EXPECT_THAT(points_of(*pace), ElementsAre(Pair(100, 138), Pair(60000, 86418)));
+}
+
+TEST(RunPace, OfMmEngineAndMmcv) {
+  const auto pace = read_run_pace(
+      "{\"env_info\": \"sys.platform: linux\", \"seed\": 1}\n"
+      "{\"mode\": \"train\", \"epoch\": 1, \"iter\": 100, \"lr\": 0.002, \"time\": 0.5, \"data_time\": 0.01}\n"
+      "{\"lr\": 0.002, \"data_time\": 0.01, \"time\": 0.25, \"iter\": 200, \"step\": 200}\n"
+      "{\"FID-Full-50k/fid\": 33.5, \"step\": 200}\n",
+      "vis.json");
+  ASSERT_TRUE(pace);
+  EXPECT_THAT(points_of(*pace), ElementsAre(Pair(100, 50), Pair(200, 75)));
+  ASSERT_THAT(pace->fids, SizeIs(1));
+  EXPECT_EQ(pace->fids[0].fid, 33.5);
+}
+
+TEST(RunPace, OfTablesThatOthersExport) {
+  const auto wandb = read_run_pace(
+      "\"_step\",\"_runtime\",\"_timestamp\",\"metrics/fid\"\n100,50.5,1050.5,\n200,101,1101,80.5\n300,NaN,1152,\n",
+      "w.csv");
+  ASSERT_TRUE(wandb);
+  EXPECT_THAT(points_of(*wandb), ElementsAre(Pair(100, 50.5), Pair(200, 101)));
+  EXPECT_EQ(wandb->begin_unix_s, 1000);
+  EXPECT_EQ(wandb->skipped, 1U);
+  ASSERT_THAT(wandb->fids, SizeIs(1));
+  const auto board = read_run_pace("Wall time,Step,Value\n5000.5,0,1.5\n5010.5,20,1.25\n", "b.csv");
+  ASSERT_TRUE(board);
+  EXPECT_THAT(points_of(*board), ElementsAre(Pair(0, 0), Pair(20, 10)));
+  EXPECT_EQ(board->begin_unix_s, 5000.5);
+}
+
+TEST(RunPace, ARunThatWasSetBackCountsFromThere) {
+  const auto pace = read_run_pace("step,unix_s\n10,100\n20,110\n30,120\n20,200\n30,210\n", "x.csv");
+  ASSERT_TRUE(pace);
+  EXPECT_THAT(points_of(*pace), ElementsAre(Pair(10, 0), Pair(20, 100), Pair(30, 110)));
+}
+
+TEST(RunPace, OtherTextsAreNone) {
+  for (const char* text :
+       {"", "hello\n", "a,b\n1,2\n", "{\"a\": 1}\n", "{\n", "tick\ntick 1 kimg\n", "step,loss\n1,2\n"})
+    EXPECT_FALSE(read_run_pace(text, "x")) << text;
+}
+
+TEST(RunPace, TheFidsOfALogAreQualityPoints) {
+  const TemporaryFolder folder;
+  const auto logs = read_quality_logs(folder.add("log.txt", kTicks), {});
+  ASSERT_THAT(logs, SizeIs(1));
+  ASSERT_THAT(logs[0].points, SizeIs(1));  // none for networks that were not trained yet
+  EXPECT_EQ(logs[0].points[0].images, 8000);
+  EXPECT_EQ(logs[0].points[0].fid, 120.5);
+  const auto exported = read_quality_logs(folder.add("w.csv", "_step,_runtime,val/FID\n100,5,50.5\n"),
+                                          {.runs = {}, .images_per_step = 64, .tag = {}});
+  EXPECT_EQ(exported[0].points[0].images, 6400);
+}
+
+}  // namespace
+}  // namespace ganymede::traces

@@ -1,0 +1,253 @@
+#include "traces/run_pace.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <sstream>
+
+#include "common/csv.hpp"
+#include "common/dates.hpp"
+#include "common/errors.hpp"
+#include "common/json.hpp"
+#include "common/json_value.hpp"
+#include "traces/line_scanner.hpp"
+#include "traces/quality_log.hpp"
+
+namespace ganymede::traces {
+namespace {
+
+/// A pause of a StyleGAN tick that is a smaller part of it than this is in the pace of the training.
+constexpr double kLeastPause = 0.05;
+
+std::optional<double> number_of(std::string_view text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc() && end == text.data() + text.size() && std::isfinite(value) ? std::optional(value)
+                                                                                          : std::nullopt;
+}
+
+/// Adds a point; what lies after it is of a life before a restart.
+void add(RunPace& pace, double count, double seconds) {
+  while (!pace.points.empty() && (pace.points.back().count >= count || pace.points.back().seconds > seconds))
+    pace.points.pop_back();
+  pace.points.push_back({count, seconds});
+}
+
+/// A tick of StyleGAN: `maintenance` is the time before it in which nothing was trained.
+void add_tick(RunPace& pace, double images, double seconds, double tick_s, double maintenance) {
+  const double before = pace.points.empty() ? 0 : pace.points.back().count;
+  if (!pace.points.empty() && maintenance > kLeastPause * (tick_s + maintenance))
+    pace.pauses.push_back({before, maintenance});
+  add(pace, images, seconds);
+}
+
+/// The member `mean` of StyleGAN's statistics, or a number itself.
+std::optional<double> mean_of(const Json& line, const char* key) {
+  if (!line.contains(key)) return std::nullopt;
+  const Json& value = line.at(key);
+  const Json& number = value.is_object() && value.contains("mean") ? value.at("mean") : value;
+  return number.is_number() ? std::optional(number.get<double>()) : std::nullopt;
+}
+
+std::optional<double> first_of(const Json& line, std::initializer_list<const char*> keys) {
+  for (const char* key : keys)
+    if (const auto value = mean_of(line, key)) return value;
+  return std::nullopt;
+}
+
+/// FIDs of StyleGAN's statistics ("Metrics/fid50k_full") and of MMEngine's evaluations ("FID-Full-50k/fid").
+void add_fids(RunPace& pace, const Json& line, double count) {
+  for (const auto& [name, value] : line.items()) {
+    std::string lower = name;
+    std::transform(lower.begin(), lower.end(), lower.begin(),
+                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    if (lower.find("fid") == lower.npos) continue;
+    const auto fid = mean_of(line, name.c_str());
+    if (!fid || !(*fid > 0) || (!pace.reference.empty() && pace.reference != name)) continue;
+    pace.reference = name;
+    pace.fids.push_back({count, *fid});
+  }
+}
+
+/// A line of StyleGAN's stats.jsonl. Returns false if it is none.
+bool read_stats_line(RunPace& pace, const Json& line) {
+  const auto kimg = mean_of(line, "Progress/kimg"), seconds = mean_of(line, "Timing/total_sec");
+  if (!kimg || !seconds || *kimg < 0 || *seconds < 0) return false;
+  pace.counts_images = true;
+  add_tick(pace, 1e3 * *kimg, *seconds, mean_of(line, "Timing/sec_per_tick").value_or(0),
+           mean_of(line, "Timing/maintenance_sec").value_or(0));
+  if (const auto unix_s = mean_of(line, "timestamp")) pace.begin_unix_s = *unix_s - *seconds;
+  add_fids(pace, line, 1e3 * *kimg);
+  return true;
+}
+
+/// A line of metric-*.jsonl, which log.txt has too.
+bool read_metric_line(RunPace& pace, const Json& line) {
+  if (!line.contains("results") || !line.at("results").is_object() || !line.contains("snapshot_pkl")) return false;
+  const std::string name = line.at("snapshot_pkl").is_string() ? line.at("snapshot_pkl").get<std::string>() : "";
+  const std::size_t dash = name.rfind('-'), dot = name.rfind('.');
+  if (dash == name.npos || dot == name.npos || dot < dash) return true;
+  if (const auto kimg = number_of(std::string_view(name).substr(dash + 1, dot - dash - 1)))
+    add_fids(pace, line.at("results"), 1e3 * *kimg);
+  return true;
+}
+
+/// A line of mmcv or MMEngine: seconds of a step, of which the mean since the line before is taken.
+bool read_mm_line(RunPace& pace, const Json& line) {
+  const auto step = first_of(line, {"iter", "step"});
+  if (!step || *step < 0) return false;
+  const auto step_s = mean_of(line, "time");
+  const bool evaluates =
+      line.contains("mode") && line.at("mode").is_string() && line.at("mode").get<std::string>() == "val";
+  if (!step_s || evaluates) {
+    add_fids(pace, line, *step);
+    return true;
+  }
+  const RunPace::Point last = pace.points.empty() ? RunPace::Point() : pace.points.back();
+  if (*step > last.count && *step_s > 0) add(pace, *step, last.seconds + (*step - last.count) * *step_s);
+  return true;
+}
+
+/// Seconds of "1d 02h 13m 25s".
+std::optional<double> spelt_time(std::string_view text) {
+  double sum = 0;
+  LineScanner in(text);
+  for (bool any = false;; any = true) {
+    in.skip_blanks();
+    const auto value = number_of(in.digits());
+    if (!value) return any ? std::optional(sum) : std::nullopt;
+    const double unit = in.skip("d") ? 86400 : in.skip("h") ? 3600 : in.skip("m") ? 60 : in.skip("s") ? 1 : 0;
+    if (unit == 0) return std::nullopt;
+    sum += unit * *value;
+  }
+}
+
+/// The number after a word of a line, or nothing.
+std::optional<double> after(std::string_view line, std::string_view word) {
+  LineScanner in(line);
+  if (!in.skip_past(word)) return std::nullopt;
+  in.skip_blanks();
+  return number_of(in.word());
+}
+
+/// "tick 1     kimg 4.0      time 13m 25s      sec/tick 291.6   sec/kimg 72.89   maintenance 468.3"
+bool read_tick_line(RunPace& pace, std::string_view line) {
+  if (!line.starts_with("tick ")) return false;
+  const auto kimg = after(line, " kimg ");
+  LineScanner in(line);
+  if (!kimg || !in.skip_past(" time ")) return false;
+  const auto seconds = spelt_time(in.word_until("sec/tick"));
+  if (!seconds) return false;
+  pace.counts_images = true;
+  add_tick(pace, 1e3 * *kimg, *seconds, after(line, " sec/tick ").value_or(0),
+           after(line, " maintenance ").value_or(0));
+  return true;
+}
+
+/// "[INFO] 2021-12-09 20:46:38 > Step: 100, Progress: 0.1%, Elapsed: 0:02:18, ...", days before as "1 day, 0:02:18".
+bool read_studiogan_line(RunPace& pace, std::string_view line) {
+  LineScanner in(line);
+  if (!in.skip_past("Step: ") || line.find("Elapsed: ") == line.npos) return false;
+  const auto step = number_of(in.digits());
+  if (!step || !in.skip_past("Elapsed: ")) return false;
+  double days = 0;
+  std::string_view text = in.rest();
+  if (const std::size_t day = text.find(" day"); day != text.npos && day < 8) {
+    days = number_of(text.substr(0, day)).value_or(0);
+    text.remove_prefix(std::min(text.find(' ', day + 1) + 1, text.size()));
+  }
+  double seconds = 0;
+  LineScanner time(text);
+  for (int part = 0; part < 3; ++part) {
+    const auto value = number_of(time.digits());
+    if (!value || (part < 2 && !time.skip(":"))) return false;
+    seconds = 60 * seconds + *value;
+  }
+  add(pace, *step, 86400 * days + seconds);
+  return true;
+}
+
+/// The index of the first column of one of these names, upper and lower case alike.
+std::optional<std::string> column(const CsvTable& table, std::initializer_list<std::string_view> names) {
+  for (const std::string_view wanted : names)
+    for (const std::string& name : table.names())
+      if (std::equal(name.begin(), name.end(), wanted.begin(), wanted.end(),
+                     [](unsigned char a, unsigned char b) { return std::tolower(a) == std::tolower(b); }))
+        return name;
+  return std::nullopt;
+}
+
+/// A CSV as Weights & Biases or TensorBoard exports it, or a plain one.
+std::optional<RunPace> read_table(const std::string& text, const std::string& file) {
+  if (text.substr(0, text.find('\n')).find(',') == std::string::npos) return std::nullopt;
+  std::vector<std::string> unlike;
+  const CsvTable table = CsvTable::parse(text, file, &unlike);
+  const auto images = column(table, {"images", "Progress/kimg", "kimg"});
+  const auto steps = column(table, {"_step", "step", "global_step", "trainer/global_step", "iteration", "iter"});
+  const auto unix_time = column(table, {"_timestamp", "unix_s", "timestamp", "wall time", "wall_time"});
+  const auto run_time = column(table, {"_runtime", "Relative Time (Process)", "Relative Time (Wall)", "elapsed",
+                                       "elapsed_s", "seconds", "time_s", "Timing/total_sec"});
+  if ((!images && !steps) || (!unix_time && !run_time)) return std::nullopt;
+  const auto fid = column(table, {"fid", "metrics/fid", "Metrics/fid50k_full", "fid50k_full"});
+  RunPace pace;
+  pace.counts_images = images.has_value();
+  pace.skipped = unlike.size();
+  const double unit = images && *images != "images" ? 1e3 : 1;
+  std::optional<double> begin;
+  for (const CsvTable::Row& row : table.rows()) {
+    const auto count = number_of(table.at(row, images ? *images : *steps));
+    const auto time = number_of(table.at(row, run_time ? *run_time : *unix_time));
+    if (!count || !time || *count < 0) {
+      ++pace.skipped;
+      continue;
+    }
+    if (!begin) begin = run_time ? 0 : *time;
+    add(pace, unit * *count, *time - *begin);
+    if (!run_time || unix_time)
+      pace.begin_unix_s = run_time ? number_of(table.at(row, *unix_time)).value_or(0) - *time : *begin;
+    if (!fid) continue;
+    pace.reference = *fid;
+    if (const auto value = number_of(table.at(row, *fid)); value && *value > 0)
+      pace.fids.push_back({unit * *count, *value});
+  }
+  return pace;
+}
+
+}  // namespace
+
+std::optional<RunPace> read_run_pace(const std::string& text, const std::string& file) {
+  RunPace pace;
+  if (is_event_file(text)) {
+    double begin = 0;
+    for (const auto& [step, unix_s] : event_times(file, text)) {
+      if (!pace.begin_unix_s) pace.begin_unix_s = begin = unix_s;
+      if (pace.points.empty() || static_cast<double>(step) > pace.points.back().count)
+        add(pace, static_cast<double>(step), unix_s - begin);
+    }
+    return pace;
+  }
+  std::istringstream lines(text);
+  bool known = false;
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.empty() && line.back() == '\r') line.pop_back();
+    if (line.starts_with('{')) {
+      std::optional<JsonNode> parsed;
+      try {
+        parsed = JsonNode::parse(line, file);
+      } catch (const ConfigError&) {
+        ++pace.skipped;  // cut short, or another program's
+        continue;
+      }
+      const Json& value = parsed->value();
+      known = read_stats_line(pace, value) || read_metric_line(pace, value) || read_mm_line(pace, value) || known;
+    } else {
+      known = read_tick_line(pace, line) || read_studiogan_line(pace, line) || known;
+    }
+  }
+  if (known && !pace.points.empty()) return pace;
+  return read_table(text, file);
+}
+
+}  // namespace ganymede::traces
