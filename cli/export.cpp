@@ -45,10 +45,7 @@ void declare_option(Parser command, const exports::ExportOption& option, exports
 
 void run_export(const exports::Exporter& exporter, const std::string& file, const exports::ExportValues& values,
                 Shared& shared) {
-  const exports::ExportConsole console{
-      .remark = [&](const std::string& text) { remark(shared, text); },
-      .progress = [&](std::size_t count, const std::string& what) { return progress_bar(shared, count, what); }};
-  if (exporter.send != nullptr) return exporter.send(file, values, console);
+  const exports::ExportConsole console{.remark = [&](const std::string& text) { remark(shared, text); }};
   if (exporter.check != nullptr) exporter.check(values);
   export_document(file, shared, [&](const report::Document& document) {
     exports::check_kind(exporter, document);
@@ -66,10 +63,9 @@ Command exporter_command(const exports::Exporter& exporter) {
           .declare = [&exporter](Parser command, Shared& shared) {
             auto file = std::make_shared<std::string>();
             auto values = std::make_shared<exports::ExportValues>(exporter.options);
-            Option document = command.add_option("document", *file, exports::source_text(exporter.reads));
-            if (exporter.write != nullptr) document.required();
+            command.add_option("document", *file, exports::source_text(exporter.reads)).required();
             for (const exports::ExportOption& option : exporter.options) declare_option(command, option, *values);
-            if (exporter.write != nullptr) add_output(command, shared);
+            add_output(command, shared);
             command.callback([&exporter, file, values, &shared] { run_export(exporter, *file, *values, shared); });
           }};
 }
@@ -83,7 +79,7 @@ Command export_command() {
               "  ganymede export csv result.json\n"
               "  ganymede export skypilot plan.json -o task.yaml\n"
               "  ganymede export kubernetes plan.json --image registry/ganymede -o job.yaml\n"
-              "  ganymede export mlflow result.json --tracking-uri http://localhost:5000\n"
+              "  ganymede export mlflow result.json -o runs.json\n"
               "  ganymede export simgrid --catalog aws --instance p4d.24xlarge --nodes 8 -o platform.xml\n",
           .about = "Results in the forms that other tools read. docs/exports.md has more.",
           .declare = [](Parser command, Shared& shared) {

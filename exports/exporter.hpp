@@ -52,9 +52,6 @@ class ExportValues {
 /// Messages of an exporter to the user, apart from the text that it exports.
 struct ExportConsole {
   std::function<void(const std::string&)> remark;
-  /// Begins to show the progress of `count` pieces of work; the function that it returns is called with the number of
-  /// pieces that are done. The returned function is empty if progress is not shown.
-  std::function<std::function<void(std::size_t)>(std::size_t count, const std::string& what)> progress;
 };
 
 struct Exporter {
@@ -70,10 +67,8 @@ struct Exporter {
   /// Throws ConfigError for values that the options' kinds allow and the exporter does not; called before the document
   /// is read. May be null.
   void (*check)(const ExportValues&) = nullptr;
-  /// Returns the text that goes to --output or standard output. Exactly one of `write` and `send` is set.
+  /// Returns the text that goes to --output or standard output.
   std::string (*write)(const report::Document&, const ExportValues&, const ExportConsole&) = nullptr;
-  /// Sends to a server instead. `file` is empty if the user named no document.
-  void (*send)(const std::string& file, const ExportValues&, const ExportConsole&) = nullptr;
 };
 
 /// Every exporter, in the order in which `ganymede export --help` lists them.

@@ -7,7 +7,7 @@
 Every function runs the program `ganymede` and reads its JSON; docs/python.md has the whole of it.
 """
 
-from . import plot, tensorboard
+from . import mlflow, plot, tensorboard
 from ._commands import (
     Changes,
     Flag,
@@ -67,6 +67,7 @@ __all__ = [
     "catalog",
     "find_program",
     "load",
+    "mlflow",
     "plan",
     "plot",
     "simulate",

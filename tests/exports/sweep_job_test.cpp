@@ -34,7 +34,7 @@ class SweepJobs : public testing::Test {
     if (of.check != nullptr) of.check(values);
     const report::Document document = report::load_document(file, {report::DocumentKind::study});
     check_kind(of, document);
-    return of.write(document, values, {.remark = [&](const std::string& text) { remark_ = text; }, .progress = {}});
+    return of.write(document, values, {.remark = [&](const std::string& text) { remark_ = text; }});
   }
   TemporaryFolder folder_;
   std::string remark_;

@@ -23,10 +23,11 @@ def need(*modules):
 
 def need_tool(module, package=None):
     """Goes on in an interpreter that has the module, if this one has not: GANYMEDE_TOOLS_PYTHON names some, separated by
-    colons. Skips the file if there is none."""
+    colons, and ./test makes one. Skips the file if there is none."""
     if importlib.util.find_spec(module) is not None:
         return
-    for python in filter(None, os.environ.get("GANYMEDE_TOOLS_PYTHON", "").split(":")):
+    made = os.path.join(ROOT, "build", "python_tools", "bin", "python")
+    for python in filter(os.path.exists, [*os.environ.get("GANYMEDE_TOOLS_PYTHON", "").split(":"), made]):
         probe = f"import importlib.util, sys; sys.exit(importlib.util.find_spec({module!r}) is None)"
         if subprocess.run([python, "-c", probe], check=False).returncode == 0:
             os.execv(python, [python, *sys.argv])

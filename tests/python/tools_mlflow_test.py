@@ -1,5 +1,9 @@
-"""`ganymede export mlflow` into a real MLflow server, read back through MLflow's own client."""
+"""Runs in MLflow, sent by `python -m ganymede mlflow` and read back by MLflow's client: in a server if all of MLflow is
+here, in a folder if there is mlflow-skinny alone.
+"""
+import contextlib
 import hashlib
+import importlib.util
 import json
 import os
 import pathlib
@@ -10,15 +14,29 @@ import sys
 import tempfile
 import time
 import unittest
+import unittest.mock
 import urllib.error
 import urllib.request
 
-from support import need_tool, program, request, scenario, study
+from support import ROOT, need_tool, program, request, scenario, study
 
-need_tool("mlflow")
+need_tool("mlflow", "mlflow-skinny")
 for name in [name for name in os.environ if name.startswith("MLFLOW_")]:
     del os.environ[name]
+# Of what MLflow sends to its makers; of its remarks that a folder is no database.
+os.environ.update(MLFLOW_DISABLE_TELEMETRY="true", MLFLOW_ALLOW_FILE_STORE="true")
 import mlflow  # noqa: E402
+
+import ganymede  # noqa: E402
+
+
+def send(*arguments, code=0, **environment):
+    """Runs `python -m ganymede mlflow` and returns what it printed."""
+    path = os.pathsep.join([os.path.join(ROOT, "python"), os.environ.get("PYTHONPATH", "")])
+    done = subprocess.run([sys.executable, "-m", "ganymede", "mlflow", *map(str, arguments)], capture_output=True, text=True,
+                          check=False, env={**os.environ, "PYTHONPATH": path, **environment})
+    assert done.returncode == code, f"{arguments}: {done.returncode}: {done.stderr}"
+    return done.stdout if code == 0 else done.stderr
 
 
 class Mlflow(unittest.TestCase):
@@ -27,6 +45,13 @@ class Mlflow(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         cls.addClassCleanup(folder.cleanup)
         cls.folder = pathlib.Path(folder.name)
+        cls.uri = f"file://{cls.folder}/store"
+        if importlib.util.find_spec("flask") is not None:
+            cls.start_server()
+        cls.client = mlflow.MlflowClient(cls.uri)
+
+    @classmethod
+    def start_server(cls):
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
@@ -51,7 +76,6 @@ class Mlflow(unittest.TestCase):
                 time.sleep(0.2)
         if server.poll() is not None:
             raise RuntimeError((cls.folder / "server.log").read_text())
-        cls.client = mlflow.MlflowClient(cls.uri)
 
     def write(self, name, content, *command):
         """A document that the program makes of `content`."""
@@ -67,8 +91,7 @@ class Mlflow(unittest.TestCase):
     def test_a_result_is_a_run_and_twice_is_once(self):
         file, result = self.write("result.json", scenario(), "simulate")
         for _ in range(2):
-            program("export", "mlflow", file, "--tracking-uri", self.uri, "--experiment", "one", "--start",
-                    "2026-12-01T09:00:00Z")
+            send(file, "--tracking-uri", self.uri, "--experiment", "one", "--start", "2026-12-01T09:00:00Z")
         run, = self.runs("one")
         self.assertEqual(run.info.status, "FINISHED")
         self.assertEqual((run.info.start_time, run.info.end_time),
@@ -86,7 +109,7 @@ class Mlflow(unittest.TestCase):
 
     def test_the_runs_of_a_sweep_are_found_by_their_parameters(self):
         file, sweep = self.write("sweep.json", study(gpus=[1, 4]), "sweep")
-        program("export", "mlflow", file, "--tracking-uri", self.uri, "--experiment", "many")
+        self.assertEqual(len(send(file, "--experiment", "many", MLFLOW_TRACKING_URI=self.uri).split()), len(sweep["runs"]))
         self.assertEqual(len(self.runs("many")), len(sweep["runs"]))
         experiment = self.client.get_experiment_by_name("many").experiment_id
         query = "params.seed = '2' and params.platform LIKE '%gcp%'"
@@ -97,11 +120,10 @@ class Mlflow(unittest.TestCase):
 
     def test_a_plan_that_waited_in_a_file(self):
         file, plan = self.write("plan.json", request(), "plan")
-        kept = self.folder / "later.jsonl"
-        program("export", "mlflow", file, "--requests", kept, "--experiment", "later")
-        self.assertEqual(self.runs("later"), [])
-        program("export", "mlflow", "--replay", kept, "--tracking-uri", self.uri)
-        program("export", "mlflow", file, "--tracking-uri", self.uri, "--experiment", "later")
+        kept = self.folder / "runs.json"
+        program("export", "mlflow", file, "-o", kept)
+        send(kept, "--tracking-uri", self.uri, "--experiment", "later")
+        send(file, "--tracking-uri", self.uri, "--experiment", "later")
         rows = {json.dumps(row) for name in ("best_of_each", "pareto") for row in plan[name]}
         self.assertEqual(len(self.runs("later")), len(rows))
         chosen, = [run for run in self.runs("later") if run.data.tags.get("ganymede.chosen") == "true"]
@@ -112,16 +134,65 @@ class Mlflow(unittest.TestCase):
         program("train", "--model", "mlp-gan", "--steps", 2, "--batch", 4, "--checkpoint", checkpoints)
         file, _ = self.write("trained.json", scenario(), "simulate")
         for _ in range(2):
-            program("export", "mlflow", file, "--tracking-uri", self.uri, "--experiment", "model", "--checkpoint",
-                    checkpoints, "--model-name", "digits")
+            send(file, "--tracking-uri", self.uri, "--experiment", "model", "--checkpoint", checkpoints, "--model-name", "digits")
         run, = self.runs("model")
         version, = self.client.search_model_versions("name='digits'")
-        self.assertEqual((version.version, version.run_id), ("1", run.info.run_id))
+        self.assertEqual((str(version.version), version.run_id), ("1", run.info.run_id))
         artifact, = self.client.list_artifacts(run.info.run_id, "checkpoint")
         self.assertEqual(version.source, f"{run.info.artifact_uri}/checkpoint")
         fetched = pathlib.Path(self.client.download_artifacts(run.info.run_id, artifact.path, str(self.folder)))
         self.assertEqual(fetched.read_bytes(), (checkpoints / fetched.name).read_bytes())
         self.assertEqual(hashlib.sha256(fetched.read_bytes()).hexdigest(), version.tags["ganymede.sha256"])
+
+    def test_whichever_call_breaks_the_next_try_makes_everything_once(self):
+        file, _ = self.write("broken.json", study(gpus=[4], seeds=[1]), "sweep")
+        calls = ("create_experiment", "create_run", "log_batch", "log_batch", "log_batch", "set_terminated", "create_run")
+        for number in range(len(calls)):
+            for carried_out in (False, True):
+                experiment, left = f"broken-{number}-{carried_out}", [number]
+                with contextlib.ExitStack() as patches:
+                    for name in set(calls):
+                        patches.enter_context(unittest.mock.patch.object(
+                            mlflow.MlflowClient, name, breaking(getattr(mlflow.MlflowClient, name), left, carried_out)))
+                    with self.assertRaisesRegex(ganymede.ProgramFailure, "[01] of 2 runs are in MLflow"):
+                        ganymede.mlflow.log(file, self.uri, experiment=experiment)
+                ganymede.mlflow.log(file, self.uri, experiment=experiment)
+                runs = self.runs(experiment)
+                self.assertEqual([run.info.status for run in runs], ["FINISHED"] * 2, experiment)
+                for run in runs:
+                    self.assertIn("cost.total_usd", run.data.metrics)
+                    self.assertEqual(len(self.client.get_metric_history(run.info.run_id, "cost.total_usd")), 1, experiment)
+                    self.assertEqual(run.data.params["scheme"], "ring")
+
+    def test_what_is_wrong_is_named(self):
+        file, _ = self.write("good.json", scenario(), "simulate")
+        kept = self.folder / "given-runs.json"
+        program("export", "mlflow", file, "-o", kept)
+        other = self.folder / "other.json"
+        other.write_text('{"schema": "ganymede.mlflow-runs/1"}')
+        for arguments, code, why in [
+            ((self.folder / "missing.json",), 2, "missing.json"),
+            ((file, "--start", "now"), 2, "start now: expected a time with its zone"),
+            ((file, "--run", "0"), 2, "is no sweep"),
+            ((file, "--checkpoint", self.folder / "nothing"), 2, "found no checkpoint"),
+            ((kept, "--run", "0"), 2, "holds its runs already"),
+            ((other,), 2, "'runs' is missing"),
+            ((file, "--tracking-uri", "http://127.0.0.1:9"), 1, "0 of 1 runs are in MLflow"),
+        ]:
+            self.assertIn(why, send("--tracking-uri", self.uri, *arguments, code=code, MLFLOW_HTTP_REQUEST_MAX_RETRIES="0"))
+
+
+def breaking(method, left, carried_out):
+    """The method, which raises when `left` of all such calls have been made, before or after it has done its work."""
+    def call(self, *arguments, **named):
+        left[0] -= 1
+        if left[0] == -1 and not carried_out:
+            raise mlflow.exceptions.MlflowException("broken")
+        answer = method(self, *arguments, **named)
+        if left[0] == -1:
+            raise mlflow.exceptions.MlflowException("broken")
+        return answer
+    return call
 
 
 if __name__ == "__main__":
