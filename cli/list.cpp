@@ -21,6 +21,7 @@
 #include "policies/schedulers/scheduler.hpp"
 #include "report/table.hpp"
 #include "sim/collectives/allreduce.hpp"
+#include "traces/recipe.hpp"
 
 namespace ganymede::cli {
 namespace {
@@ -53,6 +54,21 @@ Rows models() {
   }
   return rows;
 }
+Rows recipes() {
+  Rows rows;
+  for (const std::string& name : traces::recipe_names()) {
+    const traces::Recipe recipe = traces::resolve_recipe(name);
+    std::vector<std::string> configs;
+    for (const auto& config : recipe.document.configs)
+      if (std::find(configs.begin(), configs.end(), config.name) == configs.end()) configs.push_back(config.name);
+    std::string summary = fmt::format("{}; images of {} pixels", recipe.document.about, fmt::join(recipe.sizes, ", "));
+    if (!configs.empty()) summary += fmt::format("; configurations: {}", fmt::join(configs, ", "));
+    for (const auto& measured : recipe.document.measured)
+      summary += fmt::format("; {} steps measured on {} ({})", measured.rows.size(), measured.gpu, measured.by);
+    rows.push_back({name, summary});
+  }
+  return rows;
+}
 Rows policy_rows() { return rows_of(policies::policies()); }
 Rows scheduler_rows() { return rows_of(policies::schedulers()); }
 Rows placement_rows() { return rows_of(policies::placements()); }
@@ -77,6 +93,7 @@ constexpr Topic kTopics[] = {
     {"schedulers", scheduler_rows},
     {"placements", placement_rows},
     {"models", models},
+    {"recipes", recipes},
     {"providers", platforms::list_providers},
     {"markets", platforms::list_markets},
     {"gpus", calibration::list_gpus},
@@ -152,17 +169,17 @@ void declare_list(Parser command, Shared& shared) {
 }  // namespace
 
 Command list_command() {
-  return {
-      .name = "list",
-      .summary = "the identifiers that work",
-      .examples =
-          "  ganymede list schemes\n"
-          "  ganymede list instances\n"
-          "  ganymede list providers --format json\n",
-      .about =
-          "Topics: schemes, modes, policies, schedulers, placements, models, providers, markets, regions, instances,\n"
-          "gpus (with the providers that have them). `ganymede catalog` shows every price.",
-      .declare = declare_list};
+  return {.name = "list",
+          .summary = "the identifiers that work",
+          .examples =
+              "  ganymede list schemes\n"
+              "  ganymede list instances\n"
+              "  ganymede list providers --format json\n",
+          .about =
+              "Topics: schemes, modes, policies, schedulers, placements, models, recipes, providers, markets, regions, "
+              "instances,\n"
+              "gpus (with the providers that have them). `ganymede catalog` shows every price.",
+          .declare = declare_list};
 }
 
 }  // namespace ganymede::cli

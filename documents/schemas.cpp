@@ -6,6 +6,7 @@
 #include "documents/cluster_result.hpp"
 #include "documents/forms.hpp"
 #include "documents/plan.hpp"
+#include "documents/recipe.hpp"
 #include "documents/result.hpp"
 
 namespace ganymede::documents {
@@ -24,6 +25,11 @@ constexpr std::array kDocuments = {
                       }},
     DescribedDocument{
         "plan", [] { return schema<Plan>(kPlanSchema, "what to rent for a target: ganymede plan --format json"); }},
+    DescribedDocument{"recipe",
+                      [] {
+                        return schema<Recipe>(kRecipeSchema,
+                                              "a training as its authors run it: --recipe of plan and simulate");
+                      }},
     DescribedDocument{
         "result", [] { return schema<Result>(kResultSchema, "what a run comes to: ganymede simulate --format json"); }},
     DescribedDocument{

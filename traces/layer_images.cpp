@@ -12,12 +12,12 @@
 namespace ganymede::traces {
 namespace {
 constexpr int kMaxImage = 65536;
-constexpr std::string_view kImage = "image";
+constexpr const char* kImage = "image";
 
 bool is_layer(const JsonNode& node) { return node.is_object() && node.value().contains("kind"); }
 
 /// True if the layer says that it is not there for images of that size.
-bool is_absent(const JsonNode& node, int side) {
+bool is_absent(const JsonNode& node, std::int64_t side) {
   if (!is_layer(node) || !node.value().contains(kImage)) return false;
   JsonObject in(node.child(kImage));
   const auto from = in.optional("from"), to = in.optional("to");
@@ -28,42 +28,102 @@ bool is_absent(const JsonNode& node, int side) {
   return side < least || side > most;
 }
 
-/// The number that "image" or "image/32" stands for.
-int number_of(const JsonNode& node, int side) {
-  std::string_view text = node.value().as_string();
-  text.remove_prefix(kImage.size());
-  if (text.empty()) return side;
-  text.remove_prefix(1);
-  int divisor = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), divisor);
-  if (error != std::errc{} || end != text.data() + text.size() || divisor < 1 || side % divisor != 0)
-    node.expected(fmt::format("a divisor of {} behind \"image/\"", side));
-  return side / divisor;
+/// The number that "image", "image/32" or "image*2" stands for; nothing for a text that names no setting.
+std::optional<std::int64_t> number_of(const JsonNode& node, const LayerSettings& settings) {
+  const auto text = node.value().get<std::string>();
+  const std::size_t sign = text.find_first_of("/*");
+  const auto known = settings.find(text.substr(0, sign));
+  if (known == settings.end()) return {};
+  if (sign == std::string::npos) return known->second;
+  std::int64_t factor = 0;
+  const char* const last = text.data() + text.size();
+  const auto [end, error] = std::from_chars(text.data() + sign + 1, last, factor);
+  const bool divides = text[sign] == '/';
+  if (error != std::errc{} || end != last || factor < 1 || factor > kMaxImage ||
+      (divides && known->second % factor != 0))
+    node.expected(fmt::format("a {} of {} behind \"{}\"", divides ? "divisor" : "multiple", known->second,
+                              text.substr(0, sign + 1)));
+  return divides ? known->second / factor : known->second * factor;
 }
 
-Json resolved(const JsonNode& node, int side) {
+std::int64_t setting(const JsonNode& node, const LayerSettings& settings, const char* name) {
+  const auto known = settings.find(name);
+  if (known == settings.end()) node.fail(fmt::format("needs the setting \"{}\"", name));
+  return known->second;
+}
+
+Json resolved(const JsonNode& node, const LayerSettings& settings);
+
+/// The layers of a range of resolutions, up or down, as one layer that holds them.
+Json resolutions(const JsonNode& node, const LayerSettings& settings) {
+  JsonObject in(node);
+  in.required("kind");
+  const auto side_of = [&](const char* key) {
+    const JsonNode at = in.required(key);
+    if (!at.is_string()) return at.as_integer(1, kMaxImage);
+    const auto side = number_of(at, settings);
+    if (!side) at.expected("a side, or a setting");
+    return *side;
+  };
+  const std::int64_t from = side_of("from"), to = side_of("to");
+  const JsonNode layers = in.required("layers");
+  in.finish();
+  const std::int64_t base = setting(node, settings, "channel_base"), most = setting(node, settings, "channel_max");
+  const std::int64_t image = setting(node, settings, "image");
+  const auto half = settings.find("fp16_resolutions");
+  const std::int64_t least_half =
+      half == settings.end() ? 2 * image : std::max<std::int64_t>(2 * image >> half->second, 8);
+  Json all = Json::array();
+  // A range that is written upwards and is empty for small images has no layers.
+  const bool up = node.child("from").is_number();
+  for (std::int64_t side = from; up ? side <= to : side >= to; side = up ? 2 * side : side / 2) {
+    LayerSettings here = settings;
+    here["resolution"] = side;
+    here["width"] = std::min(base / side, most), here["below"] = std::min(2 * base / side, most);
+    Json one = {{"kind", "repeat"}, {"times", 1}, {"layers", resolved(layers, here)}};
+    if (side >= least_half) one["precision"] = "fp16";
+    all.push_back(std::move(one));
+    if (side <= 1) break;
+  }
+  return {{"kind", "repeat"}, {"times", 1}, {"layers", std::move(all)}};
+}
+
+Json resolved(const JsonNode& node, const LayerSettings& settings) {
   if (node.is_string()) {
-    const auto text = node.value().get<std::string>();
-    return text == kImage || text.starts_with("image/") ? Json(number_of(node, side)) : node.value();
+    const auto number = number_of(node, settings);
+    return number ? Json(*number) : node.value();
   }
   if (node.value().is_array()) {
     Json all = Json::array();
     for (const JsonNode& entry : node.as_array())
-      all.push_back(is_absent(entry, side) ? Json() : resolved(entry, side));
+      all.push_back(is_absent(entry, settings.at("image")) ? Json() : resolved(entry, settings));
     return all;
   }
   if (!node.is_object()) return node.value();
+  const auto kind = node.value().find("kind");
+  if (kind != node.value().end() && *kind == "resolutions") return resolutions(node, settings);
+  if (kind != node.value().end() && *kind == "alias-free") {
+    JsonObject in(node);
+    in.required("kind");
+    for (const char* name : {"channel_base", "channel_max", "fp16_resolutions"}) setting(node, settings, name);
+    const auto kernel = static_cast<int>(in.required("kernel").as_integer(1, 3));
+    const auto scale = in.optional("scale");
+    Json layers = alias_free_layers(settings, kernel, scale ? static_cast<int>(scale->as_integer(1, 16)) : 1);
+    in.finish();
+    return {{"kind", "repeat"}, {"times", 1}, {"layers", std::move(layers)}};
+  }
   Json all = Json::object();
   for (const auto& [key, member] : node.as_map()) {
     if (key == kImage && is_layer(node)) continue;
-    all[key] = key == "about" ? member.value() : resolved(member, side);
+    const bool name = key == "about" || key == "kind" || key == "precision";
+    all[key] = name ? member.value() : resolved(member, settings);
   }
   return all;
 }
 
 }  // namespace
 
-JsonNode at_image(const JsonNode& root, std::optional<int> side) {
+JsonNode at_image(const JsonNode& root, std::optional<int> side, const LayerSettings& settings) {
   if (!root.is_object() || !root.value().contains(kImage)) {
     if (side) root.fail(fmt::format("is for images of one size: it states no other sizes in \"{}\"", kImage));
     return root;
@@ -79,8 +139,10 @@ JsonNode at_image(const JsonNode& root, std::optional<int> side) {
     sizes_node.fail(fmt::format("an image of {} was asked for, expected one of {}", *side, fmt::join(sizes, ", ")));
   const int wanted = side.value_or(native);
   Json content = root.value();
-  content.erase(std::string(kImage));
-  if (content.contains("networks")) content["networks"] = resolved(root.child("networks"), wanted);
+  content.erase(kImage);
+  LayerSettings named = settings;
+  named[kImage] = wanted;
+  if (content.contains("networks")) content["networks"] = resolved(root.child("networks"), named);
   if (wanted != native) {
     const double area = static_cast<double>(wanted) / native * wanted / native;
     if (content.contains("name") && content["name"].is_string())
@@ -88,7 +150,9 @@ JsonNode at_image(const JsonNode& root, std::optional<int> side) {
     if (content.contains("bytes_per_image") && content["bytes_per_image"].is_number())
       content["bytes_per_image"] = content["bytes_per_image"].get<double>() * area;
   }
-  return JsonNode::wrap(std::move(content), root.file(), root.directory());
+  if (root.pointer() == "/") return JsonNode::wrap(std::move(content), root.file(), root.directory());
+  const std::string member = root.pointer().substr(1);
+  return JsonNode::wrap({{member, std::move(content)}}, root.file(), root.directory()).child(member);
 }
 
 }  // namespace ganymede::traces

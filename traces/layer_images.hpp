@@ -4,18 +4,35 @@
 //   "image": { "native": 1024, "sizes": [256, 512, 1024] }
 //
 // Its networks may then write "image" or "image/32" in place of a number, the side of the image or a part of it, and a
-// layer may state for which sizes it is there: "image": { "from": 512 }, "image": { "to": 256 }, or both.
+// layer may state for which sizes it is there: "image": { "from": 512 }, "image": { "to": 256 }, or both. A recipe's
+// layers name its settings in the same way, and repeat what each resolution has:
+//
+//   { "kind": "resolutions", "from": 8, "to": "image", "layers": [ { "kind": "convolution", "out": "width", … } ] }
+//
+// "resolution" is then the side, "width" its channels, which are "channel_base" / side, but at most "channel_max", and
+// "below" those of half the side. The highest "fp16_resolutions" of them are in fp16, but none below 8.
 
+#include <cstdint>
+#include <map>
 #include <optional>
+#include <string>
 
 #include "common/json_fwd.hpp"
 
 namespace ganymede::traces {
 
+using LayerSettings = std::map<std::string, std::int64_t, std::less<>>;
+
 /// The list `root` for images of `side` pixels, without all of these members; the list itself if it states no "image"
 /// and `side` is empty. Layers that are not there are null, so that later errors point to the right place. Without
 /// `side` it is that for the native size. For other sizes the name gets the size, as in "stylegan2-256", and
 /// "bytes_per_image" grows with the area. Throws ConfigError for a size that the list does not have.
-JsonNode at_image(const JsonNode& root, std::optional<int> side);
+JsonNode at_image(const JsonNode& root, std::optional<int> side, const LayerSettings& settings = {});
+
+/// The synthesis layers of StyleGAN3 for the settings "image", "channel_base", "channel_max" and "fp16_resolutions",
+/// with convolutions of `kernel` and `scale` times the channels: fourteen layers and the last, whose rates and sizes
+/// are those of section 3 and of the appendices of Karras et al., "Alias-Free Generative Adversarial Networks" (2021),
+/// and of its code (NVlabs/stylegan3 @c233a919a6fa).
+Json alias_free_layers(const LayerSettings& settings, int kernel, int scale);
 
 }  // namespace ganymede::traces

@@ -5,7 +5,6 @@
 #include <set>
 
 #include "common/json.hpp"
-#include "traces/layer_images.hpp"
 #include "traces/layer_walk.hpp"
 
 namespace ganymede::traces {
@@ -56,6 +55,7 @@ std::vector<LayerPass> read_step(const JsonNode& node, const std::map<std::strin
 
 void check_step(const JsonNode& at, const LayerList& list) {
   for (const auto& [name, network] : list.networks) {
+    if (network.frozen) continue;
     bool learned = false, updated = false;
     for (const LayerPass& pass : list.step) {
       if (pass.network != name) continue;
@@ -88,8 +88,8 @@ LayerCost LayerNetwork::total() const {
 
 bool is_counted(const TraceSoftware& software) { return software.backend == kRooflineBackend; }
 
-LayerList read_layer_list(const JsonNode& root, std::optional<int> image) {
-  JsonObject in(at_image(root, image));
+LayerList read_layer_list(const JsonNode& root, std::optional<int> image, const LayerSettings& settings) {
+  JsonObject in(at_image(root, image, settings));
   check_schema(in, "ganymede.layers/1");
   LayerList list;
   list.name = in.required("name").as_string();

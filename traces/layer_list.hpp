@@ -20,6 +20,7 @@
 #include "common/json_fwd.hpp"
 #include "common/units.hpp"
 #include "traces/kernel_list.hpp"
+#include "traces/layer_images.hpp"
 #include "traces/step_trace.hpp"
 
 namespace ganymede::traces {
@@ -47,7 +48,8 @@ struct Layer : LayerCost {
 };
 
 struct LayerNetwork {
-  double copies = 1;  ///< number of equal networks, for example CycleGAN's two generators
+  double copies = 1;    ///< number of equal networks, for example CycleGAN's two generators
+  bool frozen = false;  ///< it is not trained, as a network that measures how alike images look
   std::vector<Layer> layers;
   std::vector<int> output;  ///< shape of its result: channels, depth if it has one, height, width
   LayerCost total() const;  ///< sum over the layers of one copy
@@ -70,14 +72,16 @@ struct LayerList {
   bool channels_last = false;  ///< memory format of activations and filters
   std::map<std::string, LayerNetwork> networks;
   std::vector<LayerPass> step;
-  double bytes_per_image = 0;  ///< bytes that are copied to the device for each image
+  double bytes_per_image = 0;   ///< bytes that are copied to the device for each image
+  bool flat_gradients = false;  ///< all of a network's gradients are reduced together, after its backward pass
 };
 
 /// Reads and checks a list. Throws ConfigError with file and pointer for unknown kinds, sizes that do not fit (a kernel
 /// larger than its input, channels that the groups do not divide), a step that names an unknown network or never
 /// updates one of the networks. `image` is the side of the images for a list that is written for several
-/// (layer_images.hpp); without it they have its native size.
-LayerList read_layer_list(const JsonNode& root, std::optional<int> image = std::nullopt);
+/// (layer_images.hpp); without it they have its native size. Its layers may name `settings`.
+LayerList read_layer_list(const JsonNode& root, std::optional<int> image = std::nullopt,
+                          const LayerSettings& settings = {});
 
 /// The device whose roofline gives the times: rate of matrix products, memory bandwidth, time to launch a kernel.
 struct RooflineDevice {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "traces/layer_list.hpp"
 #include "traces/layer_walk.hpp"
@@ -164,7 +165,8 @@ std::vector<TraceKernel> pass_kernels(const LayerList& list, const LayerPass& pa
 
 /// Adds a network's buckets, from its last layer on. A bucket is ready when the backward pass, in proportion to FLOPs,
 /// has computed the gradients of all its layers.
-void add_buckets(TraceBatch& entry, const std::string& name, const LayerNetwork& network, const std::string& after) {
+void add_buckets(TraceBatch& entry, const std::string& name, const LayerNetwork& network, const std::string& after,
+                 double bucket_bytes) {
   double work = 0;
   for (const LayerCost& layer : network.layers) work += layer.flops;
   double bytes = 0, done = 0;
@@ -172,7 +174,7 @@ void add_buckets(TraceBatch& entry, const std::string& name, const LayerNetwork&
     bytes += network.copies * kBytesPerNumber * static_cast<double>(layer->parameters);
     done += layer->flops;
     const bool last = std::next(layer) == network.layers.rend();
-    if (bytes == 0 || (bytes < kBucketBytes && !last)) continue;
+    if (bytes == 0 || (bytes < bucket_bytes && !last)) continue;
     entry.buckets.push_back(
         {name, std::llround(bytes), after, last || work == 0 ? 1 : std::clamp(done / work, 1e-6, 1.0)});
     bytes = 0;
@@ -211,7 +213,8 @@ void add_networks(TraceBatch& entry, const LayerList& list) {
       if (pass.kind == PassKind::update) break;
       if (pass.kind == PassKind::backward) after = pass.name;
     }
-    add_buckets(entry, name, network, after);
+    add_buckets(entry, name, network, after,
+                list.flat_gradients ? std::numeric_limits<double>::infinity() : kBucketBytes);
     add_missing_gradients(entry, name, network);
     parameters += network.copies * kBytesPerNumber * static_cast<double>(network.total().parameters);
     activations += network.copies * entry.batch * cost_of(list, network).kept;

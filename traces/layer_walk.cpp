@@ -48,7 +48,7 @@ class Walk {
     } else if (kind == "norm") {
       norm(in);
     } else if (kind == "activation") {
-      activation();
+      activation(optional_flag(in, "bias", false));
     } else if (kind == "elementwise") {
       elementwise(in);
     } else if (kind == "upsample" || kind == "downsample") {
@@ -64,7 +64,7 @@ class Walk {
     } else if (kind == "branch" || kind == "side") {
       beside(in, kind == "side");
     } else {
-      const int times = static_cast<int>(in.required("times").as_integer(1, 10'000));
+      const int times = static_cast<int>(in.required("times").as_integer(0, 10'000));
       const JsonNode inner = in.required("layers");
       for (int i = 0; i < times; ++i) layers(inner);
     }
@@ -90,8 +90,7 @@ class Walk {
     layer.parameters = parameters;
     layer.precision = precision_;
     label_ = fmt::format("{} {}", costs_.size(), what);
-    own_ = true;
-    needed_ = false;
+    own_ = true, needed_ = false;
     return layer;
   }
 
@@ -147,11 +146,12 @@ class Walk {
   }
 
   /// Adds an activation. It overwrites its input, as `inplace=True` of PyTorch and fused kernels do, unless another
-  /// layer reads that too; either way its result is needed for the backward pass.
-  void activation() {
+  /// layer reads that too; either way its result is needed for the backward pass. A bias may be added in its kernel.
+  void activation(bool bias) {
     const bool in_place = own_;
-    Layer& layer = add("activation", 0, shape_.size(), shape_.size(), 0);
+    Layer& layer = add("activation", 0, shape_.size(), shape_.size(), bias ? shape_.channels : 0);
     layer.forward = {moving("activation", shape_.size(), 1, 1)};
+    if (bias) layer.to_parameters = {reducing("sum", shape_.pixels(), shape_.channels, 1, 0)};
     layer.to_inputs = {moving("activation_backward", shape_.size(), 2, 1)};
     if (in_place) layer.kept = 0;
     needed_ = true;
@@ -159,16 +159,16 @@ class Walk {
 
   /// Adds a kernel that reads and writes each number so many times, such as the product with a style or with noise.
   void elementwise(JsonObject& in) {
-    const auto reads_node = in.optional("reads"), writes_node = in.optional("writes");
-    const double reads = reads_node ? reads_node->as_number(0, 1000) : 1;
-    const double writes = writes_node ? writes_node->as_number(0, 1000) : 1;
+    const auto number = [&](const char* key) { return in.optional(key) ? in.optional(key)->as_number(0, 1000) : 1; };
+    const double reads = number("reads"), writes = number("writes");
     std::vector<double> back = {reads + writes, reads};
     if (const auto node = in.optional("backward")) {
       back = node->as_numbers(0, 1000);
       if (back.size() != 2) node->expected("reads and writes of each number, such as [2, 1]");
     }
     const bool broadcast = optional_flag(in, "broadcast", false);
-    Layer& layer = add("elementwise", 0, reads * shape_.size(), writes * shape_.size(), 0);
+    Layer& layer = add("elementwise", 0, reads * shape_.size(), writes * shape_.size(),
+                       optional_integer(in, "parameters", 0, 0, kMaxChannels));
     layer.forward = {moving(broadcast ? "broadcast" : "elementwise", shape_.size(), reads, writes)};
     if (broadcast && back[0] >= reads && back[1] >= writes) {  // the input's gradient is such a kernel too
       layer.to_inputs = {moving("broadcast", shape_.size(), reads, writes)};
@@ -179,8 +179,7 @@ class Walk {
     needed_ = true;
   }
 
-  /// Forgets the result of the last layer if the sum that follows is all that reads it: adding needs none of its inputs
-  /// for the backward pass.
+  /// Forgets the result of the last layer if the sum that follows is all that reads it: no backward pass needs it.
   void end_way() {
     if (own_ && !needed_) costs_.back().kept = 0;
   }
@@ -255,8 +254,7 @@ class Walk {
     const Extents pool = read_layer_extents(in, "pool", shape_, 1, Extents{1, 1, 1}, {1, 1, 1}, shape_.sides);
     const double tokens = shape_.pixels();
     const double others = tokens / static_cast<double>(pool[0] * pool[1] * pool[2]);
-    const double channels = shape_.channels;
-    const double projections = channels * (2.0 * key + 2.0 * value);
+    const double channels = shape_.channels, projections = channels * (2.0 * key + 2.0 * value);
     const double scores = tokens * others;
     Layer& layer = add("attention", 2 * tokens * projections + 2 * scores * (key + value), shape_.size() + 2 * scores,
                        tokens * (2 * key + value) + 2 * scores + shape_.size(), static_cast<std::int64_t>(projections));
@@ -315,9 +313,9 @@ class Walk {
   }
 
   void norm(JsonObject& in) {
-    const bool affine = optional_flag(in, "affine", true);
     // The input is read twice: to compute the statistics, and to apply them.
-    Layer& layer = add("norm", 0, 2 * shape_.size(), shape_.size(), affine ? 2 * shape_.channels : 0);
+    Layer& layer =
+        add("norm", 0, 2 * shape_.size(), shape_.size(), optional_flag(in, "affine", true) ? 2 * shape_.channels : 0);
     const double channels = shape_.channels, pixels = shape_.pixels();
     layer.forward = {reducing("norm_statistics", channels, pixels, 1, 0), moving("norm", shape_.size(), 1, 1)};
     layer.inner = {reducing("norm_sums", channels, pixels, 2, 0)};
@@ -350,8 +348,7 @@ class Walk {
     if (own_input) shape_ = read_layer_shape(in.required("input"));
     own_ = false;
     layers(in.required("layers"));
-    shape_ = start;
-    own_ = false;  // the main path's last result is not that of the last layer, or has two readers
+    shape_ = start, own_ = false;  // the main path's last result is not that of the last layer, or has two readers
   }
 
   /// Adds a residual block: its layers and its shortcut start from the same input, and their results are added.
@@ -361,8 +358,7 @@ class Walk {
     layers(in.required("layers"));
     end_way();
     const LayerShape end = shape_;
-    shape_ = start;
-    own_ = false;
+    shape_ = start, own_ = false;
     if (const auto shortcut = in.optional("shortcut")) layers(*shortcut);
     end_way();
     if (shape_ != end)
@@ -389,11 +385,15 @@ LayerNetwork read_layer_network(const JsonNode& node) {
   Walk walk(read_layer_shape(in.required("input")));
   const JsonNode layers = in.required("layers");
   walk.layers(layers);
+  network.frozen = optional_flag(in, "frozen", false);
   in.optional("about");
   in.finish();
   network.output = walk.shape().numbers();
   network.layers = walk.take();
-  if (network.total().parameters == 0) layers.fail("nothing in it is trained");
+  if (network.frozen)
+    for (Layer& layer : network.layers) layer.parameters = 0, layer.to_parameters.clear();
+  else if (network.total().parameters == 0)
+    layers.fail("nothing in it is trained");
   return network;
 }
 

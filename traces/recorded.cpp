@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <sstream>
 
 #include "common/embedded.hpp"
@@ -14,6 +15,7 @@
 #include "common/units.hpp"
 #include "common/written.hpp"
 #include "traces/layer_list.hpp"
+#include "traces/recipe.hpp"
 #include "traces/step_trace.hpp"
 
 namespace ganymede::traces {
@@ -80,14 +82,26 @@ ListOptions list_options(const std::string& name) {
   return options;
 }
 
-/// The trace of a list of layers as a file's text. Its times follow from the V100's data sheet; the choice hardly
+/// The trace of a list of layers. Its times follow from the V100's data sheet; the choice hardly
 /// matters, because they are computed again for any other GPU.
-std::string layers_text(const LayerList& list) {
+StepTrace layers_trace(const LayerList& list, std::set<int> batches = {}) {
   const double rate = list.precision == "fp32" ? 15.7e12 : 125e12;
   const RooflineDevice v100{"V100", FlopsPerSecond{rate}, BytesPerSecond{900e9}, Seconds{3.8e-6}, Bytes{16e9}};
-  std::vector<int> batches;
-  for (int batch = 1; batch <= 256; batch *= 2) batches.push_back(batch);
-  return write_step_trace(trace_of(list, batches, v100));
+  for (int batch = 1; batch <= 256; batch *= 2) batches.insert(batch);
+  return trace_of(list, {batches.begin(), batches.end()}, v100);
+}
+
+/// The trace of a recipe, for the usual sizes of a batch and all that divide its own.
+StepTrace recipe_trace(const std::string& name) {
+  const Recipe recipe = resolve_recipe(name);
+  std::set<int> batches;
+  for (int batch = 1; batch <= std::min(recipe.training.batch, 512); ++batch)
+    if (recipe.training.batch % batch == 0) batches.insert(batch);
+  if (recipe.training.batch_per_gpu > 0) batches.insert(recipe.training.batch_per_gpu);
+  StepTrace trace = layers_trace(recipe.layers, std::move(batches));
+  trace.software.name = kRecipeSoftware, trace.software.version = name;
+  if (recipe.training.gradients == "data-parallel") trace.host = "serial";
+  return trace;
 }
 
 }  // namespace
@@ -120,18 +134,22 @@ LayerList load_layer_list(const std::string& given) {
                                 name, list_of(known), close ? fmt::format("; did you mean \"{}\"?", *close) : ""));
 }
 
-bool comes_with_program(std::string_view name) { return name.starts_with(kRecorded) || name.starts_with(kLayers); }
+bool comes_with_program(std::string_view name) {
+  return name.starts_with(kRecorded) || name.starts_with(kLayers) || name.starts_with(kRecipe);
+}
 
 std::string trace_name(const JsonNode& at) {
   const std::string name = at.as_string();
+  if (name.starts_with(kRecipe)) return std::string(kRecipe) + recipe_from(name.substr(kRecipe.size()), at.directory());
   return comes_with_program(name) ? name : (at.directory() / name).string();
 }
 
 std::string trace_text(const JsonNode& at) {
   const std::string name = at.as_string();
-  if (name.starts_with(kLayers)) {
+  if (name.starts_with(kLayers) || name.starts_with(kRecipe)) {
     try {
-      return layers_text(built_in_list(name.substr(kLayers.size())));
+      return write_step_trace(name.starts_with(kLayers) ? layers_trace(built_in_list(name.substr(kLayers.size())))
+                                                        : recipe_trace(trace_name(at).substr(kRecipe.size())));
     } catch (const ConfigError& error) {
       at.fail(error.what());
     }

@@ -37,7 +37,7 @@ std::string list_name(const std::string& name);
 /// nearest.
 std::string trace_text(const JsonNode& at);
 
-/// True for a name that begins with kRecorded or kLayers.
+/// True for a name that begins with kRecorded, kLayers or kRecipe (recipe.hpp).
 bool comes_with_program(std::string_view name);
 
 /// The trace's name for messages: "recorded:mlp-gan-cpu", or the file's path.

@@ -1,0 +1,161 @@
+// Recipes: which networks, batches and steps a name stands for.
+
+#include "traces/recipe.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "common/errors.hpp"
+#include "common/json.hpp"
+#include "common/json_value.hpp"
+#include "tests/support/temporary_folder.hpp"
+
+namespace ganymede::traces {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+std::string refusal(const std::string& name) {
+  try {
+    (void)resolve_recipe(name);
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "nothing is wrong";
+}
+
+std::int64_t parameters(const std::string& name, const char* network) {
+  return resolve_recipe(name).layers.networks.at(network).total().parameters;
+}
+
+TEST(Recipe, HasThePublishedParameters) {
+  // NVlabs/stylegan2 prints these; StyleGAN2-ADA's configuration "auto" has six layers fewer in its mapping, of
+  // 512 x 512 + 512 numbers each.
+  EXPECT_EQ(parameters("stylegan2", "generator"), 30'370'060);
+  EXPECT_EQ(parameters("stylegan2", "discriminator"), 29'012'513);
+  EXPECT_EQ(parameters("stylegan2-ada/paper1024", "generator"), 30'370'060);
+  EXPECT_EQ(parameters("stylegan2-ada?image=1024", "generator"), 30'370'060 - 6 * (512 * 512 + 512));
+  EXPECT_EQ(parameters("stylegan2-ada?image=512", "generator"), 28'700'647);
+  EXPECT_EQ(parameters("stylegan2-ada?image=512", "discriminator"), 28'982'849);
+  EXPECT_EQ(parameters("stylegan2-ada?image=256", "generator"), 23'191'522);
+  EXPECT_EQ(parameters("stylegan2-ada?image=256", "discriminator"), 24'001'089);
+  EXPECT_EQ(parameters("stylegan2-ada?image=128", "generator"), 22'949'277);
+  EXPECT_EQ(parameters("stylegan2-ada?image=128", "discriminator"), 23'882'369);
+  EXPECT_EQ(parameters("stylegan3-t", "generator"), 22'313'167);
+  EXPECT_EQ(parameters("stylegan3-t?image=512", "generator"), 24'873'519);
+  EXPECT_EQ(parameters("stylegan3-t?image=256", "generator"), 28'472'133);
+  EXPECT_EQ(parameters("stylegan3-t?image=128", "generator"), 32'833'523);
+  EXPECT_EQ(parameters("stylegan3-t?image=128", "discriminator"), 28'389'121);
+  // Table 5 of Karras et al., "Alias-Free Generative Adversarial Networks": 15.8 million at 1024 pixels.
+  EXPECT_NEAR(static_cast<double>(parameters("stylegan3-r", "generator")), 15.8e6, 0.05e6);
+}
+
+TEST(Recipe, HasThePublishedParametersOfOtherFamilies) {
+  EXPECT_EQ(parameters("hifi-gan", "generator"), 13'926'017);     // table 1 of Kong et al. (2020): 13.92 million
+  EXPECT_EQ(parameters("real-esrgan", "generator"), 16'697'987);  // BasicSR prints both
+  EXPECT_EQ(parameters("real-esrgan", "discriminator"), 4'376'897);
+  EXPECT_EQ(parameters("real-esrgan", "vgg"), 0);  // it is frozen
+  EXPECT_EQ(parameters("dcgan", "generator"), 3'576'704);
+}
+
+TEST(Recipe, EachThatComesWithTheProgramIsReadWithEachOfItsConfigurations) {
+  for (const std::string& name : recipe_names()) {
+    const documents::Recipe document = built_in_recipe(name);
+    EXPECT_EQ(document.name, name);
+    EXPECT_TRUE(document.sources.contains("layers") && document.sources.contains("training")) << name;
+    for (const int side : resolve_recipe(name).sizes)
+      EXPECT_NO_THROW(resolve_recipe(name + "?image=" + std::to_string(side))) << name << " " << side;
+    for (const auto& config : document.configs)
+      EXPECT_NO_THROW(resolve_recipe(name + "/" + config.name)) << config.name;
+    const JsonNode again = JsonNode::parse(documents::recipe_text(document), name);
+    EXPECT_EQ(documents::recipe_text(documents::read_recipe(again)), documents::recipe_text(document));
+  }
+}
+
+TEST(Recipe, SplitsTheBatchAsItsTrainingDoes) {
+  // train.py of StyleGAN2-ADA: min(GPUs x min(4096 / image, 32), 64), at least one a GPU.
+  const Recipe automatic = resolve_recipe("stylegan2-ada?image=512");
+  for (const auto& [gpus, all] : {std::pair{1, 8}, {2, 16}, {4, 32}, {8, 64}, {16, 64}, {128, 128}}) {
+    EXPECT_EQ(automatic.batch_on(gpus).all, all);
+    EXPECT_EQ(automatic.batch_on(gpus).passes, 1);
+  }
+  EXPECT_EQ(resolve_recipe("stylegan2-ada?image=512&gpus=8").batch_on(2).pass, 32);  // that of 8 GPUs on 2
+  // paper512: 64 images, 8 a pass; on one GPU they take eight passes.
+  const RecipeBatch alone = resolve_recipe("stylegan2-ada/paper512").batch_on(1);
+  EXPECT_EQ(alone.pass, 8);
+  EXPECT_EQ(alone.passes, 8);
+  EXPECT_EQ(resolve_recipe("stylegan2-ada/paper512?batch_per_gpu=16").batch_on(1).passes, 4);
+  EXPECT_EQ(resolve_recipe("stylegan3-t?image=256").batch_on(1).passes, 2);
+}
+
+TEST(Recipe, RunsItsRegularizersInSomeStepsWithUpdatesOfTheirOwn) {
+  const auto times = [](const std::string& recipe, const std::string& pass) {
+    double sum = 0;
+    for (const LayerPass& one : resolve_recipe(recipe).layers.step)
+      if (one.name == pass) sum += one.times;
+    return sum;
+  };
+  EXPECT_DOUBLE_EQ(times("stylegan2-ada", "generator.path_length_forward"), 0.125);
+  EXPECT_DOUBLE_EQ(times("stylegan2-ada", "generator.path_length_backward"), 0.25);
+  EXPECT_DOUBLE_EQ(times("stylegan2-ada", "discriminator.r1_gradient"), 0.0625);
+  EXPECT_DOUBLE_EQ(times("stylegan2-ada/cifar", "generator.path_length_forward"), 0);
+  EXPECT_DOUBLE_EQ(times("stylegan3-t", "discriminator.r1_backward"), 0.125);
+}
+
+TEST(Recipe, HasTheHighestResolutionsInSixteenBits) {
+  // Of 512 pixels those are 64 to 512; the weights' 512 x 512 x 3 x 3 of lower ones are in the list's precision.
+  const auto half = [](const std::string& name) {
+    double share = 0, all = 0;
+    for (const Layer& layer : resolve_recipe(name).layers.networks.at("discriminator").layers)
+      (layer.precision == "fp16" ? share : all) += layer.flops;
+    return share / (share + all);
+  };
+  EXPECT_EQ(half("stylegan2-ada?image=512&fp16_resolutions=0"), 0);
+  EXPECT_EQ(half("stylegan2-ada?image=512&precision=fp32"), 0);
+  EXPECT_GT(half("stylegan2-ada?image=512"), half("stylegan2-ada?image=512&fp16_resolutions=2"));
+}
+
+TEST(Recipe, SaysWhatIsWrongAndWhatIsPossible) {
+  EXPECT_THAT(refusal("stylegan2-adda"), HasSubstr("did you mean \"stylegan2-ada\"?"));
+  EXPECT_THAT(refusal("stylegan2-ada/paper1014"), HasSubstr("did you mean \"paper1024\"?"));
+  EXPECT_THAT(refusal("stylegan2-ada?imge=512"), HasSubstr("did you mean \"image\"?"));
+  EXPECT_THAT(refusal("stylegan2-ada?image"), HasSubstr("expected such as image=256"));
+  EXPECT_THAT(refusal("stylegan2-ada?image=300"), AllOf(HasSubstr("image of 300"), HasSubstr("256, 512, 1024")));
+  EXPECT_THAT(refusal("stylegan2-ada?fp16_resolutions=12"), HasSubstr("expected at most 9"));
+  EXPECT_THAT(refusal("stylegan2-ada/paper512?batch=20"),
+              HasSubstr("expected a multiple of 8: 1 GPUs, and passes of 8"));
+  EXPECT_THAT(refusal("stylegan2-ada/paper512?gpus=3"),
+              HasSubstr("found 64 images of all GPUs, expected a multiple of 3"));
+  EXPECT_THAT(refusal("stylegan2-ada?batch=-1"), HasSubstr("expected a whole number from 1"));
+  EXPECT_THAT(refusal("stylegan2-ada?precision=fp8"), HasSubstr("expected bf16, fp16, fp32"));
+  EXPECT_THAT(refusal("cyclegan/auto"), HasSubstr("it has none"));
+}
+
+/// The refusal of a file that is StyleGAN3's recipe with one member changed.
+std::string refusal_of_file(const std::string& pointer, const Json& value) {
+  const TemporaryFolder folder;
+  Json content = Json::parse(documents::recipe_text(built_in_recipe("stylegan3-t")));
+  content[JsonPointer(pointer)] = value;
+  std::ofstream(folder.path() / "mine.json") << content.dump();
+  return refusal((folder.path() / "mine.json").string());
+}
+
+TEST(Recipe, OfAFileHasErrorsAtTheirPlaces) {
+  EXPECT_EQ(refusal_of_file("/about", "as it is"), "nothing is wrong");
+  EXPECT_THAT(
+      refusal_of_file("/layers/networks/generator/layers/0/kind", "repet"),
+      AllOf(HasSubstr("mine.json: /layers/networks/generator/layers/0/kind"), HasSubstr("did you mean \"repeat\"?")));
+  EXPECT_THAT(refusal_of_file("/training/gradients", "dpp"), HasSubstr("/training/gradients: found \"dpp\""));
+  EXPECT_THAT(refusal_of_file("/training/image", 100), HasSubstr("/layers/image/sizes"));
+  EXPECT_THAT(refusal_of_file("/training/settings/fp16_resolutions", 10),
+              HasSubstr("/training/settings/fp16_resolutions: found 10, expected at most 9"));
+  EXPECT_THAT(refusal_of_file("/training/batch", 30), HasSubstr("expected a multiple of 4"));
+  EXPECT_THAT(refusal_of_file("/training/regularizers/0/network", "critic"), HasSubstr("no step updates a network"));
+  EXPECT_THAT(refusal_of_file("/layers", {{"list", "dcgam"}}), HasSubstr("did you mean \"dcgan\"?"));
+}
+
+}  // namespace
+}  // namespace ganymede::traces

@@ -1,0 +1,89 @@
+// The synthesis layers of StyleGAN3, whose sizes follow from cutoff frequencies.
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "common/json_value.hpp"
+#include "common/random.hpp"
+#include "traces/layer_images.hpp"
+
+namespace ganymede::traces {
+namespace {
+
+Json elementwise(double reads, double writes, const Json& backward, bool broadcast = false) {
+  return {
+      {"kind", "elementwise"}, {"reads", reads}, {"writes", writes}, {"backward", backward}, {"broadcast", broadcast}};
+}
+
+Json side(const Json& input, const Json& layers, const char* precision = "fp32") {
+  return {{"kind", "side"}, {"precision", precision}, {"input", input}, {"layers", layers}};
+}
+
+/// The style of a layer and the scaled filters of each image: times the style; with demodulation the square, its sum
+/// and the product with the norm, whose gradient goes both ways; times the gain of the input; and a copy in 16 bits.
+void add_styled(Json& layers, int in, int out, int kernel, bool demodulates) {
+  layers.push_back(side({512, 1, 1}, Json::array({{{"kind", "linear"}, {"out", in}}})));
+  Json each = Json::array({elementwise(0, 1, {4, 2}, true)});
+  if (demodulates)
+    for (const Json& one : {elementwise(1, 1, {3, 3}), elementwise(1, 0, {0, 0}), elementwise(1, 1, {4, 2}, true),
+                            elementwise(0, 0, {2, 1})})
+      each.push_back(one);
+  each.push_back(elementwise(1, 1, {1, 1}, true));
+  each.push_back(elementwise(1, 0.5, {0.5, 1}));
+  layers.push_back(side({out, in, kernel * kernel}, each));
+}
+
+}  // namespace
+
+Json alias_free_layers(const LayerSettings& settings, int kernel, int scale) {
+  constexpr int kCount = 14, kCritical = 2, kMargin = 10;
+  constexpr double kFirstCutoff = 2;
+  const auto number = [&](const char* name) { return static_cast<double>(settings.at(name)); };
+  const double image = number("image"), last_cutoff = image / 2;
+  // As powers of two, which all machines compute alike: cutoffs grow from 2 to half the side, stopbands from 2^2.1 to
+  // 2^0.3 times that.
+  const double octaves = std::log2(last_cutoff / kFirstCutoff);
+  std::vector<int> rates, sizes, channels;
+  for (int i = 0; i <= kCount; ++i) {
+    const double share = std::min(1.0, static_cast<double>(i) / (kCount - kCritical));
+    const double stop = 2.1 + (std::log2(last_cutoff) + 0.3 - 2.1) * share;
+    const double cutoff = kFirstCutoff * portable_exp(share * octaves * std::log(2.0));
+    rates.push_back(1 << static_cast<int>(std::ceil(std::min(stop + 1, std::log2(image)) - 1e-9)));
+    sizes.push_back(rates.back() + 2 * kMargin);
+    channels.push_back(
+        static_cast<int>(std::lrint(scale * std::min(number("channel_base") / 2 / cutoff, number("channel_max")))));
+  }
+  sizes[kCount - 1] = sizes[kCount] = static_cast<int>(image);
+  channels[kCount] = 3;
+
+  Json layers = Json::array();
+  // The Fourier features: four numbers that turn and shift them, their sines at each place, and their mixture.
+  layers.push_back(side({512, 1, 1}, Json::array({{{"kind", "linear"}, {"out", 4}}})));
+  layers.push_back({{"kind", "reshape"}, {"to", {channels[0], sizes[0], sizes[0]}}});
+  layers.push_back(elementwise(3, 4, {8, 4}));
+  layers.push_back({{"kind", "convolution"}, {"out", channels[0]}, {"kernel", 1}, {"bias", false}});
+  for (int i = 0; i <= kCount; ++i) {
+    const auto before = static_cast<std::size_t>(std::max(i - 1, 0)), at = static_cast<std::size_t>(i);
+    const bool last = i == kCount;
+    const int window = last ? 1 : kernel, inner = sizes[before];
+    const char* precision =
+        rates[at] * (std::int64_t{1} << settings.at("fp16_resolutions")) > settings.at("image") ? "fp16" : "fp32";
+    add_styled(layers, channels[before], channels[at], window, !last);
+    layers.push_back({{"kind", "reshape"}, {"to", {channels[before], inner, inner}}});
+    layers.push_back({{"kind", "convolution"},
+                      {"out", channels[at]},
+                      {"kernel", window},
+                      {"bias", false},
+                      {"each_image", true},
+                      {"precision", precision}});
+    layers.push_back({{"kind", "elementwise"}, {"reads", 0}, {"writes", 0}, {"parameters", channels[at]}});
+    // The filtered activation is one kernel: up to twice the higher rate, leaky ReLU there, and down.
+    const auto fine = std::llround(2.0 * std::max(rates[before], rates[at]) * sizes[at] / rates[at]);
+    if (!last)
+      layers.push_back(side({channels[at], fine, fine}, Json::array({elementwise(0.5, 0.5, {1, 0.5})}), precision));
+  }
+  return layers;
+}
+
+}  // namespace ganymede::traces

@@ -1,0 +1,287 @@
+#include "traces/recipe.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <sstream>
+
+#include "common/embedded.hpp"
+#include "common/errors.hpp"
+#include "common/json.hpp"
+#include "common/json_value.hpp"
+#include "common/text.hpp"
+#include "common/written.hpp"
+#include "documents/forms.hpp"
+
+namespace ganymede {
+
+std::span<const EmbeddedText> embedded_recipes();  ///< traces/recipes
+
+namespace traces {
+namespace {
+
+/// What a moving average of the weights adds to an update, of what the optimizer moves: three reads and two writes of
+/// each parameter (lerp, copy), beside eager Adam's 18 (layer_trace.cpp).
+constexpr double kAverage = 5.0 / 18;
+
+/// The parts of "NAME/CONFIG?key=value&...".
+struct Given {
+  std::string text, name, config;
+  bool is_file = false;
+  std::vector<std::pair<std::string, std::string>> options;
+
+  [[noreturn]] void fail(const std::string& why) const { throw ConfigError(fmt::format("recipe {}: {}", text, why)); }
+  [[noreturn]] void unknown(const std::string& what, const std::string& found, std::vector<std::string> known) const {
+    std::sort(known.begin(), known.end());
+    const auto close = nearest(found, known);
+    fail(fmt::format("found the {} \"{}\", expected {}{}", what, found, list_of(known),
+                     close ? fmt::format("; did you mean \"{}\"?", *close) : ""));
+  }
+  /// The value of an option, a whole number of at least `low`.
+  std::optional<std::int64_t> number(const std::string& key, std::int64_t low = 1) const {
+    for (const auto& [name_of, value] : options) {
+      if (name_of != key) continue;
+      const auto count = parse_count(value);
+      const bool is_zero = value == "0" && low == 0;
+      if (!is_zero && (!count || *count < low || *count > (1 << 24)))
+        fail(fmt::format("{}: found \"{}\", expected a whole number from {} to 16777216", key, value, low));
+      return is_zero ? 0 : *count;
+    }
+    return {};
+  }
+};
+
+Given parse(const std::string& text) {
+  Given given{text, text, {}, false, {}};
+  const std::size_t question = text.find('?');
+  given.name = text.substr(0, question);
+  const std::size_t extension = given.name.find(".json");
+  given.is_file = extension != std::string::npos;
+  const std::size_t slash = given.name.find('/', given.is_file ? extension : 0);
+  if (slash != std::string::npos) given.config = given.name.substr(slash + 1), given.name.resize(slash);
+  if (question == std::string::npos) return given;
+  std::istringstream parts(text.substr(question + 1));
+  for (std::string part; std::getline(parts, part, '&');) {
+    const std::size_t sign = part.find('=');
+    if (sign == std::string::npos || sign + 1 == part.size())
+      given.fail(fmt::format("found \"{}\" behind the \"?\", expected such as image=256", part));
+    given.options.emplace_back(part.substr(0, sign), part.substr(sign + 1));
+  }
+  return given;
+}
+
+JsonNode content_of(const Given& given, const std::filesystem::path& directory) {
+  if (given.is_file) return JsonNode::load(directory / given.name);
+  for (const EmbeddedText& text : embedded_recipes())
+    if (text.name == given.name) return JsonNode::parse(text.text, given.name + ".json");
+  given.unknown("recipe", given.name, recipe_names());
+}
+
+/// The layers of a recipe: its own, or those of a list that comes with the program, with its name and what its training
+/// states.
+JsonNode layers_of(const Given& given, const JsonNode& root, const Recipe& recipe, const std::string& precision) {
+  const JsonNode own = root.child("layers");
+  Json content = own.value();
+  if (content.contains("list")) {
+    JsonObject in(own);
+    const std::string name = in.required("list").as_choice(names_of(embedded_layers()));
+    const auto step = in.optional("step");  // other passes of its networks
+    in.finish();
+    for (const EmbeddedText& text : embedded_layers())
+      if (text.name == name) content = Json::parse(text.text, /*comments=*/true);
+    if (step) content["step"] = step->value();
+  }
+  content["schema"] = "ganymede.layers/1";
+  content["name"] = recipe.document.name;
+  content["precision"] = precision;
+  content["optimizer"] = recipe.training.optimizer;
+  const std::string file = given.is_file ? root.file() : given.name + ".json";
+  return JsonNode::wrap({{"layers", std::move(content)}}, file, root.directory()).child("layers");
+}
+
+/// The training with what the configurations of that name change, in their order, for images of that side.
+Json training_of(const JsonNode& root, const Recipe& recipe, const std::string& config, int image) {
+  Json training = root.child("training").value();
+  for (const documents::RecipeConfig& one : recipe.document.configs)
+    if (one.name == config && image >= one.image_from && (one.image_to == 0 || image <= one.image_to))
+      training.merge_patch(Json::parse(one.training.text));
+  return training;
+}
+
+void read_training(Recipe& recipe, const JsonNode& root, Json content) {
+  const JsonNode node = JsonNode::wrap({{"training", std::move(content)}}, root.file(), root.directory());
+  recipe.training = {};
+  documents::read(node.child("training"), documents::described(recipe.training));
+  recipe.settings.clear();
+  if (recipe.training.settings.text.empty()) return;
+  for (const auto& [name, value] : node.child("training").child("settings").as_map())
+    recipe.settings[name] = value.as_integer(0, 1 << 24);
+}
+
+/// Adds the passes of the regularizers behind the first update of their network, each with an update of its own, and
+/// the moving average. A gradient of a gradient goes forward, back to what it is taken of, and then back through both.
+void add_regularizers(Json& layers, const Recipe& recipe, const JsonNode& at) {
+  if (!layers.contains("step")) return;
+  Json step = Json::array();
+  std::vector<std::string> seen;
+  for (Json pass : layers.at("step")) {
+    const std::string network = pass.value("network", "");
+    const bool first = std::find(seen.begin(), seen.end(), network) == seen.end();
+    if (pass.value("pass", "") != "update" || !first) {
+      step.push_back(pass);
+      continue;
+    }
+    seen.push_back(network);
+    const double times = pass.value("times", 1.0);
+    if (recipe.training.moving_average && network == "generator") pass["times"] = times + kAverage;
+    step.push_back(pass);
+    for (const documents::RecipeRegularizer& one : recipe.training.regularizers) {
+      if (one.network != network) continue;
+      const double share = one.share / one.every;
+      const auto add = [&](const char* kind, const char* name, double count) {
+        step.push_back({{"network", network},
+                        {"pass", kind},
+                        {"times", count},
+                        {"name", fmt::format("{}.{}_{}", network, one.name, name)}});
+      };
+      add("forward", "forward", share);
+      add("backward-input", "gradient", share);
+      add("backward", "backward", 2 * share);
+      add("update", "update", times / one.every);
+    }
+  }
+  for (const documents::RecipeRegularizer& one : recipe.training.regularizers)
+    if (std::find(seen.begin(), seen.end(), one.network) == seen.end())
+      at.child("training").child("regularizers").fail(fmt::format("no step updates a network \"{}\"", one.network));
+  layers["step"] = std::move(step);
+}
+
+/// Refuses more resolutions in 16 bits than the image has from 4 pixels on.
+void check_half(const Given& given, const Recipe& recipe, const JsonNode& root) {
+  const auto half = recipe.settings.find("fp16_resolutions");
+  if (half == recipe.settings.end()) return;
+  const auto most = std::max<std::int64_t>(0, std::llround(std::floor(std::log2(recipe.training.image))) - 1);
+  if (half->second > most)
+    throw ConfigError(
+        fmt::format("{}: /training/settings/fp16_resolutions: found {}, expected at most {}: an image of "
+                    "{} has the resolutions from 4 to {}",
+                    given.is_file ? root.file() : "recipe " + given.text, half->second, most, recipe.training.image,
+                    recipe.training.image));
+}
+
+/// The configuration that is asked for; the first if none is.
+std::string config_of(const Given& given, const Recipe& recipe) {
+  std::vector<std::string> known;
+  for (const documents::RecipeConfig& one : recipe.document.configs)
+    if (std::find(known.begin(), known.end(), one.name) == known.end()) known.push_back(one.name);
+  if (given.config.empty()) return known.empty() ? "" : known.front();
+  if (known.empty()) given.fail(fmt::format("found the configuration \"{}\", but it has none", given.config));
+  if (std::find(known.begin(), known.end(), given.config) == known.end())
+    given.unknown("configuration", given.config, known);
+  return given.config;
+}
+
+}  // namespace
+
+RecipeBatch Recipe::batch_on(int workers) const {
+  const auto fail = [&](const std::string& why) {
+    throw ConfigError(fmt::format("recipe {}: batch: {}", document.name, why));
+  };
+  RecipeBatch split;
+  split.all = training.batch;
+  if (training.batch_rule && split.all == 0) {
+    const documents::RecipeBatchRule& rule = *training.batch_rule;
+    const int by = gpus > 0 ? gpus : workers;
+    split.all = std::max(std::min(by * std::min(std::max(1, rule.side / training.image), rule.per_gpu), rule.most), by);
+  }
+  if (split.all == 0) fail("it states none, expected batch=IMAGES behind the \"?\"");
+  if (split.all % workers != 0)
+    fail(fmt::format("found {} images of all GPUs, expected a multiple of {} GPUs", split.all, workers));
+  const int share = split.all / workers;
+  split.pass = training.batch_per_gpu == 0 ? share : std::min(share, training.batch_per_gpu);
+  if (share % split.pass != 0)
+    fail(fmt::format("found {} images of all GPUs, expected a multiple of {}: {} GPUs, and passes of {} on each",
+                     split.all, workers * split.pass, workers, split.pass));
+  split.passes = share / split.pass;
+  return split;
+}
+
+std::int64_t Recipe::images(int batch, std::int64_t dataset_images) const {
+  if (training.kimg > 0) return std::llround(training.kimg * 1000);
+  if (training.steps > 0) return training.steps * batch;
+  return training.epochs * dataset_images;
+}
+
+std::vector<std::string> recipe_names() { return names_of(embedded_recipes()); }
+
+documents::Recipe built_in_recipe(const std::string& name) {
+  const Given given = parse(name);
+  return documents::read_recipe(content_of(given, {}));
+}
+
+std::string recipe_from(const std::string& name, const std::filesystem::path& directory) {
+  return parse(name).is_file ? (directory / name).string() : name;
+}
+
+Recipe resolve_recipe(const std::string& name, const std::filesystem::path& directory) {
+  const Given given = parse(name);
+  const JsonNode root = content_of(given, directory);
+  Recipe recipe;
+  recipe.document = documents::read_recipe(root);
+  recipe.name = recipe_from(name, directory);
+  recipe.config = config_of(given, recipe);
+
+  // The image decides which configurations hold, and one of them may state it.
+  const JsonNode layers = layers_of(given, root, recipe, "fp32");
+  const bool sized = layers.value().contains("image");
+  int native = 0;
+  if (sized) {
+    JsonObject image(layers.child("image"));
+    native = static_cast<int>(image.required("native").as_integer(1, 65536));
+    for (const JsonNode& size : image.required("sizes").as_array())
+      recipe.sizes.push_back(static_cast<int>(size.as_integer(1, 65536)));
+  }
+  const auto image = given.number("image");
+  read_training(recipe, root, training_of(root, recipe, recipe.config, 0));
+  const int side = image ? static_cast<int>(*image) : recipe.training.image > 0 ? recipe.training.image : native;
+  read_training(recipe, root, training_of(root, recipe, recipe.config, side));
+  recipe.training.image = side;
+
+  std::vector<std::string> known = {"image", "gpus", "batch", "batch_per_gpu", "precision"};
+  for (const auto& [key, value] : recipe.settings) known.push_back(key);
+  for (const auto& [key, value] : given.options)
+    if (std::find(known.begin(), known.end(), key) == known.end()) given.unknown("option", key, known);
+  for (auto& [key, value] : recipe.settings) value = given.number(key, 0).value_or(value);
+  for (const auto& [key, value] : given.options) {
+    if (key != "precision") continue;
+    const std::vector<std::string> precisions = {"fp32", "tf32", "bf16", "fp16"};
+    if (std::find(precisions.begin(), precisions.end(), value) == precisions.end())
+      given.unknown("precision", value, precisions);
+    recipe.training.precision = value;
+    if (const auto half = recipe.settings.find("fp16_resolutions"); half != recipe.settings.end()) half->second = 0;
+  }
+  check_half(given, recipe, root);
+  for (const auto& [key, place] :
+       {std::pair("batch", &recipe.training.batch), std::pair("batch_per_gpu", &recipe.training.batch_per_gpu),
+        std::pair("gpus", &recipe.gpus)})
+    if (const auto value = given.number(key)) *place = static_cast<int>(*value);
+  if (recipe.gpus > 0 || recipe.training.batch > 0) (void)recipe.batch_on(std::max(1, recipe.gpus));
+
+  Json content = layers_of(given, root, recipe, recipe.training.precision).value();
+  add_regularizers(content, recipe, root);
+  const JsonNode list = JsonNode::wrap({{"layers", std::move(content)}}, layers.file(), root.directory());
+  try {
+    recipe.layers = read_layer_list(list.child("layers"), sized ? std::optional(side) : std::nullopt, recipe.settings);
+  } catch (const ConfigError& error) {
+    if (given.is_file) throw;
+    given.fail(error.what());
+  }
+  recipe.layers.flat_gradients = recipe.training.gradients == "flat";
+  recipe.settings["image"] = side;
+  return recipe;
+}
+
+}  // namespace traces
+}  // namespace ganymede
