@@ -15,107 +15,14 @@
 #include "common/json_value.hpp"
 #include "common/units.hpp"
 #include "traces/line_scanner.hpp"
+#include "traces/nccl_collector.hpp"
 
 namespace ganymede::traces {
 namespace {
 
 constexpr double kMaxError = 1e-2;  ///< older logs print the largest error of a sum, about 1e-7 for a correct one
 
-/// The collective of a program's name: "all_reduce_perf" with any path and suffix is "all-reduce".
-std::string collective_of(std::string_view program) {
-  constexpr std::array<std::array<std::string_view, 2>, 4> kPrograms{{{"all_reduce_perf", "all-reduce"},
-                                                                      {"reduce_scatter_perf", "reduce-scatter"},
-                                                                      {"all_gather_perf", "all-gather"},
-                                                                      {"broadcast_perf", "broadcast"}}};
-  for (const auto& [name, collective] : kPrograms)
-    if (program.find(name) != std::string_view::npos) return std::string(collective);
-  return "";
-}
-
-/// Collects the rows of either format and checks each against the rows before.
-class Collector {
- public:
-  explicit Collector(const std::filesystem::path& path) { log_.file = path.string(); }
-
-  [[noreturn]] void fail(const std::string& where, const std::string& message) const {
-    throw ConfigError(fmt::format("{}: {}: {}", log_.file, where, message));
-  }
-
-  void set_program(const std::string& where, const std::string& program) {
-    const std::string collective = collective_of(program);
-    if (collective.empty())
-      fail(where,
-           fmt::format("found the test \"{}\", expected all_reduce_perf, reduce_scatter_perf, all_gather_perf or "
-                       "broadcast_perf",
-                       program));
-    if (!log_.collective.empty() && log_.collective != collective)
-      fail(where, fmt::format("found {} after {}, expected one collective a log", collective, log_.collective));
-    log_.collective = collective;
-  }
-
-  void set_version(const std::string& version) {
-    if (log_.version.empty()) log_.version = version;
-  }
-
-  void add_device(const std::string& where, int group, const std::string& host, const std::string& gpu) {
-    if (group != 0) fail(where, "found a second group of ranks, expected one communicator");
-    if (log_.gpu.empty()) log_.gpu = gpu;
-    ++log_.ranks;
-    hosts_.insert(host);
-  }
-
-  struct Timing {
-    double microseconds = 0, algbw = 0, busbw = 0;
-  };
-  void add_row(const std::string& where, std::int64_t bytes, const Timing& out, const std::optional<Timing>& in) {
-    if (bytes == 0) return log_.notes.push_back(where + ": 0 bytes, left out");
-    if (bytes < 0) fail(where, fmt::format("found a size of {}, expected zero or more bytes", bytes));
-    check_time(where, bytes, out);
-    if (in) check_time(where, bytes, *in);
-    if (!log_.rows.empty() && bytes <= log_.rows.back().bytes)
-      fail(where, fmt::format("found {} bytes after {}, expected ascending sizes: one table a log", bytes,
-                              log_.rows.back().bytes));
-    check_factor(where, out);
-    NcclRow row{where, bytes, Seconds{out.microseconds * 1e-6}, {}};
-    if (in) row.in_place = Seconds{in->microseconds * 1e-6};
-    log_.rows.push_back(std::move(row));
-  }
-
-  void note(std::string text) {
-    if (std::find(log_.notes.begin(), log_.notes.end(), text) == log_.notes.end())
-      log_.notes.push_back(std::move(text));
-  }
-
-  NcclLog finish() {
-    if (log_.rows.empty())
-      throw ConfigError(log_.file + ": found no row with a size and a time, expected what nccl-tests print");
-    log_.nodes = static_cast<int>(hosts_.size());
-    return std::move(log_);
-  }
-
- private:
-  void check_time(const std::string& where, std::int64_t bytes, const Timing& timing) const {
-    if (!std::isfinite(timing.microseconds) || timing.microseconds <= 0)
-      fail(where, fmt::format("found a time of {} us, expected above zero", timing.microseconds));
-    // Only two decimals are printed, so that the check allows for rounding; a value such as 0.01 tells hardly anything.
-    const double expected = static_cast<double>(bytes) / timing.microseconds * 1e-3;
-    if (std::abs(timing.algbw - expected) > 0.006 + 0.02 * expected)
-      fail(where, fmt::format("found algbw {} GB/s, expected {:.2f} of {} bytes in {} us: are columns missing?",
-                              timing.algbw, expected, bytes, timing.microseconds));
-  }
-
-  void check_factor(const std::string& where, const Timing& timing) {
-    if (timing.algbw < 1 || timing.busbw <= 0) return;  // two decimals are too few for such values
-    const double factor = timing.busbw / timing.algbw;
-    if (log_.bus_factor && std::abs(factor - *log_.bus_factor) > 0.03)
-      fail(where, fmt::format("found busbw / algbw = {:.2f}, {:.2f} before: another collective or other ranks", factor,
-                              *log_.bus_factor));
-    log_.bus_factor = factor;  // the last row has the largest sizes and the most digits
-  }
-
-  NcclLog log_;
-  std::set<std::string> hosts_;
-};
+using Collector = NcclCollector;
 
 // ---- text ----
 
@@ -132,18 +39,33 @@ std::optional<double> number(const std::string& token) {
 
 class TextReader {
  public:
-  TextReader(const std::string& text, Collector& collector) : text_(text), out_(collector) {}
+  TextReader(const std::string& text, const std::filesystem::path& path) : text_(text), path_(path), out_(path) {}
 
-  void read() {
+  /// Reads all tables, and returns the first with those that repeat it.
+  Collector read() {
     std::istringstream stream(text_);
     for (std::string line; std::getline(stream, line);) {
       ++number_;
       read_line(without_prefix(line));
     }
+    end_table();
+    if (!first_) return std::move(out_);
+    for (const std::string& other : others_) first_->note(fmt::format("further tables are left out: {}", other));
+    return *std::move(first_);
   }
 
  private:
   std::string where() const { return fmt::format("line {}", number_); }
+
+  void end_table() {
+    if (out_.empty()) return;
+    if (!first_)
+      first_ = std::move(out_);
+    else if (!first_->join(out_))
+      others_.push_back(fmt::format("{} up to line {}", out_.title(), number_));
+    out_ = Collector(path_);
+    per_iteration_ = false;
+  }
 
   /// The line without a launcher's prefix: "[1,0]<stdout>:" of mpirun or "0: " of srun.
   static std::string_view without_prefix(std::string_view line) {
@@ -161,6 +83,15 @@ class TextReader {
     constexpr std::string_view kProgram = "# Collective test starting: ", kVersion = "NCCL version ",
                                kLibrary = "nccl-library=";
     if (read_device(line)) return;
+    if (line.find("# Collective test starting") != line.npos || line.find("# nThread") != line.npos) end_table();
+    if (line.find("Per-Iteration Report") != line.npos) per_iteration_ = true;
+    if (LineScanner threads(line); threads.skip_past("# nThread ")) {
+      const auto count = number(std::string(threads.digits()));
+      if (const auto gpus = threads.skip(" nGpus ") ? number(std::string(threads.digits())) : std::nullopt;
+          count && gpus && *count * *gpus <= kMostRanks)
+        out_.set_gpus(static_cast<int>(*count), static_cast<int>(*gpus));
+      return;
+    }
     if (LineScanner program(line); program.skip_past(kProgram)) {
       if (const std::string_view name = program.word(); !name.empty())
         return out_.set_program(where(), std::string(name));
@@ -193,9 +124,10 @@ class TextReader {
       return false;
     const std::string_view host = scanner.word();
     if (host.empty() || !scanner.skip(" device") || !scanner.skip_blanks() || scanner.digits().empty() ||
-        !scanner.skip(" [") || !scanner.skip_past("] "))
+        !scanner.skip(" [") || !scanner.skip_past("]"))
       return false;
-    std::string_view gpu = scanner.rest();
+    scanner.skip_blanks();
+    std::string_view gpu = scanner.rest();  // empty where the driver does not say it
     while (gpu.ends_with('\r')) gpu.remove_suffix(1);
     const bool first = group.find_first_not_of('0') == std::string_view::npos;  // the group may have several digits
     out_.add_device(where(), first ? 0 : 1, std::string(host), std::string(gpu));
@@ -228,8 +160,8 @@ class TextReader {
     static const std::set<std::string> kTypes = {"int8",   "uint8",    "int32",  "uint32", "int64",
                                                  "uint64", "char",     "int",    "half",   "float",
                                                  "double", "bfloat16", "f8e4m3", "f8e5m2", "float8"};
-    // Launchers and collectors of logs put words in front: the node, the rank, the time.
-    constexpr std::size_t kMostWords = 3;
+    // Launchers and collectors of logs put words in front: the date, the time, the node, the rank, the process.
+    constexpr std::size_t kMostWords = 12;
     std::size_t first = 0;
     const auto row_begins = [&] {
       return is_integer(tokens[first]) && is_integer(tokens[first + 1]) && kTypes.contains(tokens[first + 2]);
@@ -237,13 +169,27 @@ class TextReader {
     while (first + 3 <= tokens.size() && first <= kMostWords && !row_begins()) ++first;
     if (first + 3 > tokens.size() || first > kMostWords) return;
     tokens.erase(tokens.begin(), tokens.begin() + static_cast<std::ptrdiff_t>(first));
+    while (tokens.size() > 4 && is_time_of_day(tokens.back())) tokens.pop_back();  // of -S
     std::size_t next = 3;
-    if (next < tokens.size() && tokens[next] != "N/A" && !number(tokens[next])) ++next;  // the reduction
-    if (next < tokens.size() && has_root(tokens, next)) ++next;
+    bool reduces = false;
+    if (next < tokens.size() && tokens[next] != "N/A" && !number(tokens[next])) reduces = tokens[next++] != "none";
+    const bool rooted = next < tokens.size() && has_root(tokens, next);
+    const bool has_rank = rooted && tokens[next] != "-1";
+    if (rooted) ++next;
+    // With -I each side has four more columns, of each iteration.
+    const std::size_t more = per_iteration_ || tokens.size() - next == 16 ? 4 : 0;
     const auto out = timing(tokens, next, "out of place");
+    next = std::min(next + more, tokens.size());
     std::optional<Collector::Timing> in;
     if (next < tokens.size()) in = timing(tokens, next, "in place");
     out_.add_row(where(), std::stoll(tokens[0]), out, in);
+    out_.set_operation(reduces, has_rank);
+  }
+
+  /// "2026-07-09" or "16:03:21".
+  static bool is_time_of_day(const std::string& token) {
+    return token.find_first_not_of("0123456789-:.TZ") == token.npos &&
+           (std::count(token.begin(), token.end(), ':') >= 2 || std::count(token.begin(), token.end(), '-') == 2);
   }
 
   /// True if column `next` is a root, "-1" or a rank, which stands before the time since 2021. The algbw, which is the
@@ -283,10 +229,41 @@ class TextReader {
       out_.fail(where(), fmt::format("found \"{}\" wrong results, expected 0: nothing of a faulty run is used", token));
   }
 
+  static constexpr double kMostRanks = 1e6;
+
   const std::string& text_;
-  Collector& out_;
+  const std::filesystem::path& path_;
+  Collector out_;                   // of the table that is read
+  std::optional<Collector> first_;  // the first table, and those that repeat it
+  std::vector<std::string> others_;
+  bool per_iteration_ = false;
   int number_ = 0;
 };
+
+/// Text in UTF-8 without the colours of terminals: some shells write UTF-16, some logs have escape sequences. The cells
+/// of tables in Markdown and CSV become words.
+std::string plain_text(const std::string& text) {
+  std::string out;
+  const bool little = text.starts_with("\xff\xfe"), big = text.starts_with("\xfe\xff");
+  if (little || big) {
+    for (std::size_t i = 2; i + 1 < text.size(); i += 2) {
+      const char low = text[i + (little ? 0 : 1)], high = text[i + (little ? 1 : 0)];
+      out += high == 0 && static_cast<unsigned char>(low) < 0x80 ? low : '?';
+    }
+  } else {
+    out = text;
+  }
+  std::string plain;
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    if (out[i] != '\x1b') {
+      plain += out[i] == '|' ? ' ' : out[i];
+      continue;
+    }
+    if (i + 1 < out.size() && out[i + 1] == '[')  // up to the letter that ends the sequence
+      for (i += 2; i < out.size() && (out[i] < '@' || out[i] > '~');) ++i;
+  }
+  return plain;
+}
 
 // ---- JSON ----
 
@@ -313,6 +290,13 @@ void read_json(const JsonNode& root, Collector& out) {
     out.set_program("/args/0", members["args"][0].get<std::string>());
   if (has(root, "nccl_version"))
     out.set_version(TextReader::version_of(root.child("nccl_version").as_integer(1000, 10'000'000)));
+  if (has(root, "config") && has(root.child("config"), "ngpus")) {
+    const JsonNode config = root.child("config");
+    const auto count = [&](const char* key) {
+      return has(config, key) ? static_cast<int>(config.child(key).as_integer(1, 1 << 10)) : 1;
+    };
+    out.set_gpus(count("nthreads"), count("ngpus"));
+  }
   if (has(root, "config") && has(root.child("config"), "devices"))
     for (const JsonNode& device : root.child("config").child("devices").as_array()) {
       const auto text = [&](const char* key) {
@@ -344,12 +328,10 @@ const std::string& NcclLog::where(std::int64_t bytes) const {
 
 NcclLog read_nccl_log(const std::filesystem::path& path) {
   const std::string text = read_file(path);
-  Collector collector(path);
   const std::size_t first = text.find_first_not_of(" \t\r\n");
-  if (first != std::string::npos && text[first] == '{')
-    read_json(JsonNode::load(path), collector);
-  else
-    TextReader(text, collector).read();
+  if (first == std::string::npos || text[first] != '{') return TextReader(plain_text(text), path).read().finish();
+  Collector collector(path);
+  read_json(JsonNode::load(path), collector);
   return collector.finish();
 }
 

@@ -2,8 +2,9 @@
 // Reads what NVIDIA's nccl-tests print: the table on standard output, and the JSON of their option -J, except for the
 // environment variables in it, which may hold secrets.
 //
-// The table may come from a log with launchers' prefixes ("[1,0]<stdout>:", "0: "), lines of other programs, or no
-// header. Its columns are size, count, type, reduction and, since 2021, root; then time, algbw and busbw, and errors or
+// The table may come from a log with launchers' prefixes ("[1,0]<stdout>:", "0: ", dates, names of pods), lines of
+// other programs, colours of a terminal, or no header; it may be in UTF-16 or in Markdown. Its columns are size, count,
+// type, reduction and, since 2021, root; then time, algbw and busbw, and errors or
 // "#wrong"; then the same for the operation in place, which may be cut off.
 //
 // Source of the formats: NVIDIA/nccl-tests src/common.cu (up to 2.16) and src/util.cu (2.17).
@@ -41,9 +42,10 @@ struct NcclLog {
   const std::string& where(std::int64_t bytes) const;
 };
 
-/// Reads a log. Throws ConfigError with the place if it is unreadable, has no table, a row that is cut short, a time
-/// that is no number, wrong results, or rows of several collectives or communicators. Rows of 0 bytes are left out and
-/// noted.
+/// Reads a log. Sizes that were measured several times, in cycles (-N) or in further tables of the same collective and
+/// ranks, get their mean; tables of others are left out and noted, as are rows of 0 bytes. A collective that the log
+/// does not name is inferred from its columns, with a note. Throws ConfigError with the place if it is unreadable, has
+/// no table, a row that is cut short, a time that is no number, wrong results, or several communicators.
 NcclLog read_nccl_log(const std::filesystem::path& path);
 
 }  // namespace ganymede::traces

@@ -92,8 +92,10 @@ TEST(NcclLog, TakesARootForARootAndATimeForATime) {
 }
 
 TEST(NcclLog, LooksThroughLaunchersPrefixesAndOtherPrograms) {
-  for (const std::string prefix : {"[1,0]<stdout>:", "0: ", "  [1,12]<stderr>:", "node-a: ", "[0] ",
-                                   "2026-05-01T12:00:00.000Z ", "[pod/a/worker] 2026-05-01 12:00:00 "}) {
+  for (const std::string prefix :
+       {"[1,0]<stdout>:", "0: ", "Thu Jul  9 16:03:21 2026[1,0]<stdout>:", "(head, rank=0, pid=4321, ip=10.0.0.7) ",
+        "\x1b[36m(worker1, rank=1, pid=9)\x1b[0m ", "  [1,12]<stderr>:", "node-a: ", "[0] ",
+        "2026-05-01T12:00:00.000Z ", "[pod/a/worker] 2026-05-01 12:00:00 "}) {
     std::string text = "Warning: Permanently added 'node-a' to the list of known hosts.\r\n";
     std::istringstream lines(std::string(kHead) + kRows + kTail);
     for (std::string line; std::getline(lines, line);) text += prefix + line + "\r\n";
@@ -101,6 +103,88 @@ TEST(NcclLog, LooksThroughLaunchersPrefixesAndOtherPrograms) {
     EXPECT_EQ(log.ranks, 2) << prefix;
     EXPECT_EQ(sizes(log).size(), 3U) << prefix;
   }
+}
+
+TEST(NcclLog, ReadsColoursUtf16AndMarkdown) {
+  const std::string plain = std::string(kHead) + kRows + kTail;
+  std::string coloured, wide = "\xff\xfe", big = "\xfe\xff", markdown = kHead;
+  std::istringstream lines(plain);
+  for (std::string line; std::getline(lines, line);) coloured += "\x1b[32m" + line + "\x1b[0m\n";
+  for (const char c : plain) wide += std::string{c, '\0'}, big += std::string{'\0', c};
+  std::istringstream rows(kRows);
+  for (std::string line; std::getline(rows, line);) {
+    std::istringstream words(line);
+    for (std::string word; words >> word;) markdown += "| " + word + " ";
+    markdown += "|\n";
+  }
+  for (const std::string& text : {coloured, wide, big, markdown}) {
+    const NcclLog log = read_log(text);
+    EXPECT_EQ(log.ranks, 2);
+    EXPECT_EQ(log.gpu, "NVIDIA A100-SXM4-40GB");
+    EXPECT_EQ(log.version, "2.18.3");
+    EXPECT_THAT(sizes(log), ElementsAre(8, 1048576, 67108864));
+    EXPECT_NEAR(log.rows[1].in_place->si, 151e-6, 1e-12);
+  }
+}
+
+// -I adds four columns to each side, -S the time of day.
+TEST(NcclLog, ReadsThePerIterationReportAndTimesOfDay) {
+  const NcclLog log = read_log(
+      "# Per-Iteration Report: CUDA event timing; i_* uses max over process rows\n"
+      "  1048576  262144  float  sum  -1  150.00  6.99  6.99  0  149.0 151.0 150.1 0.55  151.00  6.94  6.94  0  150.0 "
+      "152.0 151.1 0.55\n");
+  ASSERT_THAT(sizes(log), ElementsAre(1048576));
+  EXPECT_NEAR(log.rows[0].in_place->si, 151e-6, 1e-12);
+  const NcclLog stamped = read_log(
+      "  2097152  524288  float  sum  -1  300.00  6.99  6.99  0  302.00  6.94  6.94  0  2026-07-09 16:03:21\n");
+  EXPECT_NEAR(stamped.rows[0].in_place->si, 302e-6, 1e-12);
+}
+
+TEST(NcclLog, MeansSizesThatWereMeasuredSeveralTimes) {
+  const std::string again = "  1048576  262144  float  sum  -1  180.00  5.83  5.83  0  181.00  5.79  5.79  0\n";
+  for (const std::string between : {"", kHead}) {
+    const NcclLog log = read_log(std::string(kHead) + kRows + between + again + between + again);
+    EXPECT_THAT(sizes(log), ElementsAre(8, 1048576, 67108864));
+    EXPECT_EQ(log.ranks, 2);
+    EXPECT_NEAR(log.rows[1].out_of_place.si, 170e-6, 1e-12);
+    EXPECT_NEAR(log.rows[1].in_place->si, 171e-6, 1e-12);
+    EXPECT_THAT(log.notes, testing::Contains(HasSubstr("1048576 bytes 3 times, have their mean")));
+  }
+}
+
+TEST(NcclLog, LeavesOutFurtherTablesOfAnotherCollective) {
+  const NcclLog log = read_log("# Collective test starting: all_reduce_perf\n" + std::string(kHead) + kRows +
+                               "# Collective test starting: all_gather_perf\n" + kHead +
+                               "  2097152  262144  float  none  -1  300.00  6.99  3.50  0\n");
+  EXPECT_EQ(log.collective, "all-reduce");
+  EXPECT_THAT(sizes(log), ElementsAre(8, 1048576, 67108864));
+  EXPECT_THAT(log.notes, testing::Contains(HasSubstr("further tables are left out: all-gather over 2 ranks")));
+}
+
+// The tests of before 2.17 did not name themselves.
+TEST(NcclLog, InfersACollectiveThatIsNotNamed) {
+  const auto inferred = [](const std::string& columns, const char* busbw) {
+    std::string head = "# nThread 1 nGpus 4 minBytes 8 maxBytes 67108864 step: 8(factor) warmup iters: 5 iters: 20\n";
+    return read_log(head + "  67108864  16777216  float  " + columns + "  6000.0  11.18  " + busbw + "  0\n");
+  };
+  EXPECT_EQ(inferred("sum", "16.77").collective, "");  // what is not named is taken for an all-reduce
+  EXPECT_EQ(inferred("sum", "8.39").collective, "reduce-scatter");
+  EXPECT_EQ(inferred("", "8.39").collective, "all-gather");
+  EXPECT_EQ(inferred("none  -1", "8.39").collective, "all-gather");
+  EXPECT_EQ(inferred("0", "11.18").collective, "broadcast");
+  EXPECT_EQ(inferred("none  0", "11.18").collective, "broadcast");
+  EXPECT_EQ(inferred("sum", "11.18").collective, "");  // a reduction to one rank, perhaps
+  EXPECT_EQ(inferred("sum", "16.77").ranks, 4);        // of the line on threads and GPUs
+}
+
+// rocm's tests do not always know what the GPU is called.
+TEST(NcclLog, AGpuNeedNoName) {
+  const NcclLog log = read_log(
+      "#   Rank  0 Pid 1234 on  node-a device  0 [0000:2f:00.0]\n"
+      "#   Rank  1 Pid 1234 on  node-a device  1 [0000:30:00.0] \n" +
+      std::string(kRows));
+  EXPECT_EQ(log.ranks, 2);
+  EXPECT_EQ(log.gpu, "");
 }
 
 TEST(NcclLog, KeepsTheFirstColumnsWhereTheOthersWereCutOff) {
@@ -157,7 +241,6 @@ TEST(NcclLog, RefusesWrongResults) {
 }
 
 TEST(NcclLog, RefusesWhatIsNotOneTableOfOneCollective) {
-  EXPECT_THAT(error(std::string(kRows) + kRows), HasSubstr("line 4: found 8 bytes after 67108864, expected ascending"));
   EXPECT_THAT(error("# Collective test starting: all_reduce_perf\n# Collective test starting: all_gather_perf\n"),
               HasSubstr("line 2: found all-gather after all-reduce"));
   EXPECT_THAT(error("# Collective test starting: alltoall_perf\n"), HasSubstr("found the test \"alltoall_perf\""));
@@ -210,6 +293,15 @@ TEST(NcclLogJson, ReadsResultsAndSetting) {
   EXPECT_NEAR(log.rows[1].in_place->si, 60.6e-6, 1e-12);
 }
 
+// Without MPI only the first thread's first device is listed.
+TEST(NcclLogJson, KnowsItsRanksWithoutMpi) {
+  Json log = json_log();
+  log["config"]["devices"] = Json::array({log["config"]["devices"][0]});
+  log["config"]["nthreads"] = 1;
+  log["config"]["ngpus"] = 8;
+  EXPECT_EQ(read_log(log.dump()).ranks, 8);
+}
+
 TEST(NcclLogJson, DoesNotRepeatTheEnvironment) {
   const NcclLog log = read_log(json_log().dump());
   for (const auto& note : log.notes) EXPECT_THAT(note, testing::Not(HasSubstr("secret")));
@@ -243,8 +335,6 @@ TEST(NcclLogJson, RefusesWithThePlace) {
   EXPECT_THAT(log_with("/results/1/out_of_place/nwrong", 3),
               HasSubstr("/results/1/out_of_place: found 3 wrong results"));
   EXPECT_THAT(log_with("/results/1/size", "many"), HasSubstr("/results/1/size"));
-  EXPECT_THAT(log_with("/results/2", json_log()["results"][1]),
-              HasSubstr("/results/2: found 1048576 bytes after 1048576"));
   EXPECT_THAT(log_with("/results/1/out_of_place", 5), HasSubstr("/results/1/out_of_place"));
   EXPECT_THAT(log_with("/results", 5), HasSubstr("/results"));
   EXPECT_THAT(log_with("/args/0", "./sendrecv_perf"), HasSubstr("found the test \"./sendrecv_perf\""));
