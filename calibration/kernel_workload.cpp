@@ -7,11 +7,13 @@
 #include <numeric>
 
 #include "calibration/kernel_steps.hpp"
+#include "calibration/recipe_steps.hpp"
 #include "calibration/stated_step.hpp"
 #include "calibration/statistics.hpp"
 #include "common/random.hpp"
 #include "common/units.hpp"
 #include "traces/layer_list.hpp"
+#include "traces/recipe.hpp"
 
 namespace ganymede::calibration {
 namespace {
@@ -110,14 +112,41 @@ KernelTimes predicted_times(const traces::StepTrace& trace, const traces::TraceB
   return times;
 }
 
+void scale(KernelTimes& times, double ratio) {
+  for (auto& [name, phase] : times.phases)
+    for (double* part : {&phase.device_s, &phase.host_s, &phase.idle_s}) *part *= ratio;
+}
+
+/// The times of a recipe's step: every kernel keeps the ratio of the nearest measured step to the predicted one.
+KernelTimes recipe_times(const traces::StepTrace& trace, const traces::TraceBatch& batch, const std::string& gpu,
+                         const GpuSheet& sheet, const RecipeAnchor& anchor) {
+  KernelTimes times = predicted_times(trace, batch, gpu, sheet);
+  scale(times, anchor.ratio);
+  times.provenance = anchor.is_it ? Provenance::measured : Provenance::transferred;
+  if (anchor.is_it) {
+    times.rule = anchor.text;
+    times.warnings.clear();
+    return times;
+  }
+  times.factor = portable_exp(in_quadrature(anchor.error, kStatedError));
+  times.rule = fmt::format(
+      "carried to {} images on {} by the kernel model from what was {}, which is {:.3g} times what "
+      "the model says there; within a factor of {:.2f}",
+      batch.batch, gpu, anchor.text, anchor.ratio, times.factor);
+  times.warnings = {
+      fmt::format("the step at this batch on {} is not measured: it is carried over by a model of kernel "
+                  "times; {}",
+                  gpu, anchor.text)};
+  return times;
+}
+
 /// The times of a stated step on another GPU: every kernel keeps the ratio of the stated step to the predicted one.
 KernelTimes stated_times(const traces::StepTrace& trace, const traces::TraceBatch& batch, const std::string& gpu,
                          const GpuSheet& sheet, const GpuSheet& source) {
   const traces::TraceBatch& stated = recorded_entry(trace, batch);
   const double ratio = stated.wall_s.front() / sum_of(predict_step(trace, stated, source), executor_of(trace)).seconds;
   KernelTimes times = predicted_times(trace, batch, gpu, sheet);
-  for (auto& [name, phase] : times.phases)
-    for (double* part : {&phase.device_s, &phase.host_s, &phase.idle_s}) *part *= ratio;
+  scale(times, ratio);
   // The kernels that a list leaves out are in the ratio; the errors of single kernels differ from GPU to GPU.
   const StepKernels step = predict_step(trace, batch, sheet);
   const double own = step_spread(step, 0);
@@ -174,6 +203,9 @@ std::optional<KernelTimes> kernel_times(const traces::StepTrace& trace, const tr
   const auto sheet = sheet_of(target);
   const GpuSheet* source = measured ? find_gpu_sheet(trace.device.name) : nullptr;
   if (!sheet || (measured && source == nullptr)) return {};
+  if (trace.software.name == traces::kRecipeSoftware)
+    if (const auto anchor = recipe_anchor(trace.software.version, *sheet, batch.batch))
+      return recipe_times(trace, batch, target.name, *sheet, *anchor);
   return measured ? carried_times(trace, batch, target.name, *sheet, *source)
                   : predicted_times(trace, batch, target.name, *sheet);
 }

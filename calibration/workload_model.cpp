@@ -224,6 +224,10 @@ WorkloadModel workload_of_kernels(const traces::StepTrace& trace, const traces::
   workload.low = scaled(workload.central, 1 / times.factor);
   workload.high = scaled(workload.central, times.factor);
   workload.worker_variation = default_worker_variation(trace.software);
+  if (is_of_the_device(workload.provenance)) {  // a published step, whose error is that of a stated one
+    workload.low = workload.high = workload.central;
+    workload.relative_error = in_quadrature(kStatedError, 1.96 * std::sqrt(2.0) * kRunDrift);
+  }
   add_batch_fit(workload, batch);
   check_bucket_bytes(workload, trace, batch);
   return workload;

@@ -17,13 +17,14 @@
 #include "common/json_value.hpp"
 #include "common/text.hpp"
 #include "kernel/launches.hpp"
+#include "traces/recipe.hpp"
 #include "traces/recorded.hpp"
 
 namespace ganymede::cli {
 namespace {
 
 struct KernelsOptions {
-  std::string gpu, catalog, model;
+  std::string gpu, catalog, model, recipe;
   std::string precision, executor;  ///< empty: those of the model
   int batch = 64;
   std::string compare;
@@ -60,8 +61,20 @@ traces::StepTrace trained_model(const std::string& name, const std::string& prec
   return trace;
 }
 
+traces::StepTrace of_layers(traces::LayerList layers, const KernelsOptions& options) {
+  if (!options.precision.empty()) layers.precision = options.precision;
+  traces::StepTrace trace;
+  trace.model = layers.name;
+  trace.software = {"layer list", layers.name, std::string(traces::kRooflineBackend)};
+  trace.precision = layers.precision;
+  trace.executor = layers.executor;
+  trace.kernels = traces::kernels_of(layers);
+  return trace;
+}
+
 /// A trace of which only the kernels matter.
 traces::StepTrace listed_model(const KernelsOptions& options) {
+  if (!options.recipe.empty()) return of_layers(traces::resolve_recipe(options.recipe).layers, options);
   const std::string& name = options.model;
   std::vector<std::string> known = kernel::model_names();
   if (std::find(known.begin(), known.end(), name) != known.end()) return trained_model(name, options.precision);
@@ -81,15 +94,7 @@ traces::StepTrace listed_model(const KernelsOptions& options) {
       return trace;
     }
   }
-  traces::LayerList layers = load_layer_list(name);
-  if (!options.precision.empty()) layers.precision = options.precision;
-  traces::StepTrace trace;
-  trace.model = layers.name;
-  trace.software = {"layer list", layers.name, std::string(traces::kRooflineBackend)};
-  trace.precision = layers.precision;
-  trace.executor = layers.executor;
-  trace.kernels = traces::kernels_of(layers);
-  return trace;
+  return of_layers(load_layer_list(name), options);
 }
 
 /// Throws ConfigError for a precision in which no kernel of the GPU could run.
@@ -133,8 +138,8 @@ void compare_kernels(const KernelsOptions& options, Shared& shared) {
 void run_kernels(const KernelsOptions& options, Shared& shared) {
   check_output(shared);
   if (!options.compare.empty()) return compare_kernels(options, shared);
-  if (options.model.empty() || options.gpu.empty())
-    throw ConfigError("kernels needs --gpu and --model for the kernels of a step, or --compare FILE.csv");
+  if ((options.model.empty() && options.recipe.empty()) || options.gpu.empty())
+    throw ConfigError("kernels needs --gpu and --model (or --recipe) for the kernels of a step, or --compare FILE.csv");
   keep_input(shared, options.model);
   const calibration::KernelStep step = step_of(options);
   emit(shared, shared.format == "json"  ? calibration::to_json(step).dump(2) + "\n"
@@ -149,6 +154,8 @@ void declare_kernels(Parser command, Shared& shared) {
       "--model", options->model,
       "a model of `ganymede list models`, a list of layers, or a file: layers, or a step trace with kernels");
   model.check(suggest("@models @layers @files"));
+  Option recipe = command.add_option("--recipe", options->recipe, "a recipe in its place: ganymede list recipes");
+  recipe.check(suggest("@recipes @files")).excludes(model);
   Option batch = command.add_option("--batch", options->batch, "images in a step");
   batch.check(integer_between(1, 1 << 24)).capture_default_str();
   Option precision =
@@ -166,7 +173,7 @@ void declare_kernels(Parser command, Shared& shared) {
   compare.check(suggest("@files"));
   Option verbose =
       command.add_flag("--verbose", options->verbose, "every figure of each kernel, in a table of about 200 columns");
-  for (Option other : {model, batch, precision, executor, catalog, verbose}) compare.excludes(other);
+  for (Option other : {model, recipe, batch, precision, executor, catalog, verbose}) compare.excludes(other);
   add_format(command, shared, {"table", "json", "csv"});
   add_output(command, shared);
   command.callback([options, &shared] { run_kernels(*options, shared); });

@@ -61,7 +61,8 @@ Rows recipes() {
     std::vector<std::string> configs;
     for (const auto& config : recipe.document.configs)
       if (std::find(configs.begin(), configs.end(), config.name) == configs.end()) configs.push_back(config.name);
-    std::string summary = fmt::format("{}; images of {} pixels", recipe.document.about, fmt::join(recipe.sizes, ", "));
+    std::string summary = recipe.document.about;
+    if (!recipe.sizes.empty()) summary += fmt::format("; images of {} pixels", fmt::join(recipe.sizes, ", "));
     if (!configs.empty()) summary += fmt::format("; configurations: {}", fmt::join(configs, ", "));
     for (const auto& measured : recipe.document.measured)
       summary += fmt::format("; {} steps measured on {} ({})", measured.rows.size(), measured.gpu, measured.by);

@@ -94,6 +94,10 @@ struct MemberFlagOf {
 void declare_training(const MemberFlagOf& one) {
   one.text("--model", "/workload/model", "model to train: a recorded trace of it is used, or its list of layers")
       .check(suggest("@planned"));
+  one.text("--recipe", "/workload/recipe",
+           "a training as its authors run it, such as 'stylegan2-ada/paper512?image=1024': ganymede list recipes; its "
+           "batch of all GPUs is kept unless --batch asks for others")
+      .check(suggest("@recipes @files"));
   one.text("--trace", "/workload/trace", "a step trace: a file, or recorded:NAME");
   add_measured(one.command, one.flags.measured);
   one.command.add_option("--batch", one.flags.batches, kBatchHelp).delimiter(',').check(positive_integer());
@@ -174,11 +178,13 @@ JsonNode request_of(const RequestFlags& flags, const char* command, const std::v
           flags.file));
     return request;
   }
-  if (flags.members.has("/workload/model") || flags.members.has("/workload/trace"))
+  if (flags.members.has("/workload/model") || flags.members.has("/workload/trace") ||
+      flags.members.has("/workload/recipe"))
     return JsonNode::parse(R"({ "schema": "ganymede.request/1" })", "the command line", overrides);
-  throw ConfigError(fmt::format(
-      "{} needs a request file, or --model (or --trace) with --images; `ganymede example request` prints a request",
-      command));
+  throw ConfigError(
+      fmt::format("{} needs a request file, or --model (or --trace) with --images, or --recipe; `ganymede example "
+                  "request` prints a request",
+                  command));
 }
 
 }  // namespace ganymede::cli

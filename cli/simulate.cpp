@@ -57,6 +57,12 @@ std::vector<JsonOverride> changes_of(const SimulateOptions& options, const Json&
   // Another instance has another number of GPUs: unless the number is given, all of them are used.
   if (options.members.has("/platform/instance") && !options.members.has(gpus) && scenario.contains(JsonPointer(gpus)))
     overrides.push_back({gpus, "null"});
+  if (options.members.has("/workload/recipe")) {  // in place of what the file says of the step
+    Json workload = scenario.value("workload", Json::object());
+    for (const char* other : {"trace", "measured", "batch_per_gpu", "accumulation_steps", "stages"})
+      workload.erase(other);
+    overrides.push_back({"/workload", workload.dump()});
+  }
   for (JsonOverride& override : options.members.overrides()) overrides.push_back(std::move(override));
   for (JsonOverride& override : parse_assignments(options.assignments)) overrides.push_back(std::move(override));
   for (JsonOverride& override : measured_overrides(options.measured)) overrides.push_back(std::move(override));
@@ -97,6 +103,10 @@ void run_simulate(const SimulateOptions& options, Shared& shared) {
 
 /// Declares flags for what people change most; --set reaches everything else.
 void add_changes(Parser command, MemberFlags& members) {
+  members
+      .text(command, "--recipe", "/workload/recipe",
+            "another training, in place of the scenario's trace and batch: ganymede list recipes")
+      .check(suggest("@recipes @files"));
   members.text(command, "--catalog", "/platform/catalog", "another provider, or a platform file")
       .check(suggest("@providers @files"));
   members

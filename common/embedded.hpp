@@ -23,6 +23,7 @@ std::span<const EmbeddedText> embedded_catalogs();            ///< platforms/cat
 std::span<const EmbeddedText> embedded_spot();                ///< platforms/spot
 std::span<const EmbeddedText> embedded_traces();              ///< traces/recorded
 std::span<const EmbeddedText> embedded_layers();              ///< traces/layers
+std::span<const EmbeddedText> embedded_recipes();             ///< traces/recipes
 std::span<const EmbeddedText> embedded_kernel_parameters();   ///< calibration/kernels/data
 std::span<const EmbeddedText> embedded_quality();             ///< calibration/quality/data
 std::span<const EmbeddedText> embedded_throughputs();         ///< sim/cluster/throughputs, named with the extension

@@ -109,7 +109,7 @@ LeastWork least_work(const Request& request, const Request::Batch& choice, const
     const traces::TraceBatch& batch = request.trace.batches[choice.stages[i]];
     const calibration::WorkloadModel& workload =
         known.on(request.trace, choice.stages[i], gpu, instance.host_link ? &*instance.host_link : nullptr);
-    calibration::StepModel step = sim::accumulate(workload.central, request.accumulation_steps);
+    calibration::StepModel step = sim::accumulate(workload.central, choice.passes);
     sim::slow_down(step, step_factor(request, gpu));
     double fastest = step.step_s(0);
     for (std::size_t sample = 1; sample < step.samples; ++sample) fastest = std::min(fastest, step.step_s(sample));

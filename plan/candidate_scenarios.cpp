@@ -50,7 +50,9 @@ sim::ScenarioParts CandidateScenarios::parts(const PlanCandidate& candidate) {
     if (key != "schema") add(parts, key, "", [&content = value] { return content; });
   add(parts, "workload", std::to_string(candidate.batch), [&] {
     Json workload = common["workload"];
-    workload["batch_per_gpu"] = request_.batches[candidate.batch].per_gpu;
+    const Request::Batch& batch = request_.batches[candidate.batch];
+    workload["batch_per_gpu"] = batch.per_gpu;
+    if (batch.passes > 1 || workload.contains("accumulation_steps")) workload["accumulation_steps"] = batch.passes;
     return workload;
   });
   add(parts, "synchronization", candidate.scheme, [&] {

@@ -102,6 +102,8 @@ class Enumeration {
   }
 
   void add_schemes(PlanCandidate candidate, const LeastWork& work) {
+    const std::vector<int>& fit = request_.batches[candidate.batch].gpus;
+    if (!fit.empty() && !std::binary_search(fit.begin(), fit.end(), candidate.gpus())) return;
     const bool one_gpu = candidate.gpus() == 1;
     if (!one_gpu && each_scheme_) {
       for (const std::string& scheme : request_.schemes) {

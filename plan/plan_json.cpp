@@ -208,7 +208,7 @@ std::vector<documents::PlanStep> steps_of(const Request& request, const Plan& pl
     const platforms::Gpu& gpu = request.catalogs[candidate.catalog].platform->gpu_of(*candidate.instance);
     const calibration::WorkloadModel workload =
         calibration::workload_on(request.trace, request.trace.batches[batch.stages.back()], gpu, nullptr);
-    const int passes = request.accumulation_steps;
+    const int passes = batch.passes;
     const double error = workload.relative_error;
     step->second = {gpu.name,
                     batch.per_gpu,

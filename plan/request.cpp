@@ -18,6 +18,7 @@
 #include "plan/checks.hpp"
 #include "plan/evaluate.hpp"
 #include "plan/pick_trace.hpp"
+#include "plan/request_recipe.hpp"
 #include "platforms/catalog.hpp"
 #include "platforms/money.hpp"
 #include "platforms/providers.hpp"
@@ -59,7 +60,8 @@ void read_stages(JsonObject& in, Request& request, Json& workload) {
   if (const auto variation = stages.optional("variation")) request.stage_variation = variation->as_number(0, 0.9);
 }
 
-void read_images(JsonObject& in, const JsonNode& workload_node, Request& request, Json& workload) {
+void read_images(JsonObject& in, const JsonNode& workload_node, Request& request, Json& workload,
+                 const traces::Recipe* recipe) {
   if (const auto steps = in.optional("steps"))
     steps->fail(
         "a plan compares allocations of different sizes, on which a step trains different numbers of images; "
@@ -69,6 +71,10 @@ void read_images(JsonObject& in, const JsonNode& workload_node, Request& request
   const auto dataset = in.optional("dataset");
   if (dataset) workload["dataset"] = dataset->value();
   const auto quality = in.optional("quality");
+  if (recipe && !images && !epochs && !quality) {
+    workload["images"] = request.images = recipe_images(workload_node, *recipe);
+    return;
+  }
   if (int{images.has_value()} + int{epochs.has_value()} + int{quality.has_value()} != 1)
     workload_node.fail("expected exactly one of \"images\", \"epochs\" and \"quality\"");
   if (quality) {
@@ -122,22 +128,24 @@ void read_batches(const std::optional<JsonNode>& node, const std::string& trace,
     }
     if (wanted.empty()) node->expected("at least one batch size");
   }
-  for (const int batch : wanted) request.batches.push_back({batch, recorded[batch]});
+  for (const int batch : wanted) request.batches.push_back({batch, recorded[batch], passes});
 }
 
 void read_workload(const JsonNode& node, Request& request) {
   JsonObject in(node);
   Json workload = Json::object();
-  const auto trace = in.optional("trace");
-  const auto model = in.optional("model");
-  if (!trace && !model) node.fail("expected \"trace\", a file or a recorded one, or \"model\", to pick a recorded one");
+  const auto trace = in.optional("trace"), model = in.optional("model"), named = in.optional("recipe");
+  if (!trace && !model && !named)
+    node.fail("expected \"trace\", a file or a recorded one, or \"model\", to pick a recorded one, or \"recipe\"");
+  if (named && (trace || model)) named->fail("stands beside \"trace\" or \"model\", expected only one of them");
   std::string picked;
-  JsonNode at = trace ? *trace : *model;
+  std::optional<traces::Recipe> recipe;
+  JsonNode at = named ? *named : trace ? *trace : *model;
   if (trace) {
-    picked = traces::trace_name(*trace);
-    request.trace_choice = picked;
+    request.trace_choice = picked = traces::trace_name(*trace);
   } else {
-    picked = pick_trace(*model, request.trace_choice);
+    if (named) recipe = read_recipe(*named, request.trace_choice);
+    picked = recipe ? recipe->trace_name() : pick_trace(*model, request.trace_choice);
     at = JsonNode::wrap(Json(picked), node.file(), "");
   }
   const auto known = request.caches->inputs.trace(at);
@@ -155,9 +163,10 @@ void read_workload(const JsonNode& node, Request& request) {
     request.accumulation_steps = static_cast<int>(passes->as_integer(1, kMaxPasses));
     workload["accumulation_steps"] = request.accumulation_steps;
   }
-  read_batches(in.optional("batch_per_gpu"), picked, request);
+  const auto batches = in.optional("batch_per_gpu");
+  recipe && !batches ? add_recipe_batches(*named, *recipe, request) : read_batches(batches, picked, request);
   read_stages(in, request, workload);
-  read_images(in, node, request, workload);
+  read_images(in, node, request, workload, recipe ? &*recipe : nullptr);
   in.finish();
   request.common["workload"] = std::move(workload);
 }

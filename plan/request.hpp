@@ -56,9 +56,11 @@ struct Request {
   struct Batch {
     int per_gpu = 0;                  ///< images on each GPU in each step
     std::vector<std::size_t> stages;  ///< indices into trace.batches; one entry unless the model grows
+    int passes = 1;                   ///< of a step; each trains per_gpu / passes images
+    std::vector<int> gpus = {};       ///< numbers of GPUs for which it is, ascending; empty: any
   };
   std::vector<Batch> batches;        ///< ascending
-  int accumulation_steps = 1;        ///< passes of a step; each trains per_gpu / accumulation_steps images
+  int accumulation_steps = 1;        ///< passes of a step that the request states
   std::vector<double> stage_shares;  ///< share of the images that each stage trains; sums to 1
   double stage_variation = 0;        ///< largest relative change of a stage's length with the seed
   std::int64_t images = 0;           ///< number of images to train in total; 0 if an FID is the goal

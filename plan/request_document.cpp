@@ -1,5 +1,6 @@
 #include "plan/request.hpp"
 #include "platforms/catalog.hpp"
+#include "traces/recipe.hpp"
 #include "traces/recorded.hpp"
 
 namespace ganymede::plan {
@@ -58,7 +59,12 @@ Json request_document(const Request& request, const std::filesystem::path& folde
   if (!traces::comes_with_program(name)) trace = path_from(folder, name);
   if (auto& workload = out["workload"]; workload.contains("quality") && workload["quality"].contains("curve"))
     workload["quality"]["curve"] = path_from(folder, workload["quality"]["curve"].get<std::string>());
-  for (const Request::Batch& batch : request.batches) out["workload"]["batch_per_gpu"].push_back(batch.per_gpu);
+  if (!request.batches.front().gpus.empty()) {  // the recipe's own, which follow from its name
+    out["workload"]["recipe"] = name.substr(traces::kRecipe.size());
+    out["workload"].erase("trace");
+  } else {
+    for (const Request::Batch& batch : request.batches) out["workload"]["batch_per_gpu"].push_back(batch.per_gpu);
+  }
   if (request.deadline) out["deadline"] = request.deadline_text;
   if (!request.start.empty()) out["start"] = request.start;
   if (request.budget) out["budget"] = decimal(*request.budget) + "USD";

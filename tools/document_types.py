@@ -16,7 +16,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 TABLES, TYPES = ROOT / "docs/formats.md", ROOT / "python/ganymede/_documents.py"
-DOCUMENTS = ("result", "cluster-result")
+DOCUMENTS = ("result", "cluster-result", "recipe")
 WIDEST_ROW = 170
 
 

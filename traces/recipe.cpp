@@ -15,11 +15,7 @@
 #include "common/written.hpp"
 #include "documents/forms.hpp"
 
-namespace ganymede {
-
-std::span<const EmbeddedText> embedded_recipes();  ///< traces/recipes
-
-namespace traces {
+namespace ganymede::traces {
 namespace {
 
 /// What a moving average of the weights adds to an update, of what the optimizer moves: three reads and two writes of
@@ -120,42 +116,49 @@ void read_training(Recipe& recipe, const JsonNode& root, Json content) {
     recipe.settings[name] = value.as_integer(0, 1 << 24);
 }
 
-/// Adds the passes of the regularizers behind the first update of their network, each with an update of its own, and
-/// the moving average. A gradient of a gradient goes forward, back to what it is taken of, and then back through both.
+/// Adds the passes of the regularizers before those of their network's part of the step, each with an update of its own
+/// after the network's, and the moving average. A gradient of a gradient goes forward, back to what it is taken of, and
+/// then back through both.
 void add_regularizers(Json& layers, const Recipe& recipe, const JsonNode& at) {
-  if (!layers.contains("step")) return;
-  Json step = Json::array();
+  const auto& regularizers = recipe.training.regularizers;
+  const auto fail = [&](const std::string& why) { at.child("training").child("regularizers").fail(why); };
+  if (!layers.contains("step")) {
+    if (!regularizers.empty()) fail("need a \"step\" in the layers, to which they are added");
+    return;
+  }
+  std::vector<Json> step;
   std::vector<std::string> seen;
+  std::size_t part = 0;  // where the part of the network whose update comes next begins
   for (Json pass : layers.at("step")) {
     const std::string network = pass.value("network", "");
     const bool first = std::find(seen.begin(), seen.end(), network) == seen.end();
     if (pass.value("pass", "") != "update" || !first) {
-      step.push_back(pass);
+      step.push_back(std::move(pass));
       continue;
     }
     seen.push_back(network);
     const double times = pass.value("times", 1.0);
     if (recipe.training.moving_average && network == "generator") pass["times"] = times + kAverage;
-    step.push_back(pass);
-    for (const documents::RecipeRegularizer& one : recipe.training.regularizers) {
+    step.push_back(std::move(pass));
+    for (const documents::RecipeRegularizer& one : regularizers) {
       if (one.network != network) continue;
       const double share = one.share / one.every;
-      const auto add = [&](const char* kind, const char* name, double count) {
-        step.push_back({{"network", network},
-                        {"pass", kind},
-                        {"times", count},
-                        {"name", fmt::format("{}.{}_{}", network, one.name, name)}});
+      const auto added = [&](const char* kind, const std::string& name, double count) -> Json {
+        return {{"network", network}, {"pass", kind}, {"times", count}, {"name", fmt::format("{}.{}", network, name)}};
       };
-      add("forward", "forward", share);
-      add("backward-input", "gradient", share);
-      add("backward", "backward", 2 * share);
-      add("update", "update", times / one.every);
+      const std::vector<Json> passes = {added("forward", one.name + "_forward", share),
+                                        added("backward-input", one.name + "_gradient", share),
+                                        added("backward", one.name + "_backward", 2 * share)};
+      step.insert(step.begin() + static_cast<std::ptrdiff_t>(part), passes.begin(), passes.end());
+      step.push_back(added("update", "update_" + one.name, times / one.every));
     }
+    part = step.size();
   }
-  for (const documents::RecipeRegularizer& one : recipe.training.regularizers)
+  for (const documents::RecipeRegularizer& one : regularizers)
     if (std::find(seen.begin(), seen.end(), one.network) == seen.end())
-      at.child("training").child("regularizers").fail(fmt::format("no step updates a network \"{}\"", one.network));
-  layers["step"] = std::move(step);
+      fail(fmt::format("no step updates a network \"{}\"", one.network));
+  layers["step"] = Json::array();
+  for (Json& pass : step) layers["step"].push_back(std::move(pass));
 }
 
 /// Refuses more resolutions in 16 bits than the image has from 4 pixels on.
@@ -202,8 +205,8 @@ RecipeBatch Recipe::batch_on(int workers) const {
   const int share = split.all / workers;
   split.pass = training.batch_per_gpu == 0 ? share : std::min(share, training.batch_per_gpu);
   if (share % split.pass != 0)
-    fail(fmt::format("found {} images of all GPUs, expected a multiple of {}: {} GPUs, and passes of {} on each",
-                     split.all, workers * split.pass, workers, split.pass));
+    fail(fmt::format("found {} images of all GPUs, expected a multiple of {}, {} x {} of a pass on each GPU", split.all,
+                     workers * split.pass, workers, split.pass));
   split.passes = share / split.pass;
   return split;
 }
@@ -283,5 +286,4 @@ Recipe resolve_recipe(const std::string& name, const std::filesystem::path& dire
   return recipe;
 }
 
-}  // namespace traces
-}  // namespace ganymede
+}  // namespace ganymede::traces

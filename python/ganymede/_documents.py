@@ -334,3 +334,66 @@ class ClusterResultDocument(TypedDict):
     cost: ClusterResultCost
     energy: Optional[ClusterResultEnergy]
     provenance: ClusterResultProvenance
+
+
+class RecipeTrainingRegularizer(TypedDict, total=False):
+    name: str
+    network: str
+    every: int
+    share: float
+
+
+class RecipeTrainingBatchRule(TypedDict):
+    side: int
+    per_gpu: int
+    most: int
+
+
+class RecipeTrainingPause(TypedDict, total=False):
+    name: str
+    every_kimg: float
+    seconds: float
+
+
+class RecipeTraining(TypedDict, total=False):
+    image: int
+    precision: str
+    settings: Dict[str, Any]
+    regularizers: List[RecipeTrainingRegularizer]
+    optimizer: str
+    moving_average: bool
+    augmentation: str
+    batch: int
+    batch_per_gpu: int
+    batch_rule: RecipeTrainingBatchRule
+    gradients: str
+    pauses: List[RecipeTrainingPause]
+    kimg: float
+    epochs: int
+    steps: int
+
+
+class RecipeConfig(TypedDict, total=False):
+    name: str
+    image_from: int
+    image_to: int
+    training: Dict[str, Any]
+
+
+class RecipeMeasured(TypedDict):
+    gpu: str
+    by: str
+    source: str
+    rows: List[List[Any]]
+
+
+class RecipeDocument(TypedDict, total=False):
+    schema: str
+    name: str
+    about: str
+    version: int
+    sources: Dict[str, str]
+    layers: Dict[str, Any]
+    training: RecipeTraining
+    configs: List[RecipeConfig]
+    measured: List[RecipeMeasured]

@@ -12,6 +12,7 @@
 #include "common/json.hpp"
 #include "sim/scenario/sections.hpp"
 #include "traces/quality_curve.hpp"
+#include "traces/recipe.hpp"
 
 namespace ganymede::sim {
 namespace {
@@ -94,7 +95,8 @@ std::int64_t images_to_quality(const JsonNode& node, Scenario& scenario, Fingerp
   }
 }
 
-void read_target(JsonObject& in, Scenario& scenario, Fingerprint& fingerprint, ScenarioInputCache& cache) {
+void read_target(JsonObject& in, Scenario& scenario, Fingerprint& fingerprint, ScenarioInputCache& cache,
+                 const traces::Recipe* recipe) {
   const std::int64_t global_batch = scenario.images_a_step(scenario.workers());
   assert(global_batch > 0);
   const auto steps_for = [&](std::int64_t images) { return (images + global_batch - 1) / global_batch; };
@@ -102,6 +104,19 @@ void read_target(JsonObject& in, Scenario& scenario, Fingerprint& fingerprint, S
   auto epochs = in.optional("epochs");
   auto images = in.optional("images");
   auto quality = in.optional("quality");
+  const bool stated = steps || epochs || images || quality;
+  if (const std::int64_t count =
+          recipe && !stated ? recipe->images(static_cast<int>(global_batch), scenario.dataset.images) : 0;
+      count > 0) {  // the recipe's
+    scenario.target = Target::images;
+    scenario.images = count;
+    scenario.steps = steps_for(count);
+    return;
+  }
+  if (recipe && !stated)
+    in.node().fail(recipe->training.epochs > 0
+                       ? "the recipe's target is in epochs, expected \"dataset\", to know how many images one has"
+                       : "the recipe states no target, expected \"steps\", \"epochs\", \"images\" or \"quality\"");
   if (int{steps.has_value()} + int{epochs.has_value()} + int{images.has_value()} + int{quality.has_value()} != 1)
     in.node().fail("expected exactly one of \"steps\", \"epochs\", \"images\" and \"quality\"");
   if (quality) {
@@ -180,21 +195,39 @@ void choose_entries(const JsonNode& node, int batch, Scenario& scenario) {
 
 void read_workload(const JsonNode& node, Scenario& scenario, Fingerprint& fingerprint, ScenarioInputCache& cache) {
   JsonObject in(node);
-  const JsonNode trace_at = in.required("trace");
+  const bool is_recipe = node.value().contains("recipe");
+  const JsonNode source = is_recipe ? in.one_of("trace", "recipe") : in.required("trace");
+  std::optional<traces::Recipe> recipe;
+  const auto located = [&](auto read) {
+    try {
+      return read();
+    } catch (const ConfigError& error) {
+      source.fail(error.what());
+    }
+  };
+  if (is_recipe) recipe = located([&] { return traces::resolve_recipe(source.as_string(), source.directory()); });
+  const JsonNode trace_at = recipe ? JsonNode::wrap(Json(recipe->trace_name()), source.file(), "") : source;
   const auto measured = in.optional("measured");
   const auto [trace, hash] = cache.trace(trace_at, measured ? &*measured : nullptr);
   scenario.trace = trace;
-  fingerprint.replace("/workload/trace", hash);
+  fingerprint.replace(is_recipe ? "/workload/recipe" : "/workload/trace", hash);
 
-  const JsonNode batch_per_gpu = in.required("batch_per_gpu");
-  const int pass = read_pass(batch_per_gpu, in.optional("accumulation_steps"), scenario);
+  const bool own_batch = is_recipe && !node.value().contains("batch_per_gpu");
+  const JsonNode batch_per_gpu = own_batch ? source : in.required("batch_per_gpu");
+  int pass = 0;
+  if (own_batch) {
+    const traces::RecipeBatch split = located([&] { return recipe->batch_on(scenario.workers()); });
+    scenario.accumulation_steps = split.passes, pass = split.pass;
+  } else {
+    pass = static_cast<int>(read_pass(batch_per_gpu, in.optional("accumulation_steps"), scenario));
+  }
   if (measured && pass != trace.batches.front().batch)
     batch_per_gpu.fail(
         fmt::format("found {} images a pass, but the \"measured\" step is of {}", pass, trace.batches.front().batch));
   choose_entries(batch_per_gpu, pass, scenario);
   if (auto dataset = in.optional("dataset")) scenario.dataset = read_dataset(*dataset);
   read_stages(in, scenario);
-  read_target(in, scenario, fingerprint, cache);
+  read_target(in, scenario, fingerprint, cache, recipe ? &*recipe : nullptr);
   in.finish();
 }
 

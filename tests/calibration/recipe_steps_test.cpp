@@ -1,0 +1,64 @@
+// Where a recipe's step was measured it is the step; the model of kernel times carries it to others.
+
+#include "calibration/recipe_steps.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "calibration/workload_model.hpp"
+#include "common/json.hpp"
+#include "common/json_value.hpp"
+#include "traces/recorded.hpp"
+
+namespace ganymede::calibration {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+/// The model of a pass of so many images of a recipe on a GPU.
+WorkloadModel pass_of(const std::string& recipe, int images, const std::string& gpu_name) {
+  const std::string name = "recipe:" + recipe;
+  const traces::StepTrace trace = traces::read_step_trace(
+      JsonNode::parse(traces::trace_text(JsonNode::wrap(Json(name), "scenario.json", "")), name));
+  const GpuSheet& sheet = *find_gpu_sheet(gpu_name);
+  platforms::Gpu gpu;
+  gpu.name = gpu.family = gpu_name;
+  gpu.fp32 = FlopsPerSecond{sheet.fp32_flops()};
+  gpu.memory_bandwidth = BytesPerSecond{sheet.memory_bandwidth};
+  return workload_on(trace, *trace.find_batch(images), gpu, nullptr);
+}
+
+// NVlabs/stylegan2-ada-pytorch, README.md: 72.5 to 74.9 s for 1,000 images of 512 pixels on one V100, eight a pass.
+TEST(RecipeSteps, WhatWasMeasuredIsTheStep) {
+  const WorkloadModel step = pass_of("stylegan2-ada?image=512", 8, "V100");
+  EXPECT_NEAR(step.central.mean_s(), 73.7 * 8 / 1000, 1e-6);
+  EXPECT_EQ(step.provenance, Provenance::measured);
+  EXPECT_THAT(step.rule, AllOf(HasSubstr("measured: NVIDIA, 2020, on V100"), HasSubstr("8 images of 512 pixels")));
+  EXPECT_DOUBLE_EQ(step.low.mean_s(), step.high.mean_s());
+}
+
+TEST(RecipeSteps, AreCarriedToOtherBatchesConfigurationsAndGpus) {
+  const double of_eight = pass_of("stylegan2-ada?image=512", 8, "V100").central.mean_s();
+  const WorkloadModel of_four = pass_of("stylegan2-ada?image=512", 4, "V100");
+  EXPECT_EQ(of_four.provenance, Provenance::transferred);
+  EXPECT_THAT(of_four.rule, HasSubstr("carried to 4 images on V100"));
+  EXPECT_GT(of_four.central.mean_s(), of_eight / 2.2);  // half the work, or somewhat more
+  EXPECT_LT(of_four.central.mean_s(), of_eight / 1.5);
+  // Six layers more of a mapping of 512 numbers hardly count.
+  EXPECT_NEAR(pass_of("stylegan2-ada/paper512", 8, "V100").central.mean_s() / of_eight, 1, 0.02);
+  // In fp32 it is longer, and on an A100 shorter.
+  EXPECT_GT(pass_of("stylegan2-ada?image=512&precision=fp32", 8, "V100").central.mean_s(), 1.2 * of_eight);
+  EXPECT_LT(pass_of("stylegan2-ada?image=512", 8, "A100-40GB").central.mean_s(), 0.8 * of_eight);
+}
+
+TEST(RecipeSteps, OfTheNearestGpuAreTaken) {
+  const auto from = [](const char* gpu) { return recipe_anchor("stylegan3-t", *find_gpu_sheet(gpu), 4)->text; };
+  EXPECT_THAT(from("V100"), HasSubstr("on V100:"));
+  EXPECT_THAT(from("A100-80GB"), HasSubstr("on A100-40GB:"));
+  EXPECT_THAT(from("P100"), HasSubstr("on V100:"));
+  EXPECT_FALSE(recipe_anchor("pix2pix", *find_gpu_sheet("V100"), 1));
+}
+
+}  // namespace
+}  // namespace ganymede::calibration

@@ -1,0 +1,70 @@
+// Recipes on the command line.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "common/json_value.hpp"
+#include "run_program.hpp"
+
+namespace ganymede::cli {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+TEST(RecipeCommands, ListWhatThereIs) {
+  const Json rows = Json::parse(run_program("list recipes --format json").out);
+  EXPECT_THAT(rows.dump(), AllOf(HasSubstr("stylegan2-ada"), HasSubstr("stylegan3-t"), HasSubstr("paper1024")));
+}
+
+TEST(RecipeCommands, TheExampleIsPlanned) {
+  Scratch scratch;
+  const std::string mine = scratch.write("mine.json", run_program("example recipe").out);
+  const Outcome plan =
+      run_program("plan --recipe " + mine +
+                  " --images 1000000 --gpu V100 --catalog aws --market on-demand --seeds 1 --format json");
+  ASSERT_EQ(plan.code, 0) << plan.err;
+  EXPECT_FALSE(Json::parse(plan.out)["chosen"].is_null());
+}
+
+TEST(RecipeCommands, APlanKeepsTheRecipesBatchOfAllGpus) {
+  const std::string common = " --images 1000000 --gpu V100 --catalog aws --market on-demand --seeds 1 --format json";
+  const Outcome outcome = run_program("plan --recipe stylegan2-ada/paper512" + common);
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const Json chosen = Json::parse(outcome.out)["chosen"];
+  EXPECT_EQ(chosen["batch_per_gpu"].get<int>() * chosen["gpus"].get<int>(), 64);
+  const Json other = Json::parse(run_program("plan --recipe stylegan2-ada/paper512 --batch 4" + common).out)["chosen"];
+  EXPECT_EQ(other["batch_per_gpu"], 4);
+}
+
+TEST(RecipeCommands, SimulateTakesBatchTargetAndMeasuredStep) {
+  Scratch scratch;
+  const std::string scenario = scratch.write("scenario.json", R"({ "schema": "ganymede.scenario/1",
+    "workload": { "recipe": "stylegan2-ada?image=512" },
+    "platform": { "catalog": "aws", "region": "us-east-1", "instance": "p3.2xlarge" },
+    "synchronization": { "scheme": "ring" }, "seed": 1 })");
+  const Outcome outcome = run_program("simulate " + scenario + " --format json");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const Json run = Json::parse(outcome.out);
+  EXPECT_EQ(run["time"]["steps"], 25'000'000 / 8);
+  EXPECT_NEAR(run["time"]["step_mean_s"].get<double>(), 73.7 * 8 / 1000, 0.01);
+  EXPECT_EQ(run["provenance"]["inputs"], "measured");
+  const Outcome wrong = run_program("simulate " + scenario + " --set /workload/recipe=stylegan2-ada/paper512?batch=20");
+  EXPECT_EQ(wrong.code, 2);
+  EXPECT_THAT(wrong.err, HasSubstr("expected a multiple of 8"));
+}
+
+TEST(RecipeCommands, RefuseWhatIsNotThere) {
+  for (const auto& [arguments, says] :
+       {std::pair{"plan --recipe stylegan2-ads", "did you mean \"stylegan2-ada\"?"},
+        std::pair{"plan --recipe stylegan3-t?image=300", "image of 300"},
+        std::pair{"kernels --gpu V100 --recipe stylegan3-t/papr", "did you mean \"paper\"?"},
+        std::pair{"plan --recipe cyclegan", "the recipe's target is in epochs"}}) {
+    const Outcome outcome = run_program(arguments);
+    EXPECT_EQ(outcome.code, 2) << arguments;
+    EXPECT_THAT(outcome.err, HasSubstr(says)) << arguments;
+  }
+}
+
+}  // namespace
+}  // namespace ganymede::cli
