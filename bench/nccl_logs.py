@@ -4,11 +4,11 @@
   bench/nccl_logs.py [--program build/release/bin/ganymede] [--nothing-fitted] [--log NAME] [--format table|json]
   bench/nccl_logs.py --falls [--program build/release/bin/ganymede]
 
-Of every log in bench/nccl_logs/curves.csv, `ganymede import nccl-tests` fits one latency and one bandwidth to the smallest
-and the largest size; printed is exp(mean |ln(predicted / measured)|) - 1 over all other sizes, in three ranges, beside a
-straight line through the same two points. With --nothing-fitted `ganymede allreduce` predicts all sizes from the
-description of the machine alone. Below the logs stand the geometric mean of 1 + error, less 1, and the median, from 1 MiB
-on, without the checks. --log prints all sizes of one.
+Of every log in bench/nccl_logs/curves.csv, `ganymede import nccl-tests` predicts each size from all others; printed is
+exp(mean |ln(predicted / measured)|) - 1 over all sizes but the smallest and the largest, in three ranges, beside that of
+links whose latency and bandwidth are fitted to these two, and of a straight line through them. With --nothing-fitted
+`ganymede allreduce` predicts all sizes from the description of the machine alone. Below the logs stand the geometric mean
+of 1 + error, less 1, and the median, from 1 MiB on, without the checks. --log prints all sizes of one.
 
 --falls predicts all-reduces of 1 KiB to 1 GiB, doubling, on every instance of the catalogs with GPUs, 1 to 16 of them,
 and prints which curves fall by more than 5 % where a size doubles; it takes some minutes. Of the logs and curves, 5 of 39 do from 64 KiB on, at
@@ -71,8 +71,44 @@ LOGS = {
     "p100_2_deepbench": ("check", 2, MACHINES, "8xP100", 1, "nccl:2.3/ring", "baidu-research/DeepBench @da81ba782073, results/train/DeepBench_NV_*.xlsx (Apache-2.0); NCCL 2.0"),
     "p100_4_deepbench": ("check", 4, MACHINES, "8xP100", 1, "nccl:2.3/ring", "baidu-research/DeepBench @da81ba782073, results/train/DeepBench_NV_*.xlsx (Apache-2.0); NCCL 2.0"),
     "p100_8_deepbench": ("check", 8, MACHINES, "8xP100", 1, "nccl:2.3/ring", "baidu-research/DeepBench @da81ba782073, results/train/DeepBench_NV_*.xlsx (Apache-2.0); NCCL 2.0"),
+    "p4de_16_efa": ("used", 16, "aws", "p4de.24xlarge", 2, "nccl", "awslabs/awsome-distributed-training micro-benchmarks/nccl-tests/README.md @0edaf1526bc4"),
+    "p5_16_efa": ("used", 16, "aws", "p5.48xlarge", 2, "nccl", "awslabs/awsome-distributed-training micro-benchmarks/nccl-tests/README.md @0edaf1526bc4"),
+    "p5_16_efa_eks": ("used", 16, "aws", "p5.48xlarge", 2, "nccl", "aws-samples/aws-do-eks wd/conf/terraform/eks-gpu-efa/README.md @f721602f7389"),
+    "a3mega_16_gather": ("used", 16, "gcp", "a3-megagpu-8g", 2, "nccl", "GoogleCloudPlatform/cluster-toolkit examples/gke-a3-megagpu/README.md @1047080375af"),
+    "a3mega_16_gather_dstack": ("used", 16, "gcp", "a3-megagpu-8g", 2, "nccl", "dstackai/dstack mkdocs/docs/examples/clusters/gcp.md @511c318c8a76"),
+    "a3high_16_tcpx_dstack": ("used", 16, "gcp", "a3-highgpu-8g", 2, "nccl:simple", "dstackai/dstack mkdocs/docs/examples/clusters/gcp.md @511c318c8a76"),
+    "a4_16_roce": ("used", 16, MACHINES, "a4-highgpu-8g", 2, "nccl", "dstackai/dstack mkdocs/docs/examples/clusters/gcp.md @511c318c8a76"),
+    "a100_4_mesh": ("used", 4, MACHINES, "4xA100 SXM", 1, "nccl", "rcgsheffield/sheffield_hpc stanage/software/libs/cuda.rst @f60c6e605e2b"),
+    "a100_4_mesh_polaris": ("used", 4, MACHINES, "4xA100 SXM", 1, "nccl", "makani/Polaris report"),
+    "a100_16_slingshot": ("seen", 16, MACHINES, "4xA100 SXM", 4, "nccl:simple", "makani/Polaris report"),
+    "a100_8_ib": ("seen", 8, MACHINES, "4xA100 ib", 2, "nccl:ring", "NVIDIA/nccl-tests issue 252 (comment 2024-09-24)"),
+    "nd_a100_16_aks": ("used", 16, "azure", "Standard_ND96asr_v4", 2, "nccl", "Azure/aks-rdma-infiniband tests/expected-output.md @700dabb4fe04"),
+    "nd_a100_16_ipoib": ("used", 16, MACHINES, "ND tcp", 2, "nccl", "Azure/aks-rdma-infiniband tests/expected-output.md @700dabb4fe04"),
+    "nd_a100_8": ("seen", 8, "azure", "Standard_ND96asr_v4", 1, "nccl", "AML_NCCL_Test README, JingchaoZhang"),
+    "nd_a100_16": ("used", 16, "azure", "Standard_ND96asr_v4", 2, "nccl", "AML_NCCL_Test README, JingchaoZhang"),
+    "dgx1_16_ib": ("used", 16, MACHINES, "DGX-1", 2, "nccl:2.4.8", "NVIDIA/deepops docs (2019 version),"),
+    "k80_2_tcp": ("seen", 2, MACHINES, "1xK80", 2, "nccl", "GoogleCloudPlatform/PerfKitBenchmarker tests/data/nccl_output.txt @946ea317692c"),
+    "h100_8_issue290": ("seen", 8, "azure", "Standard_ND96isr_H100_v5", 1, "nccl", "NVIDIA/nccl-tests issue 290,"),
+    "h100_2_ndr": ("seen", 2, MACHINES, "1xH100", 2, "nccl:tree", "NVIDIA/nccl-tests issue 232 (also nccl issue 1357)"),
+    "rtx4090_2_pix": ("used", 2, "local", "RTX4090x2", 1, "nccl:2.19.4", "kalavai-net/kalavai-client scripts/README.md @52af06bc8fea"),
+    "rtx4090_2_sys": ("used", 2, "local", "RTX4090x2", 1, "nccl:2.19.4", "kalavai-net/kalavai-client scripts/README.md @52af06bc8fea"),
+    "rtx4090_4": ("used", 4, "local", "RTX4090x4", 1, "nccl:2.19.4", "kalavai-net/kalavai-client scripts/README.md @52af06bc8fea"),
+    "rtx2080ti_2_nvlink": ("seen", 2, MACHINES, "2x2080Ti NVLink", 1, "nccl:2.6.4", "NVIDIA/nccl-tests issue 44 (also nccl issue 340)"),
+    "nebius_h100_16": ("used", 16, "azure", "Standard_ND96isr_H100_v5", 2, "nccl", "skypilot-org/skypilot examples/nebius_high_performance_network README,"),
+    "oci_a100_16": ("seen", 16, MACHINES, "BM.GPU.B4.8", 2, "nccl:2.28", "oracle-quickstart/oci-hpc-oke docs/running-nccl-rccl-tests-from-slurm-operator.md @61d210acc37f"),
+    "oci_gb200_8": ("used", 8, MACHINES, "GB200 rack of 8", 1, "nccl", "oracle-quickstart/oci-hpc-oke README (older version),"),
+    "oci_h100_16": ("used", 16, MACHINES, "BM.GPU.H100.8", 2, "nccl:2.23.4", "oracle-quickstart/oci-hpc documentation/Troubleshooting.md @b5285a68fa0a"),
+    "v100_2_tcp": ("seen", 2, MACHINES, "1xV100 32G", 2, "nccl:2.4.7", "gist cswinter 3bc2cbcc7c947e4a2736188dd6e74240"),
+    "v100_32_tcp": ("used", 32, MACHINES, "8xV100 tcp100", 4, "nccl:2.8.3", "NVIDIA/nccl issue 450"),
+    "a100_2_vtrain": ("check", 2, "aws", "p4d.24xlarge", 1, "nccl", "VIA-Research/vTrain @f8dda8473a48, trace (MIT)"),
+    "a100_4_vtrain": ("check", 4, "aws", "p4d.24xlarge", 1, "nccl", "VIA-Research/vTrain @f8dda8473a48, trace (MIT)"),
+    "a100_8_vtrain": ("check", 8, "aws", "p4d.24xlarge", 1, "nccl", "VIA-Research/vTrain @f8dda8473a48, trace (MIT)"),
+    "h100_2_vidur": ("check", 2, "aws", "p5.48xlarge", 1, "nccl", "microsoft/vidur @7d4751336344, data/profiling/network (MIT), medians, 16-bit"),
+    "h100_8_vidur": ("check", 8, "aws", "p5.48xlarge", 1, "nccl", "microsoft/vidur @7d4751336344, data/profiling/network (MIT), medians, 16-bit"),
+    "nd_a100_8_guide": ("check", 8, "azure", "Standard_ND96amsr_A100_v4", 1, "nccl:2.18.5", "Azure/AI-benchmarking-guide Azure_Results @8fd0c6e1bd0f, times derived from bus bandwidth"),
+    "nd_h200_8_guide": ("check", 8, "azure", "Standard_ND96isr_H200_v5", 1, "nccl:2.20.5", "Azure/AI-benchmarking-guide Azure_Results @8fd0c6e1bd0f, times derived from bus bandwidth"),
 }
-COLLECTIVES = {"a3high_16_tcpx": "all_gather"}
+COLLECTIVES = {"a3high_16_tcpx": "all_gather", "a3mega_16_gather": "all_gather", "a3mega_16_gather_dstack": "all_gather", "a3high_16_tcpx_dstack": "all_gather", "rtx2080ti_2_nvlink": "all_gather"}
 
 
 def samples(name):
@@ -163,11 +199,13 @@ def print_falls(options):
 
 
 def print_table(rows, with_line):
-    print(f"{'':20} {'':5}   {'below 64 KiB':>15}   {'64 KiB - 1 MiB':>15}   {'from 1 MiB':>15}")
-    print(f"{'log':20} {'':5}  " + "  ".join(f"{'model':>7} {'line' if with_line else '':>8}" for _ in range(3)))
+    wide = 26 if with_line else 8
+    print(f"{'':20} {'':5}  {'below 64 KiB':>{wide}}  {'to 1 MiB':>{wide}}  {'from 1 MiB':>{wide}}")
+    columns = ("others", "links", "line") if with_line else ("model",)
+    print(f"{'log':20} {'':5}  " + "  ".join(" ".join(f"{column:>8}" for column in columns) for _ in range(3)))
     for row in rows:
-        line = lambda e: f"{100 * e['line']:7.1f}%" if with_line else f"{'':8}"
-        text = "  ".join(f"{100 * e['error']:6.1f}% {line(e)}" if e["sizes"] else f"{'-':>7} {'-' if with_line else '':>8}"
+        keys = ("error", "links", "line") if with_line else ("error",)
+        text = "  ".join(" ".join(f"{100 * e[key]:7.1f}%" if e["sizes"] else f"{'-':>8}" for key in keys)
                          for e in row["errors"])
         print(f"{row['log']:20} {row['group']:5}  {text}")
     large = sorted(row["errors"][2]["error"] for row in rows if row["group"] != "check" and row["errors"][2]["sizes"])

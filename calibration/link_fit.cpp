@@ -65,6 +65,8 @@ double between_both(double low, const Function& off) {
   return squares(from) < kWorthIt * squares(std::log(low)) ? std::exp(from) : low;
 }
 
+}  // namespace
+
 std::vector<RangeError> errors_of(const std::vector<FittedSample>& samples) {
   constexpr std::int64_t kKiB = 1024, kMiB = 1024 * kKiB, kEnd = std::int64_t{1} << 62;
   struct Range {
@@ -90,8 +92,6 @@ std::vector<RangeError> errors_of(const std::vector<FittedSample>& samples) {
   }
   return errors;
 }
-
-}  // namespace
 
 LinkFit fit_links(std::span<const CollectiveSample> samples, const PredictCollective& predict, StatedBandwidth stated) {
   assert(samples.size() >= 2);

@@ -38,6 +38,9 @@ struct RangeError {
   double model = 0, line = 0;
 };
 
+/// The errors of all three ranges.
+std::vector<RangeError> errors_of(const std::vector<FittedSample>& samples);
+
 struct LinkFit {
   Seconds latency;
   BytesPerSecond bandwidth;

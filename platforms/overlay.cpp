@@ -62,7 +62,9 @@ Platform load_overlaid(std::string_view catalog, const std::filesystem::path& re
   content.merge_patch(patch.value());
   Platform platform =
       read_platform(JsonNode::wrap(std::move(content), below + " with " + overlay.file(), base.directory()));
-  if (fit) platform.measured_sizes = sizes_of(fit->value());
+  if (!fit) return platform;
+  platform.measured_sizes = sizes_of(fit->value());
+  if (auto curve = read_measured_collective(fit->value()); !curve.sizes.empty()) platform.measured = std::move(curve);
   return platform;
 }
 

@@ -5,7 +5,7 @@
 //   { "schema": "ganymede.overlay/1",
 //     "source": "nccl-tests log of 2026-11-20, 2 x p4d.24xlarge",
 //     "platform": { "instances": { "p4d.24xlarge": { "nic": { "latency": "21us" } } } },
-//     "fit": { … } }                                     // how good the fit is; only message sizes are read
+//     "fit": { … } }                                     // the measured curve, and how good the fit is
 //
 // `platform` is a JSON merge patch (RFC 7396) on the platform's file. Entries of `gpus`, `instances`, `regions` and
 // `storage` must exist in it, so that a misspelt name is an error and not a new entry that nobody uses.

@@ -16,6 +16,7 @@
 #include "common/json_fwd.hpp"
 #include "common/units.hpp"
 #include "platforms/billing.hpp"
+#include "platforms/measured_collective.hpp"
 
 namespace ganymede::platforms {
 
@@ -287,6 +288,7 @@ struct Platform {
   /// Smallest and largest message, in bytes, to which the links of an overlay were fitted; absent unless an overlay
   /// states them.
   std::optional<std::pair<double, double>> measured_sizes;
+  std::optional<MeasuredCollective> measured;  ///< the curve of an overlay from which its links were fitted
 
   // Lookups. For an unknown name they throw ConfigError with the nearest name, located at the JSON value `at` that
   // asked for it, if given, for example 'the catalog "aws" has no instance "p3.3xlarge"; did you mean "p3.2xlarge"?'.

@@ -3,19 +3,21 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
+#include <cmath>
 #include <memory>
 #include <span>
+#include <utility>
 
 #include "calibration/link_fit.hpp"
 #include "common/errors.hpp"
 #include "common/json_value.hpp"
 #include "common/units.hpp"
 #include "platforms/overlay.hpp"
-#include "report/table.hpp"
 #include "sim/collectives/allreduce.hpp"
+#include "sim/collectives/nccl_bound.hpp"
 #include "sim/engine/fabric_graph.hpp"
 #include "sim/engine/folded_engine.hpp"
+#include "studies/link_report.hpp"
 #include "traces/nccl_log.hpp"
 
 namespace ganymede::studies {
@@ -78,7 +80,11 @@ class Setting {
       throw ConfigError(
           fmt::format("{}: {} has neither \"gpu_links\" nor \"host_link\"", platform_.file, instance.name));
     std::string name = options.scheme;
-    if (name.empty()) name = log.version.empty() ? "nccl" : "nccl:" + log.version;
+    if (name.empty()) {
+      name = "nccl";
+      for (const std::string& part : {log.version, log.algorithm, log.protocol})
+        if (!part.empty()) name += (name == "nccl" ? ":" : "/") + part;
+    }
     scheme = std::make_unique<sim::Scheme>(sim::parse_scheme(name));
     instance_ = static_cast<std::size_t>(&instance - platform_.instances.data());
     stated_ = instance;
@@ -99,12 +105,12 @@ class Setting {
     platforms::Link& fitted = link_of(instance, link);
     fitted.latency = latency;
     fitted.bandwidth = bandwidth;
-    if (nodes == 1)
-      (instance.gpu_links ? static_cast<platforms::Link&>(*instance.gpu_links) : fitted).label = "measured";
+    (nodes == 1 && instance.gpu_links ? static_cast<platforms::Link&>(*instance.gpu_links) : fitted).label = "measured";
     if (instance.nic && nodes > 1) {  // the measured bandwidth includes these limits
       instance.nic->per_flow.reset();
       instance.nic->tcp.reset();
     }
+    if (is_large()) return expected(instance, bytes);
     const sim::FabricGraph fabric(platform_, instance, nodes, gpus_per_node);
     sim::Schedule schedule = scheme->plan({fabric.topology(), bytes, sim::parse_collective(collective), ""});
     if (eager_) schedule.set_cost({.eager = true});
@@ -122,7 +128,26 @@ class Setting {
   FittedLink link{};
   std::unique_ptr<sim::Scheme> scheme;
 
+  /// True if NCCL is timed from the costs of its choices, as it compares them itself: simulating a fit of hundreds of
+  /// GPUs, some hundred collectives, would take minutes.
+  bool is_large() const {
+    constexpr int kSimulated = 256;
+    return ranks() > kSimulated && scheme->row->by_kernels && collective == "all-reduce";
+  }
+
  private:
+  Prediction expected(const platforms::Instance& instance, std::int64_t bytes) const {
+    // What a tuner knows of a machine is the same for two nodes and for more of them.
+    sim::Topology topology = sim::FabricGraph(platform_, instance, std::min(nodes, 2), gpus_per_node).topology();
+    topology.ranks = ranks();
+    const sim::NcclOptions options = *sim::parse_nccl_options(scheme->variant);
+    const sim::PlanRequest request{topology, bytes, sim::Collective::all_reduce, scheme->variant};
+    if (const auto why = scheme->row->why_not(request)) throw ConfigError(scheme->name() + " " + *why);
+    const sim::NcclChoice choice = *sim::bounded_nccl_choice(request, options);
+    return {nccl_expected_time(request, choice, options.version),
+            fmt::format("{}, {}", to_string(choice.algorithm), to_string(choice.protocol)), ""};
+  }
+
   void check_ranks() const {
     if (log_.ranks > 0 && log_.ranks != ranks())
       throw ConfigError(
@@ -193,7 +218,7 @@ std::vector<std::string> explanations(Setting& setting, const calibration::LinkF
   std::vector<std::string> out;
   for (const Run& run : runs)
     out.push_back(fmt::format(
-        "{}{}: predicted up to {:.0f} % too {}; {}bounded by {}", to_string(Bytes{static_cast<double>(run.first)}),
+        "{}{}: by links up to {:.0f} % too {}; {}bounded by {}", to_string(Bytes{static_cast<double>(run.first)}),
         run.first == run.last ? "" : " to " + to_string(Bytes{static_cast<double>(run.last)}),
         100 * std::abs(run.worst), run.worst > 0 ? "long" : "short", run.choice.empty() ? "" : run.choice + ", ",
         run.bottleneck.empty() ? "nothing" : run.bottleneck));
@@ -223,6 +248,40 @@ std::vector<std::string> doubts(const traces::NcclLog& log, Setting& setting, co
   return out;
 }
 
+/// Says which of NCCL's algorithms, if it is forced, explains a log best that does not say how it was made. Its error
+/// is that of the links that are fitted under it.
+std::vector<std::string> other_schemes(const traces::NcclLog& log, Setting& setting,
+                                       std::span<const calibration::CollectiveSample> samples,
+                                       const calibration::PredictCollective& predict, const calibration::LinkFit& fit) {
+  constexpr double kBetter = 0.7;
+  if (!setting.scheme->row->by_kernels || !log.algorithm.empty() || setting.is_large() || samples.size() < 3) return {};
+  const auto error_of = [](const calibration::LinkFit& tried) {
+    double sum = 0;
+    for (const auto& sample : tried.samples) sum += std::abs(std::log(sample.predicted / sample.measured.time));
+    return std::expm1(sum / static_cast<double>(tried.samples.size()));
+  };
+  const double chosen = error_of(fit);
+  const std::string name = setting.scheme->name();
+  double best = kBetter * chosen;
+  std::string best_name;
+  for (const char* algorithm : {"ring", "tree", "nvls", "nvls-tree"}) {
+    const std::string forced = name + (setting.scheme->variant.empty() ? ":" : "/") + algorithm;
+    if (!sim::parse_nccl_options(forced.substr(forced.find(':') + 1))) return {};  // an algorithm is forced already
+    const auto kept = std::exchange(setting.scheme, std::make_unique<sim::Scheme>(sim::parse_scheme(forced)));
+    try {
+      const double error = error_of(calibration::fit_links(samples, predict, {setting.stated().bandwidth}));
+      if (error < best) best = error, best_name = forced;
+    } catch (const sim::SchemeRefused&) {
+      // NCCL does not use it on this machine.
+    }
+    setting.scheme = std::make_unique<sim::Scheme>(*kept);
+  }
+  if (best_name.empty()) return {};
+  return {
+      fmt::format("links fitted under {} are {:.1f} % off on average, those under {} {:.1f} %: --scheme {} takes it",
+                  best_name, 100 * best, name, 100 * chosen, best_name)};
+}
+
 /// A fit that needs a link much faster than stated: throws ConfigError if the stated link would take far longer, else
 /// bandwidth hardly matters, and the stated one is kept, as `notes` say.
 calibration::LinkFit without_endless_links(const traces::NcclLog& log, Setting& setting,
@@ -245,70 +304,6 @@ calibration::LinkFit without_endless_links(const traces::NcclLog& log, Setting& 
   notes.push_back(
       fmt::format("{}; bandwidth hardly matters there, and the platform's {} was kept", found, to_string(stated)));
   return kept;
-}
-
-OrderedJson overlay_of(const traces::NcclLog& log, const Setting& setting, const calibration::LinkFit& fit,
-                       const std::vector<std::string>& notes) {
-  const std::string source = fmt::format(
-      "nccl-tests {}, {}{} ranks on {} x {}", std::filesystem::path(log.file).filename().string(),
-      log.version.empty() ? "" : "NCCL " + log.version + ", ", setting.ranks(), setting.nodes, setting.instance().name);
-  OrderedJson values;
-  if (fit.bandwidth_fitted) values["bandwidth"] = fmt::format("{:.9g}GB/s", fit.bandwidth.si / 1e9);
-  values["latency"] = fmt::format("{:.9g}us", fit.latency.si * 1e6);
-  OrderedJson patch;
-  const std::string_view name = setting.link.name;
-  if (name == "gpu_links/staging") {
-    values["source"] = source;
-    patch["gpu_links"] = {{"label", "measured"}, {"staging", values}};
-  } else {
-    values["label"] = "measured";
-    values["source"] = source;
-    if (name == "nic") values["per_flow"] = values["tcp"] = nullptr;
-    patch[setting.link.name] = values;
-  }
-  OrderedJson rows = OrderedJson::array(), errors = OrderedJson::array();
-  for (const calibration::FittedSample& sample : fit.samples)
-    rows.push_back({{"bytes", sample.measured.bytes},
-                    {"measured_s", sample.measured.time.si},
-                    {"predicted_s", sample.predicted.si},
-                    {"line_s", sample.line.si},
-                    {"fitted", sample.fitted}});
-  for (const calibration::RangeError& error : fit.errors)
-    errors.push_back({{"range", error.range}, {"sizes", error.samples}, {"error", error.model}, {"line", error.line}});
-  return {{"schema", "ganymede.overlay/1"},
-          {"source", source},
-          {"platform", {{"instances", {{setting.instance().name, patch}}}}},
-          {"fit",
-           {{"scheme", setting.scheme->name()},
-            {"collective", setting.collective},
-            {"link", setting.link.name},
-            {"errors", errors},
-            {"rows", rows},
-            {"notes", notes}}}};
-}
-
-std::string report_of(const Setting& setting, const calibration::LinkFit& fit, const std::vector<std::string>& notes,
-                      std::size_t width) {
-  std::string out = fmt::format(
-      "{} x {}, {} GPUs: latency and bandwidth of the {} {} and {}, so that {} {} {}\n\n", setting.nodes,
-      setting.instance().name, setting.ranks(), setting.link.title, to_string(fit.latency), to_string(fit.bandwidth),
-      setting.scheme->name(), fit.meets_ends ? "meets" : "comes nearest to",
-      fit.bandwidth_fitted ? "the first and the last size" : "the first size; the bandwidth is the platform's");
-  report::Table rows({">size", ">measured", ">predicted", ">off by", ">straight line", ">off by"});
-  const auto percent = [](Seconds is, Seconds should) { return fmt::format("{:+.1f} %", 100 * (is / should - 1)); };
-  for (const calibration::FittedSample& sample : fit.samples)
-    rows.add({to_string(Bytes{static_cast<double>(sample.measured.bytes)}), to_string(sample.measured.time),
-              to_string(sample.predicted), sample.fitted ? "fitted" : percent(sample.predicted, sample.measured.time),
-              to_string(sample.line), sample.fitted ? "fitted" : percent(sample.line, sample.measured.time)});
-  out += rows.text(width) + "\n";
-  report::Table errors({"sizes", ">not fitted", ">error", ">of a straight line"});
-  for (const calibration::RangeError& error : fit.errors)
-    errors.add({error.range, std::to_string(error.samples),
-                error.samples > 0 ? fmt::format("{:.1f} %", 100 * error.model) : "",
-                error.samples > 0 ? fmt::format("{:.1f} %", 100 * error.line) : ""});
-  out += errors.text(width);
-  for (const std::string& note : notes) out += "note: " + note + "\n";
-  return out;
 }
 
 }  // namespace
@@ -341,9 +336,13 @@ ImportedLinks import_links(const LinkImport& options, std::size_t width) {
     fit = calibration::fit_links(samples, predict, {setting.stated().bandwidth, true});
   }
   fit = without_endless_links(log, setting, samples, predict, fit, notes);
-  for (const auto& more : {doubts(log, setting, fit), explanations(setting, fit)})
+  const auto others =
+      options.scheme.empty() ? other_schemes(log, setting, samples, predict, fit) : std::vector<std::string>();
+  for (const auto& more : {doubts(log, setting, fit), explanations(setting, fit), others})
     notes.insert(notes.end(), more.begin(), more.end());
-  return {overlay_of(log, setting, fit, notes).dump(2) + "\n", report_of(setting, fit, notes, width)};
+  return imported_links({log.file, log.version, setting.instance().name, setting.link.name, setting.link.title,
+                         setting.scheme->name(), setting.collective, setting.nodes, setting.gpus_per_node, fit, notes},
+                        width);
 }
 
 }  // namespace ganymede::studies

@@ -71,8 +71,6 @@ constexpr RecordedError kRecorded[] = {
     {"NVSwitch: full slices, last copy", "log a100_8_mpi", 0.039, 0.063, kLogs, {"a100_8_mpi", 32 * kMiB, 0, false}},
     // sim/collectives/nccl_pipeline.cpp, nothing of it fitted; before: no copies.
     {"trees: staged chunks", "log g4dn_2_efa", 0.030, 0.261, kLogs, {"g4dn_2_efa", kMiB / 16, kMiB}},
-    // platforms/catalog/gcp.json, fitted to all-gathers of a3-highgpu-8g; before: the NICs' latency alone.
-    {"TCPX, FasTrak: rendezvous", "log h100_a3mega_16", 0.056, 0.374, kLogs, {"h100_a3mega_16", 32 * kMiB, 0, false}},
     // sim/collectives/nccl_tuner.cpp, the latency of EFA from a log of another instance type; before: paid twice.
     {"EFA: what Simple adds to a hop", "log p4d_16_efa", 0.196, 0.987, kLogs, {"p4d_16_efa", 0, kMiB / 16, false}},
     {"EFA: what Simple adds to a hop",

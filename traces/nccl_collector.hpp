@@ -8,6 +8,7 @@
 #include <cmath>
 #include <map>
 #include <set>
+#include <span>
 
 #include "common/errors.hpp"
 #include "traces/nccl_log.hpp"
@@ -48,6 +49,22 @@ class NcclCollector {
 
   void set_version(const std::string& version) {
     if (log_.version.empty()) log_.version = version;
+  }
+
+  /// Takes the value of NCCL_ALGO or NCCL_PROTO, if it is one name.
+  void set_forced(std::string& member, std::string_view value, std::span<const std::string_view> names) {
+    std::string name(value);
+    std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
+    if (name == "nvlstree") name = "nvls-tree";
+    if (std::find(names.begin(), names.end(), name) != names.end()) member = name;
+  }
+  void set_algorithm(std::string_view value) {
+    constexpr std::array<std::string_view, 4> kNames{"ring", "tree", "nvls", "nvls-tree"};
+    set_forced(log_.algorithm, value, kNames);
+  }
+  void set_protocol(std::string_view value) {
+    constexpr std::array<std::string_view, 3> kNames{"ll", "ll128", "simple"};
+    set_forced(log_.protocol, value, kNames);
   }
 
   void add_device(const std::string& where, int group, const std::string& host, const std::string& gpu) {

@@ -105,7 +105,18 @@ class TextReader {
     if (LineScanner library(line); library.skip_past(kLibrary)) {
       if (const std::string_view code = library.digits(); !code.empty()) return read_library(code);
     }
+    if (const auto value = variable(line, "NCCL_ALGO"); !value.empty()) out_.set_algorithm(value);
+    if (const auto value = variable(line, "NCCL_PROTO"); !value.empty()) out_.set_protocol(value);
     read_row(std::string(line));
+  }
+
+  /// The value of an environment variable in a command ("-x NCCL_ALGO=Ring") or in what NCCL says of it ("NCCL_ALGO set
+  /// by environment to Ring"); "" if the line has none.
+  static std::string_view variable(std::string_view line, std::string_view name) {
+    LineScanner scanner(line);
+    if (!scanner.skip_past(name) || !(scanner.skip("=") || scanner.skip(" set by environment to "))) return "";
+    const std::string_view rest = scanner.rest();
+    return rest.substr(0, rest.find_first_of(" \t\r\"';."));
   }
 
   /// Reads "#  Rank  0 Group  0 Pid   4711 on     node-a device  0 [0x07] NVIDIA A100-SXM4-40GB". Older logs have no

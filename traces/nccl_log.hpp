@@ -33,6 +33,8 @@ struct NcclLog {
   int nodes = 0;           ///< hosts; 0: unknown
   std::string gpu;         ///< the GPU of rank 0 as the driver names it; empty: unknown
   std::string version;     ///< NCCL's version, "2.18.3"; empty: unknown
+  /// What NCCL_ALGO and NCCL_PROTO force, if the log shows them with one value: "ring", "simple"; empty: unknown.
+  std::string algorithm, protocol;
   /// busbw / algbw; nothing if algbw is below 1 GB/s in all rows, because two decimals are too few then.
   std::optional<double> bus_factor;
   std::vector<NcclRow> rows;       ///< at least one, by ascending size, all above zero

@@ -15,6 +15,7 @@
 #include "common/random.hpp"
 #include "common/units.hpp"
 #include "sim/cluster/cluster_simulation.hpp"
+#include "sim/engine/collective_timing.hpp"
 #include "sim/engine/joined_network.hpp"
 #include "sim/engine/live_simulation.hpp"
 #include "sim/ledger/nanoseconds.hpp"
@@ -75,10 +76,10 @@ class JobSteps {
     const WorkerLayout layout = layout_workers(scenario_, configuration_);
     for (const auto& group : layout.sites.front().groups)
       groups.push_back({group.instance, group.nodes, group.gpus_per_node});
-    topology_ = FabricGraph(*scenario_.pools.front().platform, groups).topology();
+    const FabricGraph fabric(*scenario_.pools.front().platform, groups);
+    topology_ = fabric.topology();
     for (const calibration::StepBucket& bucket : workloads_.front().central.buckets)
-      schedules_.push_back(
-          scenario_.synchronization.scheme.plan({topology_, bucket.bytes, Collective::all_reduce, ""}));
+      schedules_.push_back(plan_on(fabric, scenario_.synchronization.scheme, bucket.bytes, Collective::all_reduce));
   }
   const Topology& topology() const { return topology_; }
   double messages_a_step() const {

@@ -7,24 +7,30 @@
 
 namespace ganymede::sim {
 
-// Fitted to the plateau of an nccl-tests all-reduce on two RTX 2080 Ti without peer access, PCIe 3
-// (Anthony-Hoo/Anthony-Hoo.github.io, AutoDL_Multi-GPU_Interconnection_Test.md @37e805e8e56f): 4.00 GB/s from 128 MiB
-// on, where PCIe itself copies 12 GB/s. Not used for that, two A40 on PCIe 4 with NCCL_P2P_DISABLE=1 reach 3.6 to 4.0,
-// and each of two pairs of RTX 3090 3.9 (eth-easl/sailor, intra_node_bandwidths.json @cf2c8e3cc53c): the kernels that
-// read host memory are the limit, and not the bus.
-BytesPerSecond nccl_rate_through_host() { return BytesPerSecond{4.0e9}; }
+// Two GPUs: 4.0 GB/s on RTX 2080 Ti (Anthony-Hoo/Anthony-Hoo.github.io, AutoDL_Multi-GPU_Interconnection_Test.md), 3.8
+// on A40 with NCCL_P2P_DISABLE=1 (hardware notes of a blog), 3.9 on pairs of RTX 3090 (eth-easl/sailor,
+// intra_node_bandwidths.json), 2.9 on RTX 4090 (kalavai-net/kalavai-client, scripts/README.md: 2.2 below one
+// bridge, 3.9 across sockets), where PCIe itself copies 12 to 24: the geometric mean of the four sources, 3.6 to 3.9
+// where one is left out. Four RTX 4090 share the host's memory and reach 2.6 each, the only source that has more GPUs;
+// half of its fall with their number is believed.
+BytesPerSecond nccl_rate_through_host(int gpus) {
+  constexpr BytesPerSecond kOfTwo{3.6e9};
+  constexpr double kFall = 0.3;
+  return portable_exp(-kFall * portable_log(std::max(1.0, gpus / 2.0))) * kOfTwo;
+}
 
 // kOneSocket and kGrowth are fitted to the 2.06, 2.77, 3.28 and 3.75 GB/s of NCCL 2.3.7 with 1, 2, 4 and 8 sockets,
 // each with a thread of its own (NVIDIA/nccl issue 209, comment of 2019-04-20); each of them is predicted from the
-// other three within 4 to 16 %. NCCL 2.4.2, with one thread for all rings, stays at 1.45 to 1.95. V100 VMs with one GPU
-// and 8 sockets, which were not used, reach 3.9 GB/s and are predicted at 3.9 (the same issue, 2019-06-04). kSharedHost
-// is the mean quotient of that comment's VMs with eight GPUs to the prediction: 1.85 to 3.2 GB/s with 4 sockets, 2.8
-// to 4.4 with 12; each is predicted from the other within 11 %.
+// other three within 4 to 16 %. Not used for that, V100 VMs with one GPU and 8 sockets reach 3.9 GB/s and are predicted
+// at 3.9 (the same issue, 2019-06-04), and two nodes with NCCL's one socket 2.0 (eks_2_tcp in bench/nccl_logs.py).
+// Nodes of several GPUs are limited by the host, whatever the sockets, in each direction of a NIC: 2.3 GB/s (VMs of
+// issue 209 with 4 and 12 sockets, 1.85 and 2.8), 1.7 to 3.15, by the algorithm (Azure/aks-rdma-infiniband, sockets
+// over InfiniBand), 4 to 6 with one (issue 450), and 2 to 3.5 (Polaris): kSharedHost is the geometric mean of the
+// middles of the four sources, and 2.4 to 3.1 where one is left out.
 BytesPerSecond nccl_socket_rate(const NcclMachine& machine, bool several_gpus) {
-  constexpr BytesPerSecond kOneSocket{2.16e9};
-  constexpr double kGrowth = 0.284, kSharedHost = 0.61;
-  const double growth = portable_exp(kGrowth * portable_log(machine.socket_connections));
-  return (several_gpus ? kSharedHost : 1) * growth * kOneSocket;
+  constexpr BytesPerSecond kOneSocket{2.16e9}, kSharedHost{2.9e9};
+  constexpr double kGrowth = 0.284;
+  return several_gpus ? kSharedHost : portable_exp(kGrowth * portable_log(machine.socket_connections)) * kOneSocket;
 }
 
 ProtocolCost with_host_limits(const Topology& topology, int lanes, ProtocolCost cost, double rate_between,
@@ -34,8 +40,13 @@ ProtocolCost with_host_limits(const Topology& topology, int lanes, ProtocolCost 
   if (!machine.peer_to_peer && !machine.inside_measured && topology.gpus_per_node > 1) {
     // Over several nodes each NIC's lanes pass through every GPU of a node; inside one node all lanes do.
     const int sharing = topology.nodes() == 1 ? lanes : std::max(1, lanes / topology.rails);
-    cost.flow_inside = std::min(cost.flow_inside, nccl_rate_through_host() / sharing);
+    cost.flow_inside = std::min(cost.flow_inside, nccl_rate_through_host(topology.gpus_per_node) / sharing);
   }
+  // Without GPUDirect one GPU and its proxy stage 3.1 GB/s over EFA, of 6 and 12 GB/s of NICs (g4dn_2_efa in
+  // bench/nccl_logs.py); eks_2_efa, whose NIC has 3.1, is as fast as that.
+  constexpr BytesPerSecond kStagedOverEfa{3.13e9};
+  if (topology.nodes() > 1 && topology.gpus_per_node == 1 && machine.efa && !machine.gpu_direct)
+    cost.flow_between = std::min(cost.flow_between, rate_between * kStagedOverEfa / lanes);
   if (topology.nodes() > 1 && machine.sockets && machine.socket_connections > 0) {
     const double nics_of_rail = static_cast<double>(machine.nics) / std::max(1, topology.rails);
     const int sharing = std::max(1, lanes / topology.rails);

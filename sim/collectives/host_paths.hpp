@@ -8,10 +8,11 @@
 namespace ganymede::sim {
 
 /// The rate in one direction at which one GPU sends to another one through host memory: the sender's kernel writes a
-/// buffer there, and the receiver's reads it.
-BytesPerSecond nccl_rate_through_host();
+/// buffer there, and the receiver's reads it. `gpus` of a node do so side by side.
+BytesPerSecond nccl_rate_through_host(int gpus);
 
-/// The rate in one direction that NCCL's sockets reach over one NIC.
+/// The rate in one direction that NCCL's sockets reach over one NIC; of a node with several GPUs, whatever their
+/// number.
 BytesPerSecond nccl_socket_rate(const NcclMachine& machine, bool several_gpus);
 
 /// `cost` with these limits, for a schedule of `lanes` lanes, and with the connections over which sockets split a

@@ -32,6 +32,15 @@ constexpr Bytes kFullSlice{40.0 * 1024};
 /// GB/s on 4 GPUs, 67 of 87 on 7, 83 of 134 on 8).
 constexpr double kLl128Inside = 0.74;
 
+/// The same for trees with LL128, whose threads send up and down at once, in payload. Slopes from 4 to 32 MiB on two
+/// nodes say 0.45 and 0.50 (two pages on Azure's A100), 0.46 (two of p5.48xlarge) and 0.52 (a4-highgpu-8g); sizes from
+/// 64 MiB on, for which the tuner takes LL128 too, say 0.74 and more. It lies halfway between, in logarithms.
+constexpr double kLl128Tree = 0.6;
+
+/// What NVLSTree reaches of the rate of NVLS, where GPUs hand sums to NICs meanwhile: 0.95 (p5.48xlarge), 0.91 (Nebius)
+/// and 0.92 (OCI, BM.GPU.H100.8) at 8 and 16 GiB on two nodes of eight H100; left out in turn, 0.92 to 0.94.
+constexpr double kNvlsTreeShare = 0.93;
+
 /// Shares of the NICs' rate that payload reaches in large messages: EFA 87.6 of 100 Gbit/s (p4d_16_efa at 4 GiB),
 /// InfiniBand 188.5 of 200 GB/s (dgxa100_16_ib at 4 GiB), both by nccl-tests on two nodes of eight GPUs.
 constexpr double kEfaPayload = 0.88, kRdmaPayload = 0.94;
@@ -40,13 +49,23 @@ bool is_ring_with_simple(const NcclChoice& choice) {
   return choice.algorithm == NcclAlgorithm::ring && choice.protocol == NcclProtocol::simple;
 }
 
+/// How much of what slices and the last copy take on A100 (kFullSliceHop, kLastCopy) a machine shows, behind switches
+/// and on meshes (two pages on four A100 of a mesh). Two H100 (microsoft/vidur) lie between all and none of it, V100
+/// show none.
+double share_of_slices(const NcclMachine& machine) {
+  if (!has_nvlink(machine)) return 0;
+  if (machine.generation == NcclMachine::Generation::ampere) return 1;
+  return machine.generation == NcclMachine::Generation::hopper ? 0.5 : 0;
+}
+
 /// The time that the last copy out of the buffer adds to the start of a collective; kLastCopy has the measurement.
 Seconds last_copy(const Topology& topology, std::int64_t bytes, const NcclChoice& choice) {
   const NcclMachine& machine = topology.nccl;
-  if (machine.inside != NcclMachine::Inside::nvlink_switch || !is_ring_with_simple(choice)) return Seconds{0};
+  if (!is_ring_with_simple(choice)) return Seconds{0};
   const Bytes chunk{
       std::min(static_cast<double>(bytes) / topology.ranks, kMaxChunkBytesSimple * nccl_channels(topology))};
-  return kLastCopy * (chunk / machine.inside_bandwidth);
+  return machine.inside_bandwidth.si > 0 ? share_of_slices(machine) * kLastCopy * (chunk / machine.inside_bandwidth)
+                                         : Seconds{0};
 }
 
 /// The number of channels that share a ring over one NIC.
@@ -80,13 +99,12 @@ Seconds staging(const Topology& topology, std::int64_t bytes, const NcclChoice& 
 /// between 0 and 0.2 and predicts the fifth one 0.1 to 7.1 % off.
 constexpr double kKeptOverPcie = 1.0 / 3;
 
-/// What a full slice adds to each hop behind an NVSwitch. That shorter ones add less in proportion is an assumption:
+/// What a full slice adds to each hop. That shorter ones add less in proportion is an assumption:
 /// the tuner chooses Simple for none. Between nodes the NICs are slower, and hide it.
 Seconds slice_hop(const Topology& topology, std::int64_t bytes, const NcclChoice& choice) {
-  const bool inside = topology.nccl.inside == NcclMachine::Inside::nvlink_switch && topology.nodes() == 1;
-  if (!inside || !is_ring_with_simple(choice)) return Seconds{0};
+  if (topology.nodes() > 1 || !is_ring_with_simple(choice)) return Seconds{0};
   const Bytes slice = slices_of_ring(topology, bytes) / channels_of_ring(topology);
-  return std::min(1.0, slice / kFullSlice) * kFullSliceHop;
+  return share_of_slices(topology.nccl) * std::min(1.0, slice / kFullSlice) * kFullSliceHop;
 }
 
 /// The time of a hop of a ring on PCIe that its bytes hide.
@@ -106,8 +124,13 @@ Seconds hidden(const Topology& topology, std::int64_t bytes, const NcclChoice& c
 /// NCCL's proxy also flushes each slice; the tuner counts 3 us for posting, completing and flushing
 /// (src/graph/tuning.cc, getNetOverhead, Intel). A ring has one endpoint a NIC, and so have both trees over a NIC
 /// together.
-BytesPerSecond endpoint_rate(const NcclMachine& machine, Bytes message) {
-  constexpr Bytes kMinMessage{480 * 8}, kReadFrom{1024 * 1024};  // at least 8 bytes a thread (prims_simple.h)
+BytesPerSecond endpoint_rate(const NcclMachine& machine, Bytes message, NcclVersion version) {
+  // Trees with chunks of 256 KiB fill the NICs of two p4de.24xlarge (awslabs/awsome-distributed-training, nccl-tests
+  // README, without a version), where NCCL 2.8 and 2.9 did not on p4d: NICs read shorter messages since. That it was
+  // with NCCL 2.18 is an assumption.
+  constexpr int kReadsShorterSinceMinor = 18;
+  const Bytes kReadFrom{(version.known_minor() < kReadsShorterSinceMinor ? 1024.0 : 256.0) * 1024};
+  constexpr Bytes kMinMessage{480 * 8};  // at least 8 bytes a thread (prims_simple.h)
   constexpr Seconds kPerMessage{1.2e-6}, kProxy{3e-6};
   constexpr BytesPerSecond kPacketRate{7.5e9};
   message = std::max(kMinMessage, message);
@@ -214,8 +237,9 @@ Seconds not_overlapped(const PlanRequest& request, const NcclChoice& choice, con
 Seconds turns_of_threads(const PlanRequest& request, const NcclChoice& choice) {
   constexpr double kShare = 0.65, kWord = 8, kThreads = 512;
   const Topology& topology = request.topology;
-  const bool switched = topology.nccl.inside == NcclMachine::Inside::nvlink_switch && topology.nodes() == 1;
-  if (!switched || choice.protocol != NcclProtocol::ll) return Seconds{0};
+  const bool takes_turns =
+      has_nvlink(topology.nccl) && topology.nccl.generation >= NcclMachine::Generation::ampere && topology.nodes() == 1;
+  if (!takes_turns || choice.protocol != NcclProtocol::ll) return Seconds{0};
   const double words = std::max(1.0, static_cast<double>(request.bytes) / kWord), full = kThreads * topology.ranks;
   const double fill = std::min(1.0, portable_log(words) / portable_log(full));
   const Seconds turn = Bytes{kThreads * kWord * nccl_channels(topology)} / nccl_ll_rate(topology);
@@ -277,7 +301,7 @@ ProtocolCost nccl_ring_cost(const PlanRequest& request, const NcclChoice& choice
   cost.flow_between = std::min(payload_rate(topology, lanes), line_flow(topology, choice.protocol, cost.wire, lanes));
   if (is_ring_with_simple(choice)) {
     const Bytes slice = slices_of_ring(topology, request.bytes) / channels_of_ring(topology);
-    cost.flow_between = std::min(cost.flow_between, endpoint_rate(topology.nccl, slice));
+    cost.flow_between = std::min(cost.flow_between, endpoint_rate(topology.nccl, slice, version));
   }
   cost.start += not_overlapped(request, choice, cost, lanes);
   cost.between += staging(topology, request.bytes, choice);
@@ -302,15 +326,17 @@ ProtocolCost nccl_tree_cost(const PlanRequest& request, const NcclChoice& choice
   rate = std::min(rate, line_flow(topology, choice.protocol, 1 / share, lanes));
   if (choice.protocol == NcclProtocol::simple) {
     const double chunk = static_cast<double>(request.bytes) / pipeline.real_chunks / nccl_channels(topology);
-    rate = std::min(rate, 0.5 * endpoint_rate(topology.nccl, Bytes{chunk}));
+    rate = std::min(rate, 0.5 * endpoint_rate(topology.nccl, Bytes{chunk}, version));
   }
-  cost.flow_between = pipeline.rate_between() * rate;
-  if (!switches)
-    cost.flow_inside = (lines_are_slow(topology.nccl, choice.protocol) ? std::min(1.0, kLl128Inside / share) : 1) *
-                       port_share(topology, lanes);
+  if (!switches) {
+    const bool lines = choice.protocol == NcclProtocol::ll128 && has_nvlink(machine);
+    cost.flow_inside = (lines ? std::min(1.0, kLl128Tree / share) : 1) * port_share(topology, lanes);
+  }
+  BytesPerSecond rate_inside = nccl_switch_rate(topology);
+  if (choice.algorithm == NcclAlgorithm::nvls_tree) rate_inside = kNvlsTreeShare * rate_inside;
+  if (switches) cost.flow_inside = rate_inside / lanes;
+  cost.flow_between = (switches ? pipeline.rate_between(cost.flow_inside / rate) : pipeline.rate_between()) * rate;
   if (switches) {
-    const BytesPerSecond rate_inside = nccl_switch_rate(topology);
-    cost.flow_inside = rate_inside / lanes;
     // The first chunk is copied into a buffer that the switches know, and the last one out of it.
     cost.start += Bytes{static_cast<double>(request.bytes) / pipeline.real_chunks} / rate_inside;
   }

@@ -90,9 +90,11 @@ double NcclPipeline::byte_factor() const {
   return (1 + filling / real_chunks) / (1 + filling / static_cast<double>(chunks));
 }
 
-double NcclPipeline::rate_between() const {
-  const double planned = 1 + filling_between / static_cast<double>(chunks);
-  return byte_factor() * planned / (crossings + (first_crossing - crossings) / chunks_between);
+double NcclPipeline::rate_between(double inside_over_between) const {
+  const double planned_chunks = static_cast<double>(chunks), planned = 1 + filling_between / planned_chunks;
+  const double real = crossings + (first_crossing - crossings) / chunks_between;
+  const double more = (filling - filling_between) * (byte_factor() / planned_chunks - 1 / real_chunks);
+  return byte_factor() * planned / std::max(0.1 * real, real - more / inside_over_between);
 }
 
 // Fitted to h100_a3mega_16 from 1 to 16 MiB, where each MiB takes 49 us: all sizes from 64 KiB to 1 MiB go from 30.8 to
@@ -131,9 +133,6 @@ NcclPipeline nccl_pipeline(const PlanRequest& request, const NcclChoice& choice)
     // sends it on. The table's latency is that of the way up and down.
     hops = choice.algorithm == NcclAlgorithm::nvls ? 1 : 2;
     pipeline.real_chunks = bytes / switch_chunks(topology, bytes, choice.algorithm);
-    // Proxies send the parts of the channels one after another, so one channel's part fills the pipeline. (The excess
-    // over bandwidth of h100_a3mega_16 is the same 880 us from 32 to 256 MiB, though the chunk doubles at 64 MiB.)
-    if (choice.algorithm == NcclAlgorithm::nvls_tree) pipeline.real_chunks *= kSwitchChannels;
   }
   const bool switches = choice.algorithm != NcclAlgorithm::tree;
   if (choice.algorithm != NcclAlgorithm::nvls) pipeline.crossings = std::clamp(topology.nodes() / 2.0, 1.0, 2.0);

@@ -8,6 +8,7 @@
 // bytes are scaled so that a limited number of chunks takes as long as the real number.
 
 #include <cstdint>
+#include <limits>
 
 #include "sim/collectives/allreduce.hpp"
 #include "sim/collectives/nccl_tuner.hpp"
@@ -34,9 +35,10 @@ struct NcclPipeline {
   /// node with two children carries it twice: 1 between two nodes, 2 between three, 3 between four, 5 between five to
   /// eight. A switch between the nodes takes all of it and sends all of it.
   double first_crossing = 1;
-  /// The rate of a planned message between nodes over that of NCCL's, if the hops inside nodes take no time: messages
-  /// that pass a NIC at once in NCCL pass it one after another in the schedule, whose pipeline is shorter.
-  double rate_between() const;
+  /// The rate of a planned message between nodes over that of NCCL's: messages that pass a NIC at once in NCCL pass it
+  /// one after another in the schedule, whose pipeline is shorter and takes longer to fill inside nodes, where all
+  /// bytes take as long as between nodes divided by `inside_over_between` (infinite: no time).
+  double rate_between(double inside_over_between = std::numeric_limits<double>::infinity()) const;
 };
 
 /// The rate at which lines of LL, with their flags, pass the hosts of a hop between nodes for each NIC; infinite for

@@ -27,8 +27,9 @@ constexpr double kNvlsHop = 25, kNetNvlsTree = 20.9;
 
 /// The share of a GPU's NVLink rate that reductions in the switches reach. Hopper's is fitted to all-reduces of 8 GiB
 /// on 5, 6, 7 and 8 of eight H200 (stas00/ml-engineering network/README.md: 311, 305, 307 and 304 GB/s of 370.8 in each
-/// direction). The tuner assumes 0.85, and 0.74 for Blackwell, whose share is lowered by the same factor.
-constexpr double kSwitchShareHopper = 0.827, kSwitchShareBlackwell = 0.827 * 0.74 / 0.85;
+/// direction). Blackwell's is that of 32 GiB on eight GB200 of a rack (oracle-quickstart/oci-hpc-oke, README: 484 GB/s
+/// of 721.8). The tuner assumes 0.85 and 0.74.
+constexpr double kSwitchShareHopper = 0.827, kSwitchShareBlackwell = 0.754;
 
 /// The share of its bandwidth that a tree reaches at 2^(6 + i) bytes; a row for each protocol.
 constexpr std::array<std::array<double, 24>, 3> kTreeBySize{

@@ -60,6 +60,15 @@ struct ProtocolCost {
   int connections = 1;             ///< of a transport that limits single connections, over which a message is split
   bool reduction_is_free = false;  ///< true: the protocol's rate includes the reduction
   bool eager = false;              ///< true: a source does not wait for its destination (see Schedule)
+  /// Factor on each latency, the fabric's too, and on reductions; `wire` and `start` contain it (see stretched()).
+  double stretch = 1;
+
+  /// The same costs, with which a schedule alone takes `factor` times as long, but for the launch of its kernel.
+  ProtocolCost stretched(double factor) const {
+    ProtocolCost cost = *this;
+    cost.wire *= factor, cost.start *= factor, cost.stretch *= factor;
+    return cost;
+  }
 };
 
 /// Rounds of transfers; each endpoint has one buffer. These rules say how a schedule is executed, and every simulation

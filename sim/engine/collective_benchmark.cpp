@@ -99,7 +99,9 @@ CollectiveBenchmark::CollectiveBenchmark(const FabricGraph& fabric, BenchmarkReq
   const Topology topology = communicator_topology(fabric.topology(), request_.communicators);
   ranks_ = topology.ranks;
   for (int i = 0; i < request_.communicators; ++i)
-    schedules_.push_back(request_.scheme.plan({topology, request_.bytes, request_.collective, ""}));
+    schedules_.push_back(request_.communicators == 1
+                             ? plan_on(fabric, request_.scheme, request_.bytes, request_.collective)
+                             : request_.scheme.plan({topology, request_.bytes, request_.collective, ""}));
 }
 
 std::int64_t CollectiveBenchmark::messages() const {

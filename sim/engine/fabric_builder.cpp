@@ -19,6 +19,8 @@ class FabricGraph::Builder {
 
   void build() {
     graph_.fabric_ = platform_.fabric;
+    if (platform_.measured && groups_.size() == 1 && groups_[0].instance->name == platform_.measured->instance)
+      graph_.measured_ = platform_.measured;
     for (const NodeGroup& group : groups_) total_nodes_ += group.nodes;
     for (const NodeGroup& group : groups_) add_group(group);
     lay_out_fabric();
@@ -234,7 +236,9 @@ class FabricGraph::Builder {
       machine.rendezvous_in_tuner = instance.nic->rendezvous_in_tuner;
       machine.gpu_direct = instance.nic->gpu_direct;
       machine.sockets = instance.nic->transport == platforms::Nic::Transport::tcp;
-      if (instance.nic->tcp) machine.socket_connections = instance.nic->tcp->sockets;
+      // NCCL opens one socket where nothing says otherwise. A measured link contains what hosts limit.
+      if (instance.nic->tcp || instance.nic->label != "measured")
+        machine.socket_connections = instance.nic->tcp ? instance.nic->tcp->sockets : 1;
       machine.efa = instance.nic->transport == platforms::Nic::Transport::efa;
       if (!machine.gpu_direct && instance.host_link) machine.staging_bandwidth = instance.host_link->bandwidth;
     }

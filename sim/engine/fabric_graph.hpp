@@ -2,6 +2,7 @@
 // The links between the GPUs of an allocation, as a graph that knows the paths of every pair of endpoints. No SimGrid
 // here: both engines use the graph, and tests can.
 
+#include <optional>
 #include <vector>
 
 #include "platforms/platform.hpp"
@@ -22,6 +23,8 @@ class FabricGraph : public Network {
 
   int ranks() const { return topology_.ranks; }
   const Topology& topology() const { return topology_; }
+  /// The curve that was measured on nodes of this kind, if all are of one kind.
+  const std::optional<platforms::MeasuredCollective>& measured() const { return measured_; }
   const std::vector<DirectedLink>& links() const override { return links_; }
   const std::vector<Endpoint>& endpoints() const override { return endpoints_; }  ///< topology().endpoints() of them
 
@@ -50,6 +53,7 @@ class FabricGraph : public Network {
   void switch_paths(int source, int destination, std::vector<Path>& paths) const;
 
   Topology topology_;
+  std::optional<platforms::MeasuredCollective> measured_;
   std::vector<DirectedLink> links_;
   std::vector<Endpoint> endpoints_;
   std::vector<Wiring> wirings_;

@@ -34,7 +34,7 @@ struct Path : PathKind {
 /// The latency of a message on a path, including the latency that the protocol adds (negative: takes away); at least
 /// zero.
 inline Seconds latency_of(const PathKind& path, const ProtocolCost& cost) {
-  return std::max(Seconds{0}, path.latency + (path.between_nodes ? cost.between : cost.inside));
+  return cost.stretch * std::max(Seconds{0}, path.latency + (path.between_nodes ? cost.between : cost.inside));
 }
 
 /// The costs of an endpoint in a collective, besides its links. Switches add in passing and launch nothing.

@@ -295,9 +295,10 @@ class SimGridMessages::Implementation {
     const std::size_t destination = group.destination(transfer);
     Rank& adder = group.ranks[destination];
     const BytesPerSecond memory = endpoint(group, destination).memory_bandwidth;
-    if (!transfer.reduce || group.schedule(adder.call).cost().reduction_is_free || std::isinf(memory.si)) return true;
+    const ProtocolCost& cost = group.schedule(adder.call).cost();
+    if (!transfer.reduce || cost.reduction_is_free || std::isinf(memory.si)) return true;
     adder.adder_free = std::max(adder.adder_free, now()) +
-                       Bytes{static_cast<double>(transfer.length) * kMemoryBytesPerReducedByte} / memory;
+                       Bytes{cost.stretch * static_cast<double>(transfer.length) * kMemoryBytesPerReducedByte} / memory;
     at(adder.adder_free, [this, group_index, destination] { transfer_done(group_index, destination); });
     return false;
   }

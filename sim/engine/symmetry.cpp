@@ -149,7 +149,7 @@ class QuotientBuilder {
       const Communicator& communicator = *graph_.communicators()[number];
       const auto endpoints = static_cast<std::size_t>(communicator.calls[kind.call].schedule->endpoints());
       const auto at = static_cast<int>((message.destination - graph_.first_member(number)) % endpoints);
-      same_class.adding += static_cast<double>(kind.length) * kMemoryBytesPerReducedByte /
+      same_class.adding += cost_of(kind).stretch * static_cast<double>(kind.length) * kMemoryBytesPerReducedByte /
                            endpoint(communicator, at).memory_bandwidth.si;
     }
     graph_.each_path(index, [&](int number, std::size_t /*kind*/, std::span<const int> links) {

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "common/units.hpp"
+#include "sim/engine/collective_timing.hpp"
 #include "sim/engine/folded_engine.hpp"
 #include "sim/steps/interference.hpp"
 
@@ -18,14 +19,6 @@ FabricGraph fabric_of(const Site& site) {
   std::vector<NodeGroup> groups;
   for (const auto& group : site.groups) groups.push_back({group.instance, group.nodes, group.gpus_per_node});
   return {*site.platform, groups};
-}
-
-/// The time of a schedule over `members` if all of them arrive together.
-Seconds time_of(const FabricGraph& fabric, const Schedule& schedule, const std::vector<int>& members) {
-  const Job job{
-      {Communicator{members, {{&schedule, std::vector<Seconds>(static_cast<std::size_t>(schedule.ranks()))}}}}};
-  const auto times = run_folded(fabric, {&job, 1}).times;
-  return *std::max_element(times[0][0][0].done.begin(), times[0][0][0].done.end());
 }
 
 /// The even ranks of `all` as a topology of their own; `members` becomes their ranks in `all`. Switches that reduce and
@@ -53,13 +46,14 @@ Topology first_of_pairs(const Topology& all, std::vector<int>& members) {
 SiteCommunication::SiteCommunication(const Site& site, const Scheme& scheme, std::span<const std::int64_t> buckets,
                                      bool message, bool jitter, bool pairs)
     : fabric_(fabric_of(site)), scheme_(scheme.row) {
-  const Topology topology =
-      pairs && fabric_.ranks() > 2 ? first_of_pairs(fabric_.topology(), members_) : fabric_.topology();
+  const bool halved = pairs && fabric_.ranks() > 2;
+  const Topology firsts = halved ? first_of_pairs(fabric_.topology(), members_) : Topology();
   for (const std::int64_t bytes : buckets)
-    schedules_.push_back(scheme.plan({topology, bytes, Collective::all_reduce, ""}));
+    schedules_.push_back(halved ? scheme.plan({firsts, bytes, Collective::all_reduce, ""})
+                                : plan_on(fabric_, scheme, bytes, Collective::all_reduce));
   measure_load();
   if (!members_.empty()) {
-    for (const Schedule& schedule : schedules_) after_last_.push_back(time_of(fabric_, schedule, members_));
+    for (const Schedule& schedule : schedules_) after_last_.push_back(time_alone(fabric_, schedule, members_));
     return;
   }
   if (message) {
@@ -79,7 +73,7 @@ SiteCommunication::SiteCommunication(const Site& site, const Scheme& scheme, std
     after_last_ = std::move(proved);
   } else if (jitter && messages_ > kMaxMessagesPerStep) {
     late_ = true;
-    for (const Schedule& schedule : schedules_) after_last_.push_back(time_of(fabric_, schedule, members_));
+    for (const Schedule& schedule : schedules_) after_last_.push_back(time_alone(fabric_, schedule, members_));
   }
 }
 
@@ -95,7 +89,7 @@ double SiteCommunication::compute_share_lost(const platforms::Gpu& gpu) const {
 
 Seconds SiteCommunication::time(std::size_t bucket) const {
   if (!after_last_.empty()) return after_last_[bucket];
-  return schedules_[bucket].rounds() == 0 ? Seconds{0} : time_of(fabric_, schedules_[bucket], members_);
+  return schedules_[bucket].rounds() == 0 ? Seconds{0} : time_alone(fabric_, schedules_[bucket], members_);
 }
 
 Seconds SiteCommunication::to_neighbour(Bytes bytes) const { return to_next(bytes, 1); }

@@ -102,6 +102,54 @@ INSTANTIATE_TEST_SUITE_P(All, ImportNcclTests,
                                          Fabric{" --instance pcie --nodes 1", "gpu_links", 1.5}),
                          [](const auto& made) { return std::string(made.param.member) + std::to_string(made.index); });
 
+// The log's own sizes are met though no link gives them; sizes left out are predicted from their neighbours.
+TEST(Import, TheLogIsTheModel) {
+  const Scratch scratch;
+  const std::string catalog = scratch.write("lab.json", lab("7GB/s", "12us"));
+  const std::string overlay = (scratch / "overlay.json").string();
+  std::string log;
+  const std::vector<std::pair<std::int64_t, double>> rows = {
+      {1 << 20, 400}, {2 << 20, 1500}, {4 << 20, 1600}, {8 << 20, 5000}, {16 << 20, 6000}};
+  for (const auto& [bytes, us] : rows) log += log_line(bytes, us, 1);
+  const Outcome outcome = run_program("import nccl-tests " + scratch.write("x.log", log) + " --catalog " + catalog +
+                                      " --instance one --nodes 2 -o " + overlay);
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const Json fit = Json::parse(content_of(overlay))["fit"];
+  EXPECT_NEAR(fit["rows"][1]["predicted_s"].get<double>(), (400 + (1600 - 400) / 3.0) * 1e-6, 1e-9);
+  const Outcome times = run_program("allreduce --catalog " + catalog + " --overlay " + overlay +
+                                    " --instance one --nodes 2 --scheme nccl --format json --bytes "
+                                    "1MiB,2MiB,3MiB,4MiB,8MiB,16MiB");
+  ASSERT_EQ(times.code, 0) << times.err;
+  const Json found = Json::parse(times.out);
+  const std::array<double, 6> expected = {400, 1500, 1550, 1600, 5000, 6000};
+  for (std::size_t i = 0; i < expected.size(); ++i)
+    EXPECT_NEAR(found[i]["time_s"].get<double>() * 1e6, expected[i], 0.01) << i;
+}
+
+// What the log shows of NCCL's environment is part of its scheme, and racks of 72 GPUs are fitted without a simulation.
+TEST(Import, TakesForcedAlgorithmsAndLargeMachines) {
+  const Scratch scratch;
+  const std::string catalog = scratch.write("lab.json", lab("7GB/s", "12us"));
+  const std::string rows = log_line(8, 60, 1) + log_line(1 << 20, 900, 1) + log_line(64 << 20, 40000, 1);
+  const auto scheme_of = [&](const std::string& head) {
+    const Outcome outcome = run_program("import nccl-tests " + scratch.write("x.log", head + rows) + " --catalog " +
+                                        catalog + " --instance one --nodes 2");
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    return Json::parse(outcome.out)["fit"]["scheme"].get<std::string>();
+  };
+  EXPECT_EQ(
+      scheme_of("NCCL version 2.18.3+cuda12.2\n$ mpirun -x NCCL_ALGO=Ring -x NCCL_PROTO=Simple all_reduce_perf\n"),
+      "nccl:2.18.3/ring/simple");
+  EXPECT_EQ(scheme_of("host:1:2 [0] NCCL INFO NCCL_ALGO set by environment to TREE.\n"), "nccl:tree");
+  EXPECT_EQ(scheme_of("NCCL_ALGO=Ring,Tree NCCL_PROTO=^LL\n"), "nccl");
+  const std::string large =
+      log_line(1 << 20, 900, 2 * 1439 / 1440.0) + log_line(std::int64_t{1} << 30, 9000, 2 * 1439 / 1440.0);
+  const Outcome racks = run_program("import nccl-tests " + scratch.write("y.log", large) +
+                                    " --catalog aws --instance u-p6e-gb200x72 --nodes 20");
+  EXPECT_EQ(racks.code, 0) << racks.err;
+  EXPECT_EQ(Json::parse(racks.out)["fit"]["nodes"], 20);
+}
+
 TEST(Import, AScenarioTakesTheOverlay) {
   const Scratch scratch;
   const std::string log =

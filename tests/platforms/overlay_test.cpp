@@ -5,6 +5,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <string>
+
 #include "common/errors.hpp"
 #include "common/json.hpp"
 #include "platforms/catalog.hpp"
@@ -79,6 +82,38 @@ TEST(Overlay, KnowsTheMessagesThatItsLinksWereFittedTo) {
   EXPECT_EQ(fitted.measured_sizes->second, 1e8);
   for (const char* unknown : {"", R"(, "fit": {})", R"(, "fit": {"rows": []})", R"(, "fit": "by eye")"})
     EXPECT_FALSE(load_overlaid("aws", ".", overlay(unknown)).measured_sizes) << unknown;
+}
+
+// The shape of the links is believed where it predicts sizes that are left out twice as well as straight lines.
+TEST(Overlay, HoldsTheMeasuredCurve) {
+  const auto curve_of = [](const std::string& rows) {
+    return load_overlaid("aws", ".",
+                         JsonNode::parse(R"({"schema": "ganymede.overlay/1", "platform": {}, "fit": {
+                           "instance": "p4d.24xlarge", "nodes": 2, "gpus_per_node": 8, "collective": "all-reduce",
+                           "scheme": "nccl", "rows": [)" +
+                                             rows + "]}}",
+                                         "overlay.json"))
+        .measured;
+  };
+  const auto row = [](double bytes, double measured, double links) {
+    return R"({"bytes": )" + std::to_string(bytes) + R"(, "measured_s": )" + std::to_string(measured) +
+           R"(, "links_s": )" + std::to_string(links) + "}";
+  };
+  const auto curve = curve_of(row(1, 1, 1) + "," + row(2, 3, 1) + "," + row(4, 4, 2));
+  ASSERT_TRUE(curve);
+  EXPECT_FALSE(curve->follows_links());
+  EXPECT_EQ(curve->time(2, Seconds{9}), Seconds{3});
+  EXPECT_NEAR(curve->time(3, Seconds{9}).si, 3.5, 1e-12);
+  EXPECT_NEAR(curve->time(8, Seconds{9}).si, 18, 1e-12);
+  EXPECT_NEAR(curve->time(0.5, Seconds{9}).si, 9, 1e-12);
+  const auto wide = curve_of(row(1, 1, 1) + "," + row(1024, 1024, 512));  // half of the links' shape, no more
+  EXPECT_NEAR(wide->time(32, Seconds{64}).si, std::sqrt(32 * 64 * std::sqrt(2)), 1e-6);
+  const auto shaped = curve_of(row(1, 2, 1) + "," + row(2, 20, 10) + "," + row(4, 8, 4) + "," + row(8, 30, 15));
+  EXPECT_TRUE(shaped->follows_links());
+  EXPECT_NEAR(shaped->time(3, Seconds{7}).si, 14, 1e-9);
+  EXPECT_FALSE(curve_of(row(1, 1, 1)));
+  EXPECT_FALSE(curve_of(row(2, 1, 1) + "," + row(1, 1, 1)));
+  EXPECT_FALSE(curve_of(row(1, 1, 0) + "," + row(2, 1, 1)));
 }
 
 }  // namespace

@@ -27,12 +27,12 @@ def machine(name):
 
 
 def fitted(program, name, first, end, folder):
-    """The error that the program states of one of its three ranges, after a fit to two sizes."""
+    """The error of links in one of the three ranges that the program states, after a fit to two sizes."""
     path = os.path.join(folder, name + ".log")
     logs.write_log(name, logs.LOGS[name][1], path)
     fit = json.loads(subprocess.run([program, "import", "nccl-tests", path] + machine(name), check=True,
                                     capture_output=True, text=True).stdout)["fit"]
-    return fit["errors"][{(0, 65536): 0, (65536, 1 << 20): 1, (1 << 20, 0): 2}[first, end]]["error"]
+    return fit["errors"][{(0, 65536): 0, (65536, 1 << 20): 1, (1 << 20, 0): 2}[first, end]]["links"]
 
 
 def from_catalog(program, name, first, end):

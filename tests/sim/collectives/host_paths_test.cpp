@@ -16,8 +16,10 @@ TEST(HostPaths, LimitGpusWithoutPeerAccess) {
   Topology node = clustered(2, 2);
   EXPECT_TRUE(std::isinf(with_host_limits(node, 2, {}).flow_inside.si));
   node.nccl.peer_to_peer = false;
-  EXPECT_EQ(with_host_limits(node, 1, {}).flow_inside, nccl_rate_through_host());
-  EXPECT_EQ(with_host_limits(node, 2, {}).flow_inside, nccl_rate_through_host() / 2);
+  EXPECT_EQ(with_host_limits(node, 1, {}).flow_inside, nccl_rate_through_host(2));
+  EXPECT_EQ(with_host_limits(node, 2, {}).flow_inside, nccl_rate_through_host(2) / 2);
+  EXPECT_LT(nccl_rate_through_host(4), nccl_rate_through_host(2));  // they share the host's memory
+  EXPECT_GT(2 * nccl_rate_through_host(4), nccl_rate_through_host(2));
   node.nccl.inside_measured = true;  // then the bandwidth of the links includes the limit
   EXPECT_TRUE(std::isinf(with_host_limits(node, 2, {}).flow_inside.si));
 }
@@ -38,6 +40,17 @@ TEST(HostPaths, LimitSocketsOfEveryNic) {
   EXPECT_EQ(with_host_limits(nodes, 2, {}).flow_between, 2 * cost.flow_between);
   nodes.nccl.sockets = false;
   EXPECT_TRUE(std::isinf(with_host_limits(nodes, 2, {}).flow_between.si));
+}
+
+// Without GPUDirect the one GPU of a node stages its messages over EFA, however fast the NIC is.
+TEST(HostPaths, LimitStagingOverEfa) {
+  Topology nodes = flat(2);
+  nodes.nccl.efa = true;
+  EXPECT_TRUE(std::isinf(with_host_limits(nodes, 1, {}).flow_between.si));
+  nodes.nccl.gpu_direct = false;
+  const BytesPerSecond rate = with_host_limits(nodes, 1, {}).flow_between;
+  EXPECT_NEAR(rate.si, 3.13e9, 1);
+  EXPECT_EQ(with_host_limits(nodes, 2, {}).flow_between, rate / 2);
 }
 
 // More sockets help, but less than in proportion, and the GPUs of a node share the host.
