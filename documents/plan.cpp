@@ -13,8 +13,8 @@ const Reading kReading = {.strict = false, .again = "plan again, with `ganymede 
 }  // namespace
 
 void describe(Walk& walk, Measure& measure) {
-  walk.member("median", measure.median, kRequired);
-  walk.member("interval", measure.interval, {.says = "with all stated error", .required = true});
+  walk.member("median", measure.median, {.low = 0, .required = true});
+  walk.member("interval", measure.interval, {.says = "with all stated error", .low = 0, .required = true});
 }
 
 void describe(Walk& walk, PlanUsd& usd) {

@@ -202,6 +202,9 @@ TEST_F(Whys, APlanThatCannotBeAskedAgainIsRefused) {
   plan["simulated"][0]["time_s"]["median"] = -1;
   EXPECT_THAT(unplanned(plan), HasSubstr("/simulated/0/time_s/median: found -1"));
   plan = planned();
+  plan["simulated"][0]["verdict"] = "beaten";
+  EXPECT_THAT(unplanned(plan), HasSubstr("/simulated/0: its verdict is \"beaten\", expected \"meets\" or \"misses\""));
+  plan = planned();
   plan["simulated"][0]["instance"] = "none";
   EXPECT_THAT(unplanned(plan), HasSubstr("/simulated/0: the catalogs do not offer this any more"));
   plan = planned();
