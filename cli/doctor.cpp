@@ -32,26 +32,22 @@ std::string cuda_reason(const HostInventory& host) {
   return absent.empty() ? reason : fmt::format("{}; building it will need {}", reason, fmt::join(absent, ", "));
 }
 
-OrderedJson inspect_machine() {
+std::string inventory_text(const Shared& shared) {
   const HostInventory host = take_host_inventory();
+  const std::vector<HostDependency> backends = {{"cpu", true, fmt::format("Eigen, {} threads", host.processor.usable)},
+                                                {"cuda", kernel::count_gpus().count > 0, cuda_reason(host)}};
+  if (shared.format == "csv") return report::machine_csv(host, backends);
+  if (shared.format != "json") return report::machine_text(host, backends, result_width(shared));
   OrderedJson machine = to_json(host);
-  const auto add = [&](const char* name, bool available, const std::string& reason) {
+  for (const auto& [name, available, reason] : backends)
     machine["backends"].push_back({{"name", name}, {"available", available}, {"reason", reason}});
-  };
-  add("cpu", true, fmt::format("Eigen, {} threads", host.processor.usable));
-  add("cuda", kernel::count_gpus().count > 0, cuda_reason(host));
-  return machine;
+  return machine.dump(2) + "\n";
 }
 
 void declare_doctor(Parser command, Shared& shared) {
   add_format(command, shared, {"table", "json", "csv"});
   add_output(command, shared);
-  command.callback([&shared] {
-    const OrderedJson machine = inspect_machine();
-    emit(shared, shared.format == "json"  ? machine.dump(2) + "\n"
-                 : shared.format == "csv" ? report::machine_csv(machine)
-                                          : report::machine_text(machine, result_width(shared)));
-  });
+  command.callback([&shared] { emit(shared, inventory_text(shared)); });
 }
 
 }  // namespace

@@ -3,14 +3,15 @@
 
 #include <cstddef>
 #include <string>
+#include <vector>
 
-#include "common/json_fwd.hpp"
+#include "common/host_inventory.hpp"
 
 namespace ganymede::report {
 
-/// `machine` is a HostInventory as JSON (common/host_inventory.hpp) with the "backends" of the program. The text fits
-/// `width` columns.
-std::string machine_text(const OrderedJson& machine, std::size_t width);
-std::string machine_csv(const OrderedJson& machine);
+/// The parts of the machine, then for each backend of the program whether it is ready and why. The text fits `width`
+/// columns.
+std::string machine_text(const HostInventory& machine, const std::vector<HostDependency>& backends, std::size_t width);
+std::string machine_csv(const HostInventory& machine, const std::vector<HostDependency>& backends);
 
 }  // namespace ganymede::report
