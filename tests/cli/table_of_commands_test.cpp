@@ -10,6 +10,7 @@
 #include "cli/command.hpp"
 #include "cli/command_tree.hpp"
 #include "cli/export.hpp"
+#include "common/errors.hpp"
 #include "run_program.hpp"
 
 namespace ganymede::cli {
@@ -56,7 +57,7 @@ TEST(Commands, ANewOneIsEverywhere) {
 }
 
 TEST(Commands, ANewExporterIsASubcommand) {
-  static std::string sent;
+  static std::string color;
   const exports::Exporter dummy{
       .name = "dummy",
       .summary = "a format of a test",
@@ -64,9 +65,9 @@ TEST(Commands, ANewExporterIsASubcommand) {
       .about = "",
       .reads = {report::DocumentKind::result},
       .options = {{.name = "color", .summary = "which color", .default_value = "red", .choices = {"red", "blue"}}},
-      .send = [](const std::string& file, const exports::ExportValues& values, const exports::ExportConsole&) {
-        sent = file + " " + values.text("color");
-      }};
+      .check = [](const exports::ExportValues& values) { color = values.text("color"); },
+      .write = [](const report::Document&, const exports::ExportValues&,
+                  const exports::ExportConsole&) { return std::string(); }};
   cli::Shared shared;
   const std::vector<cli::Command> all = {cli::exporter_command(dummy)};
   const auto program = cli::make_program(all, shared);
@@ -75,8 +76,8 @@ TEST(Commands, ANewExporterIsASubcommand) {
   const cli::CommandDoc tree = cli::read_commands(*program);
   ASSERT_EQ(tree.commands.size(), 1U);
   EXPECT_THAT(tree.commands[0].options[1].checked, testing::ElementsAre("red", "blue"));
-  program->parse("dummy result.json --color blue");
-  EXPECT_EQ(sent, "result.json blue");
+  EXPECT_THROW(program->parse("dummy missing.json --color blue"), ConfigError);
+  EXPECT_EQ(color, "blue");
   EXPECT_THROW(program->parse("dummy result.json --color green"), CLI::ParseError);
 }
 
