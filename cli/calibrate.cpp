@@ -9,7 +9,6 @@
 #include "cli/command.hpp"
 #include "cli/device_options.hpp"
 #include "cli/import_links.hpp"
-#include "cli/layer_lists.hpp"
 #include "cli/names.hpp"
 #include "cli/progress.hpp"
 #include "cli/terminal.hpp"

@@ -1,6 +1,16 @@
 #include "cli/device_options.hpp"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+
 #include "cli/names.hpp"
+#include "common/embedded.hpp"
+#include "common/errors.hpp"
+#include "common/text.hpp"
+#include "kernel/models/models.hpp"
+#include "traces/layer_list.hpp"
+#include "traces/recorded.hpp"
 
 namespace ganymede::cli {
 
@@ -19,6 +29,19 @@ void add_device_options(Parser command, kernel::TrainOptions& options) {
                    "time a GPU's convolutions, take the fastest algorithms and keep them for later trainings");
   command.add_flag("!--no-graph", options.graph, "launch a GPU's kernels one by one, not a whole step as a CUDA graph");
   command.add_option("--threads", options.threads, "CPU threads; 0: all cores").capture_default_str();
+}
+
+void check_trainable(const std::string& model) {
+  const bool prefixed = model.starts_with(traces::kLayers);
+  const std::string name = prefixed ? model.substr(traces::kLayers.size()) : model;
+  const auto trained = kernel::model_names();
+  const auto lists = names_of(embedded_layers());
+  const bool listed = std::find(lists.begin(), lists.end(), traces::list_name(name)) != lists.end();
+  if (!prefixed && (!listed || std::find(trained.begin(), trained.end(), name) != trained.end())) return;
+  throw ConfigError(
+      fmt::format("--model {}: is a list of layers, which can be planned (`ganymede plan --model {} --images 10M`) but "
+                  "not trained; expected {}",
+                  model, name, list_of(trained)));
 }
 
 }  // namespace ganymede::cli

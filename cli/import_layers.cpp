@@ -1,19 +1,13 @@
 // ganymede import layers: a list of layers as a workload that can be planned without running it.
 
-#include <fmt/format.h>
-
-#include <algorithm>
 #include <memory>
 
 #include "calibration/imported_traces.hpp"
+#include "calibration/kernel_workload.hpp"
 #include "cli/command.hpp"
-#include "cli/layer_lists.hpp"
 #include "cli/names.hpp"
 #include "cli/terminal.hpp"
-#include "common/embedded.hpp"
-#include "common/errors.hpp"
-#include "common/text.hpp"
-#include "kernel/models/models.hpp"
+#include "platforms/catalog.hpp"
 #include "traces/layer_list.hpp"
 #include "traces/recorded.hpp"
 
@@ -28,31 +22,14 @@ struct LayerOptions {
 void import_layers(const LayerOptions& options, Shared& shared) {
   check_output(shared);
   keep_input(shared, options.list);
-  traces::LayerList list = load_layer_list(options.list);
+  traces::LayerList list = traces::load_layer_list(options.list);
   if (!options.precision.empty()) list.precision = options.precision;
-  const platforms::Gpu gpu = catalog_gpu(options.catalog, options.gpu);
-  traces::StepTrace trace = traces::trace_of(list, options.batches, roofline_device(gpu, list.precision));
+  const platforms::Gpu gpu = platforms::catalog_gpu(options.catalog, options.gpu);
+  traces::StepTrace trace = traces::trace_of(list, options.batches, calibration::roofline_device(gpu, list.precision));
   const std::string how = calibration::time_by_kernels(trace, gpu);
   remark(shared, calibration::layers_text(list, trace, how, remark_width()));
   emit(shared, traces::write_step_trace(trace));
 }
-
-}  // namespace
-
-void check_trainable(const std::string& model) {
-  const bool prefixed = model.starts_with(traces::kLayers);
-  const std::string name = prefixed ? model.substr(traces::kLayers.size()) : model;
-  const auto trained = kernel::model_names();
-  const auto lists = names_of(embedded_layers());
-  const bool listed = std::find(lists.begin(), lists.end(), traces::list_name(name)) != lists.end();
-  if (!prefixed && (!listed || std::find(trained.begin(), trained.end(), name) != trained.end())) return;
-  throw ConfigError(
-      fmt::format("--model {}: is a list of layers, which can be planned (`ganymede plan --model {} --images 10M`) but "
-                  "not trained; expected {}",
-                  model, name, list_of(trained)));
-}
-
-namespace {
 
 void declare_import_layers(Parser command, Shared& shared) {
   auto options = std::make_shared<LayerOptions>();

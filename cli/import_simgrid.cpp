@@ -3,8 +3,8 @@
 #include <memory>
 
 #include "cli/command.hpp"
-#include "cli/layer_lists.hpp"
 #include "cli/names.hpp"
+#include "platforms/catalog.hpp"
 #include "sim/engine/simgrid_import.hpp"
 
 namespace ganymede::cli {
@@ -19,7 +19,7 @@ void import_simgrid(const ImportedSimGrid& options, const Shared& shared) {
   check_output(shared);
   keep_input(shared, options.import.file);
   sim::SimGridImport import = options.import;
-  if (!options.gpu.empty()) import.sheet = catalog_gpu(options.catalog, options.gpu);
+  if (!options.gpu.empty()) import.sheet = platforms::catalog_gpu(options.catalog, options.gpu);
   const sim::ImportedPlatform made = sim::import_simgrid_platform(import);
   emit(shared, made.text);
   for (const std::string& note : made.notes) remark(shared, "note: " + note);

@@ -8,7 +8,6 @@
 
 #include "calibration/kernel_tables.hpp"
 #include "cli/command.hpp"
-#include "cli/layer_lists.hpp"
 #include "cli/names.hpp"
 #include "cli/terminal.hpp"
 #include "common/embedded.hpp"
@@ -17,6 +16,7 @@
 #include "common/json_value.hpp"
 #include "common/text.hpp"
 #include "kernel/launches.hpp"
+#include "platforms/catalog.hpp"
 #include "traces/recipe.hpp"
 #include "traces/recorded.hpp"
 
@@ -41,7 +41,7 @@ calibration::GpuSheet sheet_for(const KernelsOptions& options) {
                                   options.gpu, list_of(names),
                                   close ? fmt::format("; did you mean \"{}\"?", *close) : ""));
   }
-  const platforms::Gpu gpu = catalog_gpu(options.catalog, options.gpu);
+  const platforms::Gpu gpu = platforms::catalog_gpu(options.catalog, options.gpu);
   if (const auto sheet = calibration::sheet_of(gpu)) return *sheet;
   throw ConfigError(fmt::format(
       "{}: /gpus/{}: found no \"multiprocessors\", expected their number: the time of a kernel depends on it",
@@ -94,7 +94,7 @@ traces::StepTrace listed_model(const KernelsOptions& options) {
       return trace;
     }
   }
-  return of_layers(load_layer_list(name), options);
+  return of_layers(traces::load_layer_list(name), options);
 }
 
 /// Throws ConfigError for a precision in which no kernel of the GPU could run.

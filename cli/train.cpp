@@ -6,7 +6,6 @@
 
 #include "cli/command.hpp"
 #include "cli/device_options.hpp"
-#include "cli/layer_lists.hpp"
 #include "cli/names.hpp"
 #include "cli/progress.hpp"
 #include "cli/training_line.hpp"
