@@ -11,6 +11,7 @@
 #include "common/json_value.hpp"
 #include "documents/schemas.hpp"
 #include "schema_faults.hpp"
+#include "support/when.hpp"
 
 namespace ganymede::cli {
 namespace {
@@ -78,9 +79,17 @@ TEST(Schema, TakesWhatTheProgramWrites) {
       run_program("plan --model dcgan-64 --images 5000000 --instance p3.2xlarge --max-gpus 1 --save " + plan);
   ASSERT_EQ(planned.code, 0) << planned.err;
   EXPECT_EQ(faults("plan", Json::parse(read_file(plan))), "");
-  EXPECT_EQ(faults("why", Json::parse(run_program("why " + plan + " --format json").out)), "");
   const Outcome trace = run_program("import layers vae");
   EXPECT_EQ(faults("step-trace", Json::parse(trace.out)), "");
+}
+
+TEST(Schema, TakesWhatWhyWrites) {
+  NOT_SANITIZED("asks for some twenty plans; the tests of plan ask for as many smaller ones there");
+  const Scratch scratch;
+  const std::string plan = (scratch / "plan.json").string();
+  ASSERT_EQ(
+      run_program("plan --model dcgan-64 --images 5000000 --instance p3.2xlarge --max-gpus 1 --save " + plan).code, 0);
+  EXPECT_EQ(faults("why", Json::parse(run_program("why " + plan + " --format json").out)), "");
 }
 
 TEST(Schema, FindsMistakes) {
