@@ -7,14 +7,15 @@
 #include "documents/forms.hpp"
 #include "documents/plan.hpp"
 #include "documents/recipe.hpp"
+#include "documents/rehearsal.hpp"
 #include "documents/result.hpp"
 
 namespace ganymede::documents {
 namespace {
 
 template <class Document>
-OrderedJson schema(std::string_view title, std::string_view says) {
-  return schema_of(described(Document{}), title, says, /*strict=*/true);
+OrderedJson schema(std::string_view title, std::string_view says, bool strict = true) {
+  return schema_of(described(Document{}), title, says, strict);
 }
 
 constexpr std::array kDocuments = {
@@ -29,6 +30,13 @@ constexpr std::array kDocuments = {
                       [] {
                         return schema<Recipe>(kRecipeSchema,
                                               "a training as its authors run it: --recipe of plan and simulate");
+                      }},
+    DescribedDocument{"rehearsal",
+                      [] {
+                        return schema<Rehearsal>(kRehearsalSchema,
+                                                 "a life that was predicted and played: ganymede rehearse --life "
+                                                 "--format json",
+                                                 /*strict=*/false);  // the lives in it may be of another version
                       }},
     DescribedDocument{
         "result", [] { return schema<Result>(kResultSchema, "what a run comes to: ganymede simulate --format json"); }},

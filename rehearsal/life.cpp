@@ -15,6 +15,7 @@
 #include "common/json_value.hpp"
 #include "common/units.hpp"
 #include "common/usd.hpp"
+#include "documents/rehearsal.hpp"
 #include "rehearsal/clock.hpp"
 #include "rehearsal/local_cluster.hpp"
 #include "sim/run/run_result.hpp"
@@ -22,8 +23,6 @@
 
 namespace ganymede::rehearsal {
 namespace {
-
-using Json = OrderedJson;
 
 /// A played step takes at least so long, in seconds: beside it, what a processor wakes up late is small.
 constexpr double kShortestStep = 0.04;
@@ -96,13 +95,13 @@ double fold_of(const sim::Scenario& scenario, double scale, double step_s, doubl
   return fold;
 }
 
-Json decisions_json(const sim::Scenario& scenario, const DecisionLog& log) {
-  Json out = Json::array();
+std::vector<documents::Rehearsal::Decision> decisions_of(const sim::Scenario& scenario, const DecisionLog& log) {
+  std::vector<documents::Rehearsal::Decision> out;
   for (const auto& [at, decision] : log.changes()) {
-    Json nodes = Json::object();
+    OrderedJson nodes = OrderedJson::object();
     for (std::size_t p = 0; p < decision.nodes.size(); ++p)
       if (decision.nodes[p] > 0) nodes[scenario.pools[p].name] = decision.nodes[p];
-    out.push_back({{"at_s", at.si}, {"nodes", nodes}, {"elastic", decision.elastic}, {"pause", decision.pause}});
+    out.push_back({at.si, {nodes.dump()}, decision.elastic, decision.pause});
   }
   return out;
 }
@@ -115,15 +114,11 @@ bool same_decisions(const DecisionLog& a, const DecisionLog& b) {
 double total_usd(const sim::Result& result) { return usd_of(result.bill.total()); }
 
 /// The compared figures: the time, each use of the GPUs and the bill, with their shares of the life.
-Json comparison_json(const sim::Result& predicted, const sim::Result& measured) {
-  Json out = Json::array();
+std::vector<documents::Rehearsal::Figure> comparison_of(const sim::Result& predicted, const sim::Result& measured) {
+  std::vector<documents::Rehearsal::Figure> out;
   const auto add = [&](std::string_view what, const char* unit, double expected, double found, double share) {
-    out.push_back({{"what", std::string(what)},
-                   {"unit", unit},
-                   {"predicted", expected},
-                   {"measured", found},
-                   {"off", found == 0 ? Json(nullptr) : Json((expected - found) / found)},
-                   {"share", share}});
+    out.push_back({std::string(what), unit, expected, found,
+                   found == 0 ? std::nullopt : std::optional((expected - found) / found), share});
   };
   add("time", "s", predicted.total.si, measured.total.si, 1);
   for (std::size_t use = 0; use < kGpuUseNames.size(); ++use) {
@@ -135,11 +130,11 @@ Json comparison_json(const sim::Result& predicted, const sim::Result& measured) 
   return out;
 }
 
-Json processes_json(const LifeFacts& facts) {
-  return {{"nodes_started", facts.nodes_started},      {"nodes_killed", facts.nodes_killed},
-          {"notices_heard", facts.notices_heard},      {"trainings_started", facts.starts},
-          {"steps_played", facts.steps_played},        {"checkpoints_written", facts.checkpoints_written},
-          {"checkpoints_read", facts.checkpoints_read}};
+/// A result as a rehearsal holds it: without its scenario and its files.
+documents::Rehearsal::Life life_of(sim::Result result) {
+  result.scenario.text.clear();
+  result.file_hashes.reset();
+  return {std::move(result)};
 }
 
 }  // namespace
@@ -161,7 +156,7 @@ void check_life(const sim::Scenario& scenario) {
   if (scenario.input.storage) refuse("/storage/dataset", "reading the dataset from storage is not played in a life");
 }
 
-Json rehearse_life(const sim::Scenario& scenario, const LifeRequest& request, const Remark& remark) {
+OrderedJson rehearse_life(const sim::Scenario& scenario, const LifeRequest& request, const Remark& remark) {
   refuse_launched(request.hosts);
   refuse_mpirun(request.hosts);
   const int hosts = request.hosts.hosts;
@@ -198,22 +193,24 @@ Json rehearse_life(const sim::Scenario& scenario, const LifeRequest& request, co
   const sim::RunRecord played = sim::RunSimulation(scenario, steps, decided, &world).run();
   const double took_s = machine_time() - begin;
   const sim::Result measured = sim::result_of(scenario, played);
-  return {{"schema", "ganymede.rehearsal/1"},
-          {"scenario", std::filesystem::path(scenario.file).filename().string()},
-          {"hosts", hosts},
-          {"network", name_spaces ? "namespaces" : "paced"},
-          {"scale", plan.scale},
-          {"steps_each", plan.fold},
-          {"took_s", took_s},
-          {"latest_s", world.facts().late_s},
-          {"comparison", comparison_json(predicted, measured)},
-          {"decisions",
-           {{"same", same_decisions(expected, decided)},
-            {"predicted", decisions_json(scenario, expected)},
-            {"measured", decisions_json(scenario, decided)}}},
-          {"processes", processes_json(world.facts())},
-          {"predicted", documents::result_row(predicted)},
-          {"measured", documents::result_row(measured)}};
+  const LifeFacts& facts = world.facts();
+  documents::Rehearsal out;
+  out.scenario = std::filesystem::path(scenario.file).filename().string();
+  out.hosts = hosts;
+  out.network = name_spaces ? "namespaces" : "paced";
+  out.scale = plan.scale;
+  out.steps_each = plan.fold;
+  out.took_s = took_s;
+  out.latest_s = facts.late_s;
+  out.comparison = comparison_of(predicted, measured);
+  out.same_decisions = same_decisions(expected, decided);
+  out.predicted_decisions = decisions_of(scenario, expected);
+  out.measured_decisions = decisions_of(scenario, decided);
+  out.processes = {facts.nodes_started, facts.nodes_killed,        facts.notices_heard,   facts.starts,
+                   facts.steps_played,  facts.checkpoints_written, facts.checkpoints_read};
+  out.predicted = life_of(predicted);
+  out.measured = life_of(measured);
+  return documents::rehearsal_json(out);
 }
 
 }  // namespace ganymede::rehearsal

@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "common/json_value.hpp"
+#include "documents/rehearsal.hpp"
 #include "studies/rehearsed_links.hpp"
 
 namespace ganymede::studies {
@@ -78,10 +79,10 @@ OrderedJson steps_study(const sim::Scenario& scenario, const OrderedJson& result
 
 OrderedJson life_study(const sim::Scenario& scenario, const OrderedJson& result, const std::string& name) {
   constexpr double kMatters = 0.05;
+  const documents::Rehearsal life = documents::rehearsal_in(result);
   OrderedJson cells = OrderedJson::array();
-  for (const OrderedJson& row : result["comparison"]) {
-    if (row["share"].get<double>() < kMatters) continue;
-    const std::string what = row["what"];
+  for (const auto& [what, unit, predicted, measured, off, share] : life.comparison) {
+    if (share < kMatters) continue;
     const std::string value = what == "time"   ? "/time/total_s"
                               : what == "bill" ? "/cost/total_usd"
                                                : "/gpu_seconds/" + what;
@@ -91,20 +92,20 @@ OrderedJson life_study(const sim::Scenario& scenario, const OrderedJson& result,
                      {"unit", what == "bill" ? "USD" : "s"},
                      {"run", "rehearsed"},
                      {"value", value},
-                     {"measured", row["measured"]},
+                     {"measured", measured},
                      {"role", "predict"},
                      {"tags", tags}});
   }
   return {{"schema", "ganymede.validation/1"},
           {"name", name},
           {"title", fmt::format("The life of {} rehearsed on {} hosts",
-                                std::filesystem::path(scenario.file).filename().string(), result["hosts"].get<int>())},
+                                std::filesystem::path(scenario.file).filename().string(), life.hosts)},
           {"source", "ganymede rehearse --life"},
           {"links", kPlayedNetwork},
           {"assumptions",
            {{{"what", "compute takes the recorded times, which were slept through"}, {"source", "ganymede rehearse"}},
             {{"what", fmt::format("times are those of the rehearsal divided by {:.6g}; a played step stands for {:g}",
-                                  result["scale"].get<double>(), result["steps_each"].get<double>())},
+                                  life.scale, life.steps_each)},
              {"source", "ganymede rehearse"}}}},
           {"runs", {{"rehearsed", scenario_of_study(scenario)}}},
           {"cells", cells}};

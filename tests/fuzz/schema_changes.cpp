@@ -1,4 +1,5 @@
-// Changes of JSON texts by the schemas of docs/schemas, so that most inputs get beyond the first check.
+// Changes of JSON texts by the schemas of docs/schemas and of described documents, so that most inputs get beyond the
+// first check.
 
 #include <algorithm>
 #include <array>
@@ -6,6 +7,7 @@
 
 #include "common/file.hpp"
 #include "common/json_value.hpp"
+#include "documents/schemas.hpp"
 #include "target.hpp"
 
 namespace ganymede::fuzz {
@@ -28,6 +30,8 @@ const Json& schema_file(const std::string& name) {
   static std::map<std::string, Json> known;
   const auto found = known.find(name);
   if (found != known.end()) return found->second;
+  for (const documents::DescribedDocument& described : documents::described_documents())
+    if (name == std::string(described.name) + ".json") return known[name] = Json::parse(described.schema().dump());
   return known[name] = Json::parse(read_file(GANYMEDE_SOURCE_DIR "/docs/schemas/" + name));
 }
 

@@ -144,7 +144,7 @@ std::vector<Target> simulation_targets() {
        [](std::string_view bytes) {
          (void)sim::integral(sim::read_series(file_of(bytes)), Seconds{1}, Seconds{1000});
        }},
-      {"rehearsal", "report/documents.cpp report/page_rehearsal.cpp", read_rehearsal, "rehearsal"},
+      {"rehearsal", "report/documents.cpp report/rehearsals.cpp", read_rehearsal, "rehearsal"},
       {"policy-answer", "sim/run/controller.cpp", read_decision},
       {"scheduler-answer", "sim/cluster/external_scheduler.cpp", read_schedule},
   };
