@@ -16,7 +16,7 @@
 #include "common/errors.hpp"
 #include "common/file.hpp"
 #include "common/json_value.hpp"
-#include "exports/collectives_trace.hpp"
+#include "exports/run_trace.hpp"
 #include "platforms/platform.hpp"
 #include "rehearsal/real_allreduce.hpp"
 #include "report/collectives.hpp"

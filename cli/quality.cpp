@@ -115,10 +115,11 @@ void run_quality_forecast(const QualityForecastOptions& options, Shared& shared)
   const calibration::QualityOutlook outlook = calibration::forecast_quality(model, question);
   const OrderedJson json = calibration::to_json(model, question, outlook, name);
   if (!options.plot.empty()) {
-    report::QualityPicture picture{name.empty() ? "a training of this kind" : name, "images", options.fids.front(), {}};
+    report::QualityPicture picture{name.empty() ? "a training of this kind" : name, false, options.fids.front()};
+    for (const auto& [images, best] : outlook.curve) picture.band.add(images, best.median, best.low, best.high);
     for (const calibration::RecordedRun::Point& point : question.points)
       picture.points.emplace_back(point.images, point.fid);
-    write_file(options.plot, report::quality_band_svg(json.at("curve"), picture));
+    write_file(options.plot, report::quality_band_svg(picture));
   }
   emit(shared, shared.format == "json" ? json.dump(2) + "\n" : calibration::to_table(outlook));
 }

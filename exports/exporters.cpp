@@ -46,47 +46,6 @@ std::optional<std::size_t> ExportValues::index(const std::string& name) const {
 
 namespace {
 
-const char* kind_name(report::DocumentKind kind) {
-  switch (kind) {
-    case report::DocumentKind::result:
-      return "result";
-    case report::DocumentKind::sweep:
-      return "sweep";
-    case report::DocumentKind::plan:
-      return "plan";
-    case report::DocumentKind::validation:
-      return "validation";
-    case report::DocumentKind::study:
-      return "study";
-    case report::DocumentKind::cluster:
-      return "cluster's result";
-    case report::DocumentKind::rehearsal:
-      return "rehearsed life";
-  }
-  return "";
-}
-
-/// The command that writes documents of this kind.
-const char* writer_of(report::DocumentKind kind) {
-  switch (kind) {
-    case report::DocumentKind::result:
-      return "simulate";
-    case report::DocumentKind::sweep:
-      return "sweep";
-    case report::DocumentKind::plan:
-      return "plan";
-    case report::DocumentKind::validation:
-      return "validate";
-    case report::DocumentKind::study:  // people write it
-      break;
-    case report::DocumentKind::cluster:
-      return "simulate of a cluster";
-    case report::DocumentKind::rehearsal:
-      return "rehearse --life";
-  }
-  return "";
-}
-
 /// "a, b or c"
 std::string alternatives(std::span<const report::DocumentKind> kinds, auto&& text_of) {
   std::string out;
@@ -98,22 +57,25 @@ std::string alternatives(std::span<const report::DocumentKind> kinds, auto&& tex
 }  // namespace
 
 std::string kinds_text(std::span<const report::DocumentKind> kinds) {
-  return alternatives(kinds, [](report::DocumentKind kind) { return fmt::format("a {}", kind_name(kind)); });
+  return alternatives(kinds,
+                      [](report::DocumentKind kind) { return fmt::format("a {}", report::facts_of(kind).name); });
 }
 
 std::string source_text(std::span<const report::DocumentKind> kinds) {
   std::vector<report::DocumentKind> written(kinds.begin(), kinds.end());
   const bool study = std::erase(written, report::DocumentKind::study) > 0;
   if (written.empty()) return "a ganymede.study/1 file";
-  return fmt::format("what {} wrote with --format json{}", alternatives(written, writer_of),
+  return fmt::format("what {} wrote with --format json{}",
+                     alternatives(written, [](report::DocumentKind kind) { return report::facts_of(kind).writer; }),
                      study ? ", or a ganymede.study/1 file" : "");
 }
 
 void check_kind(const Exporter& exporter, const report::Document& document) {
   for (const report::DocumentKind kind : exporter.reads)
     if (kind == document.kind) return;
-  throw ConfigError(fmt::format("{}: is a {}, expected {}{}{}", document.node.file(), kind_name(document.kind),
-                                kinds_text(exporter.reads), exporter.refusal.empty() ? "" : "; ", exporter.refusal));
+  throw ConfigError(fmt::format("{}: is a {}, expected {}{}{}", document.node.file(),
+                                report::facts_of(document.kind).name, kinds_text(exporter.reads),
+                                exporter.refusal.empty() ? "" : "; ", exporter.refusal));
 }
 
 }  // namespace ganymede::exports

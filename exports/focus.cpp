@@ -102,10 +102,59 @@ struct Charge {
   std::string list_unit_price;
 };
 
+struct FocusRow {
+  BillItem item;
+  Period period;
+  Charge charge;
+  std::string account, commitment, tags;
+};
+
+report::NamedCells focus_cells(const FocusRow& row) {
+  const auto& [item, period, charge, account, commitment, tags] = row;
+  const std::string provider = platforms::vendor_of(item.provider);
+  const Service service = service_of(item.item);
+  const bool committed = is_committed(item);
+  const auto of_commitment = [&](const std::string& value) { return committed ? value : std::string(); };
+  return {{"BilledCost", decimal(MicroUsd{charge.billed})},
+          {"BillingAccountId", account},
+          {"BillingAccountName", account},
+          {"BillingCurrency", "USD"},
+          {"BillingPeriodStart", format_time(month_of(period.from, false))},
+          {"BillingPeriodEnd", format_time(month_of(period.from, true))},
+          {"ChargeCategory", charge.category},
+          {"ChargeClass", ""},
+          {"ChargeDescription", charge.description},
+          {"ChargeFrequency", charge.frequency},
+          {"ChargePeriodStart", format_time(period.from)},
+          {"ChargePeriodEnd", format_time(period.to)},
+          {"CommitmentDiscountCategory", of_commitment("Usage")},
+          {"CommitmentDiscountId", of_commitment(commitment)},
+          {"CommitmentDiscountQuantity", of_commitment(plain(charge.quantity))},
+          {"CommitmentDiscountStatus", charge.commitment_status},
+          {"CommitmentDiscountType", of_commitment(item.market)},
+          {"CommitmentDiscountUnit", of_commitment(unit_of(item.unit))},
+          {"ContractedCost", decimal(MicroUsd{charge.list})},  // nothing here is negotiated
+          {"EffectiveCost", decimal(MicroUsd{charge.effective})},
+          {"InvoiceIssuerName", provider},
+          {"ListCost", decimal(MicroUsd{charge.list})},
+          {"ListUnitPrice", charge.list_unit_price},
+          {"PricingQuantity", plain(charge.quantity)},
+          {"PricingUnit", unit_of(item.unit)},
+          {"PricingCategory", charge.pricing},
+          {"ProviderName", provider},
+          {"PublisherName", provider},
+          {"RegionId", item.region},
+          {"ServiceCategory", service.category},
+          {"ServiceName", service.name},
+          {"SkuId", item.item + "/" + item.pool},
+          {"Tags", tags},
+          {"x_IsEstimate", "true"}};
+}
+
 class RunRows {
  public:
-  RunRows(report::Table& table, const documents::Result& run, const FocusOptions& options)
-      : table_(table), items_(run.bill.items), options_(options), hours_(run.total.si / 3600) {
+  RunRows(std::vector<FocusRow>& rows, const documents::Result& run, const FocusOptions& options)
+      : rows_(rows), items_(run.bill.items), options_(options), hours_(run.total.si / 3600) {
     // An excess of less than a microsecond over a whole second is rounding noise.
     const auto length = static_cast<std::int64_t>(std::ceil(3600 * hours_ - 1e-6));
     periods_ = periods_of(options.start, options.start + std::max<std::int64_t>(1, length));
@@ -216,47 +265,10 @@ class RunRows {
   }
 
   void add(const BillItem& item, const Period& period, const Charge& charge) {
-    const std::string provider = platforms::vendor_of(item.provider);
-    const Service service = service_of(item.item);
-    const bool committed = is_committed(item);
-    const auto of_commitment = [&](const std::string& value) { return committed ? value : std::string(); };
-    table_.add({decimal(MicroUsd{charge.billed}),
-                options_.account,
-                options_.account,
-                "USD",
-                format_time(month_of(period.from, false)),
-                format_time(month_of(period.from, true)),
-                charge.category,
-                "",
-                charge.description,
-                charge.frequency,
-                format_time(period.from),
-                format_time(period.to),
-                of_commitment("Usage"),
-                of_commitment(commitment_ + item.market + "/" + item.pool),
-                of_commitment(plain(charge.quantity)),
-                charge.commitment_status,
-                of_commitment(item.market),
-                of_commitment(unit_of(item.unit)),
-                decimal(MicroUsd{charge.list}),  // nothing here is negotiated
-                decimal(MicroUsd{charge.effective}),
-                provider,
-                decimal(MicroUsd{charge.list}),
-                charge.list_unit_price,
-                plain(charge.quantity),
-                unit_of(item.unit),
-                charge.pricing,
-                provider,
-                provider,
-                item.region,
-                service.category,
-                service.name,
-                item.item + "/" + item.pool,
-                tags_,
-                "true"});
+    rows_.push_back({item, period, charge, options_.account, commitment_ + item.market + "/" + item.pool, tags_});
   }
 
-  report::Table& table_;
+  std::vector<FocusRow>& rows_;
   const std::vector<BillItem>& items_;
   const FocusOptions& options_;
   double hours_;
@@ -268,44 +280,11 @@ class RunRows {
 }  // namespace
 
 std::string focus_csv(const Json& result, const FocusOptions& options) {
-  report::Table table({"BilledCost",
-                       "BillingAccountId",
-                       "BillingAccountName",
-                       "BillingCurrency",
-                       "BillingPeriodStart",
-                       "BillingPeriodEnd",
-                       "ChargeCategory",
-                       "ChargeClass",
-                       "ChargeDescription",
-                       "ChargeFrequency",
-                       "ChargePeriodStart",
-                       "ChargePeriodEnd",
-                       "CommitmentDiscountCategory",
-                       "CommitmentDiscountId",
-                       "CommitmentDiscountQuantity",
-                       "CommitmentDiscountStatus",
-                       "CommitmentDiscountType",
-                       "CommitmentDiscountUnit",
-                       "ContractedCost",
-                       "EffectiveCost",
-                       "InvoiceIssuerName",
-                       "ListCost",
-                       "ListUnitPrice",
-                       "PricingQuantity",
-                       "PricingUnit",
-                       "PricingCategory",
-                       "ProviderName",
-                       "PublisherName",
-                       "RegionId",
-                       "ServiceCategory",
-                       "ServiceName",
-                       "SkuId",
-                       "Tags",
-                       "x_IsEstimate"});
   const std::vector<documents::Result> runs =
       result.contains("runs") ? report::runs_of(result) : std::vector{documents::result_in(result)};
-  for (const documents::Result& run : runs) RunRows(table, run, options).add_all();
-  return table.csv();
+  std::vector<FocusRow> rows;
+  for (const documents::Result& run : runs) RunRows(rows, run, options).add_all();
+  return report::csv_of(rows, focus_cells);
 }
 
 namespace {

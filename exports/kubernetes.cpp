@@ -6,12 +6,12 @@
 #include "common/json_value.hpp"
 #include "exports/exporter.hpp"
 #include "exports/kubernetes_pod.hpp"
-#include "exports/launch_options.hpp"
 #include "exports/sweep_job.hpp"
 #include "exports/yaml.hpp"
 
 namespace ganymede::exports {
 namespace {
+using kubernetes::manifest;
 using kubernetes::Names;
 
 /// Characters in the name of a job. The name of a pod is that of its job and a suffix, together at most 63 characters.
@@ -21,41 +21,31 @@ constexpr int kShowPort = 8765;  // of `ganymede serve`, in the pod
 /// Failures of the training itself after which the job is given up. Pods whose node is taken back do not count.
 constexpr int kMaxFailures = 6;
 
-OrderedJson metadata(const std::string& name, const Names& names) {
-  return {{"name", name},
-          {"labels", {{"app.kubernetes.io/name", names.base}, {"app.kubernetes.io/part-of", "ganymede"}}}};
+OrderedJson labels_of(const Names& names) {
+  return {{"app.kubernetes.io/name", names.base}, {"app.kubernetes.io/part-of", "ganymede"}};
 }
 
 OrderedJson claim(const Launch& launch, const KubernetesOptions& options, const Names& names) {
-  OrderedJson out;
-  out["#claim"] =
-      fmt::format("Dataset and checkpoints.{}", launch.nodes == 1 ? ""
-                                                                  : " Several nodes write to it: the storage "
-                                                                    "class must offer ReadWriteMany (a file "
-                                                                    "system: EFS, Filestore, Azure Files, NFS).");
-  out["apiVersion"] = "v1";
-  out["kind"] = "PersistentVolumeClaim";
-  out["metadata"] = metadata(names.claim(), names);
+  OrderedJson out = manifest("v1", "PersistentVolumeClaim", names.claim(), labels_of(names),
+                             fmt::format("Dataset and checkpoints.{}",
+                                         launch.nodes == 1 ? ""
+                                                           : " Several nodes write to it: the storage class must offer "
+                                                             "ReadWriteMany (a file system: EFS, Filestore, Azure "
+                                                             "Files, NFS)."));
   out["spec"] = {{"accessModes", {launch.nodes == 1 ? "ReadWriteOnce" : "ReadWriteMany"}},
                  {"resources", {{"requests", {{"storage", fmt::format("{}Gi", options.disk_gb)}}}}}};
   return out;
 }
 
 OrderedJson scripts(const Launch& launch, const TrainCommand& command, const Names& names) {
-  OrderedJson out;
-  out["apiVersion"] = "v1";
-  out["kind"] = "ConfigMap";
-  out["metadata"] = metadata(names.scripts(), names);
+  OrderedJson out = manifest("v1", "ConfigMap", names.scripts(), labels_of(names));
   out["data"] = {{"train.sh", kubernetes::train_script(launch, command)}};
   return out;
 }
 
 /// The Service that gives pods host names. Names resolve before pods are ready, since pods wait for each other.
 OrderedJson headless_service(const Names& names) {
-  OrderedJson out;
-  out["apiVersion"] = "v1";
-  out["kind"] = "Service";
-  out["metadata"] = metadata(names.base, names);
+  OrderedJson out = manifest("v1", "Service", names.base, labels_of(names));
   out["spec"] = {{"clusterIP", "None"},
                  {"publishNotReadyAddresses", true},
                  {"selector", {{"job-name", names.base}}},
@@ -85,21 +75,15 @@ OrderedJson job_spec(const Launch& launch, const KubernetesOptions& options, con
 
 OrderedJson job(const Launch& launch, const KubernetesOptions& options, const TrainCommand& command,
                 const Names& names) {
-  OrderedJson out;
-  out["apiVersion"] = "batch/v1";
-  out["kind"] = "Job";
-  out["metadata"] = metadata(names.base, names);
+  OrderedJson out = manifest("batch/v1", "Job", names.base, labels_of(names));
   out["spec"] = job_spec(launch, options, command, names);
   return out;
 }
 
 OrderedJson jobset(const Launch& launch, const KubernetesOptions& options, const TrainCommand& command,
                    const Names& names) {
-  OrderedJson out;
-  out["#jobset"] = "Needs the JobSet controller in the cluster (github.com/kubernetes-sigs/jobset).";
-  out["apiVersion"] = "jobset.x-k8s.io/v1alpha2";
-  out["kind"] = "JobSet";
-  out["metadata"] = metadata(names.base, names);
+  OrderedJson out = manifest("jobset.x-k8s.io/v1alpha2", "JobSet", names.base, labels_of(names),
+                             "Needs the JobSet controller in the cluster (github.com/kubernetes-sigs/jobset).");
   OrderedJson replicated;
   replicated["name"] = Names::kReplicated;
   replicated["replicas"] = 1;
@@ -115,17 +99,15 @@ OrderedJson jobset(const Launch& launch, const KubernetesOptions& options, const
 std::vector<OrderedJson> checkpoint_viewer(const KubernetesOptions& options, const Names& names) {
   const OrderedJson labels = {{"app.kubernetes.io/name", names.show()}};
   const OrderedJson mount = OrderedJson::array({{{"name", kubernetes::kVolume}, {"mountPath", "/data"}}});
-  OrderedJson deployment;
-  deployment["#show"] = fmt::format(
-      "Draws images from the newest checkpoint on a page, when there is one:\n"
-      "  kubectl scale deployment/{0} --replicas=1\n"
-      "  kubectl logs deployment/{0}                          the page's address, with its token\n"
-      "  kubectl port-forward service/{0} {1}:{1}\n"
-      "The page listens on the pod's own loopback alone: port-forward reaches it, nothing else in the cluster does.",
-      names.show(), kShowPort);
-  deployment["apiVersion"] = "apps/v1";
-  deployment["kind"] = "Deployment";
-  deployment["metadata"] = {{"name", names.show()}, {"labels", labels}};
+  OrderedJson deployment =
+      manifest("apps/v1", "Deployment", names.show(), labels,
+               fmt::format("Draws images from the newest checkpoint on a page, when there is one:\n"
+                           "  kubectl scale deployment/{0} --replicas=1\n"
+                           "  kubectl logs deployment/{0}                          the page's address, with its token\n"
+                           "  kubectl port-forward service/{0} {1}:{1}\n"
+                           "The page listens on the pod's own loopback alone: port-forward reaches it, nothing else in "
+                           "the cluster does.",
+                           names.show(), kShowPort));
   OrderedJson serve;
   serve["name"] = "serve";
   serve["image"] = options.image;
@@ -137,10 +119,7 @@ std::vector<OrderedJson> checkpoint_viewer(const KubernetesOptions& options, con
                                     {"spec",
                                      {{"containers", OrderedJson::array({serve})},
                                       {"volumes", OrderedJson::array({kubernetes::volume_claim(names)})}}}};
-  OrderedJson service;
-  service["apiVersion"] = "v1";
-  service["kind"] = "Service";
-  service["metadata"] = {{"name", names.show()}, {"labels", labels}};
+  OrderedJson service = manifest("v1", "Service", names.show(), labels);
   service["spec"] = {{"selector", labels}, {"ports", {{{"name", "http"}, {"port", kShowPort}}}}};
   return {deployment, service};
 }
@@ -217,11 +196,11 @@ Exporter kubernetes_exporter() {
           throw ConfigError(fmt::format(
               "{}: {}", document.node.file(),
               study ? "is a study; --sweep writes the Job of its shards" : "is no study, which --sweep needs"));
-        if (study) return kubernetes_sweep(document, values, needs_image ? kPlaceholderImage : values.text("image"));
+        if (study) return kubernetes_sweep(document, values, needs_image ? placeholder_image() : values.text("image"));
         const Launch launch = launch_of(document, values, console);
         return kubernetes_manifests(launch, {.name = values.text("name"),
                                              .jobset = values.text("kind") == "jobset",
-                                             .image = needs_image ? kPlaceholderImage : values.text("image"),
+                                             .image = needs_image ? placeholder_image() : values.text("image"),
                                              .placeholder = needs_image,
                                              .command = values.text("command"),
                                              .dataset = values.text("dataset"),

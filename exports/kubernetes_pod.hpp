@@ -25,6 +25,17 @@ struct Names {
   std::string pods() const { return jobset ? base + "-" + kReplicated + "-0" : base; }
 };
 
+/// The beginning of an object in the manifests, below a comment if there is one.
+inline OrderedJson manifest(const char* version, const char* kind, const std::string& name, const OrderedJson& labels,
+                            const std::string& comment = "") {
+  OrderedJson out;
+  if (!comment.empty()) out["#comment"] = comment;
+  out["apiVersion"] = version;
+  out["kind"] = kind;
+  out["metadata"] = {{"name", name}, {"labels", labels}};
+  return out;
+}
+
 /// The volume of a pod that is the claim for data and checkpoints.
 OrderedJson volume_claim(const Names& names);
 

@@ -23,8 +23,10 @@ constexpr const char* kStudyFolder = "/study";
 
 /// Throws ConfigError if a text of the study names a file beside it, which a pod does not have.
 void refuse_files(const Json& value, const std::string& pointer, const JsonNode& study) {
-  if (value.is_structured())
+  if (value.is_object())
     for (const auto& [key, member] : value.items()) refuse_files(member, pointer + "/" + key, study);
+  for (std::size_t i = 0; value.is_array() && i < value.size(); ++i)
+    refuse_files(value[i], fmt::format("{}/{}", pointer, i), study);
   if (!value.is_string()) return;
   std::error_code ignored;
   const std::string& name = value.as_string();
@@ -35,21 +37,17 @@ void refuse_files(const Json& value, const std::string& pointer, const JsonNode&
                   study.file(), pointer, name));
 }
 
-OrderedJson named(const char* version, const char* kind, const std::string& name) {
-  return {{"apiVersion", version},
-          {"kind", kind},
-          {"metadata", {{"name", name}, {"labels", {{"app.kubernetes.io/part-of", "ganymede"}}}}}};
+OrderedJson part(const char* version, const char* kind, const std::string& name, const std::string& comment = "") {
+  return kubernetes::manifest(version, kind, name, {{"app.kubernetes.io/part-of", "ganymede"}}, comment);
 }
 
 OrderedJson shards_claim(const Names& names, int disk_gb) {
-  OrderedJson out = named("v1", "PersistentVolumeClaim", names.claim());
-  OrderedJson described = {{"#claim",
-                            "The folder of the shards. Its storage class must offer ReadWriteMany (EFS, "
-                            "Filestore, Azure Files, NFS)."}};
-  described.update(out);
-  described["spec"] = {{"accessModes", {"ReadWriteMany"}},
-                       {"resources", {{"requests", {{"storage", fmt::format("{}Gi", disk_gb)}}}}}};
-  return described;
+  OrderedJson out = part("v1", "PersistentVolumeClaim", names.claim(),
+                         "The folder of the shards. Its storage class must offer ReadWriteMany (EFS, Filestore, Azure "
+                         "Files, NFS).");
+  out["spec"] = {{"accessModes", {"ReadWriteMany"}},
+                 {"resources", {{"requests", {{"storage", fmt::format("{}Gi", disk_gb)}}}}}};
+  return out;
 }
 
 OrderedJson shards_job(const SweepJob& job, const Names& names, const std::string& study, bool mounted,
@@ -71,7 +69,7 @@ OrderedJson shards_job(const SweepJob& job, const Names& names, const std::strin
     container["volumeMounts"].push_back({{"name", "study"}, {"mountPath", kStudyFolder}});
     volumes.push_back({{"name", "study"}, {"configMap", {{"name", names.base + "-study"}}}});
   }
-  OrderedJson out = named("batch/v1", "Job", names.base);
+  OrderedJson out = part("batch/v1", "Job", names.base);
   OrderedJson& spec = out["spec"];
   spec["completionMode"] = "Indexed";
   spec["completions"] = job.shards;
@@ -102,7 +100,7 @@ std::string kubernetes_sweep(const report::Document& document, const ExportValue
       job.title, job.shards, job.name, names.claim(), job.folder.empty() ? "/data/" + job.name : job.folder));
   std::vector<OrderedJson> documents = {shards_claim(names, values.integer("disk"))};
   if (mounted) {
-    OrderedJson config = named("v1", "ConfigMap", names.base + "-study");
+    OrderedJson config = part("v1", "ConfigMap", names.base + "-study");
     const std::string text = document.json().dump(1) + "\n";
     if (text.size() > kMaxConfigBytes)
       throw ConfigError(

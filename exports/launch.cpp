@@ -4,45 +4,36 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <filesystem>
+#include <iterator>
 #include <limits>
 
 #include "common/errors.hpp"
 #include "common/json.hpp"
 #include "common/json_value.hpp"
 #include "common/units.hpp"
+#include "documents/plan.hpp"
+#include "kernel/models/models.hpp"
 #include "platforms/catalog.hpp"
-#include "report/numbers.hpp"
+#include "report/runs.hpp"
 
 namespace ganymede::exports {
 namespace {
 constexpr std::int64_t kMaxCount = std::numeric_limits<std::int64_t>::max();
 
-/// The member at a path of names; nullptr if it is missing or null.
-const Json* member(const JsonNode& node, std::initializer_list<const char*> path) {
-  const Json* at = &node.value();
-  for (const char* key : path) {
-    if (!at->is_object() || !at->contains(key)) return nullptr;
-    at = &(*at)[key];
-  }
-  return at->is_null() ? nullptr : at;
+/// The text at a pointer; empty if there is none.
+std::string text_at(const JsonNode& node, const char* pointer) {
+  const JsonPointer at(pointer);
+  return node.value().contains(at) && node.value().at(at).is_string() ? node.value().at(at).as_string() : "";
 }
-
-std::optional<double> number(const Json* value) {
-  if (value == nullptr) return std::nullopt;
-  double found = std::numeric_limits<double>::quiet_NaN();
-  if (value->is_number()) found = value->get<double>();
-  if (value->is_string()) found = std::strtod(value->as_string().c_str(), nullptr);
-  return std::isfinite(found) ? std::optional(found) : std::nullopt;
-}
-
-std::string text(const Json* value) { return value != nullptr && value->is_string() ? value->get<std::string>() : ""; }
 
 /// The name without its folder, so that the same document gives the same bytes wherever it lies.
 std::string file_name(const JsonNode& node) { return std::filesystem::path(node.file()).filename().string(); }
 
-int count(JsonObject& in, const char* key) { return static_cast<int>(in.required(key).as_integer(1, 1'000'000)); }
+/// The member, a count of things that are rented or trained. A document may have none of them, a launch file not.
+std::int64_t count(const JsonNode& node, const char* key, std::int64_t most = 1'000'000) {
+  return JsonObject(node).required(key).as_integer(1, most);
+}
 
 /// Adds what the catalog knows of the instance, which is nothing on a platform of the user's own. Throws ConfigError
 /// for a TPU.
@@ -61,142 +52,114 @@ void add_catalog_facts(Launch& launch, const JsonNode& at) {
   if (tpu) at.fail(fmt::format("trains on {}: launch files are written for GPUs and CPUs", launch.gpu));
 }
 
-void read_pool(Launch& launch, const JsonNode& node) {
-  JsonObject pool(node);
-  launch.provider = pool.required("provider").as_string();
-  launch.region = text(member(node, {"region"}));
-  launch.zone = text(member(node, {"zone"}));
-  launch.market = pool.required("market").as_string();
-  launch.instance = pool.required("instance").as_string();
-  launch.gpu = pool.required("gpu").as_string();
-  launch.nodes = count(pool, "nodes");
+/// Takes over what is rented, from a pool of a result or from a plan's row.
+void rent(Launch& launch, const auto& from, const JsonNode& node) {
+  for (const char* stated : {"provider", "market", "instance", "gpu"})
+    (void)JsonObject(node).required(stated).as_string();
+  (void)count(node, "nodes");
+  launch.provider = from.provider;
+  launch.region = from.region;
+  launch.market = from.market;
+  launch.instance = from.instance;
+  launch.gpu = from.gpu;
+  launch.nodes = from.nodes;
 }
 
-std::optional<LaunchSeeds::Spread> spread_of(const JsonNode& run, const char* what) {
-  const auto median = number(member(run, {"seeds", what, "median"}));
-  const Json* ends = member(run, {"seeds", what, "interval"});
-  if (!median || ends == nullptr || !ends->is_array() || ends->size() != 2) return std::nullopt;
-  const auto low = number(&ends->at(0)), high = number(&ends->at(1));
-  if (!low || !high) return std::nullopt;
-  return LaunchSeeds::Spread{*median, *low, *high};
-}
-
-std::optional<LaunchSeeds> seeds_of(const JsonNode& run) {
-  if (member(run, {"seeds"}) == nullptr) return std::nullopt;
-  const auto counted = [&](const char* what) {
-    return static_cast<int>(number(member(run, {"seeds", what})).value_or(0));
-  };
-  return LaunchSeeds{counted("count"), counted("finished"), counted("met"), spread_of(run, "time_s"),
-                     spread_of(run, "usd")};
-}
-
-Launch from_result(const JsonNode& run, std::string source) {
-  if (member(run, {"launch"}) == nullptr)
-    run.fail("does not say what to rent (\"launch\" is missing): simulate again with --format json");
-  const JsonNode what = run.child("launch");
-  JsonObject in(what);
+Launch from_result(const JsonNode& node, std::string source) {
+  if (!node.value().contains("launch"))
+    node.fail("does not say what to rent (\"launch\" is missing): simulate again with --format json");
+  const documents::Result run = documents::read_result(node);
+  const JsonNode what = node.child("launch"), pools = what.child("pools");
+  if (run.launch.pools.size() != 1)
+    pools.fail(
+        fmt::format("found {} pools, expected one: a launch file is for nodes of one kind", run.launch.pools.size()));
+  const documents::LaunchPool& pool = run.launch.pools.front();
+  const JsonNode pool_node = pools.as_array().front();
   Launch launch;
   launch.source = std::move(source);
-  launch.model = in.required("model").as_string();
-  launch.precision = text(member(what, {"precision"}));
-  launch.dataset = text(member(what, {"dataset"}));
-  launch.batch_per_gpu = count(in, "batch_per_gpu");
-  const std::vector<JsonNode> pools = in.required("pools").as_array();
-  if (pools.size() != 1)
-    in.required("pools").fail(
-        fmt::format("found {} pools, expected one: a launch file is for nodes of one kind", pools.size()));
-  read_pool(launch, pools[0]);
-  JsonObject pool(pools[0]);
-  launch.gpus_per_node = count(pool, "gpus_per_node");
-  JsonObject time(run.child("time"));
-  launch.steps = time.required("steps").as_integer(1, kMaxCount);
-  launch.images = time.required("images").as_integer(1, kMaxCount);
-  launch.seed = JsonObject(run.child("provenance")).required("seed").as_seed();
-  launch.scheme = text(member(run, {"run", "scheme"}));
-  launch.mode = text(member(run, {"run", "mode"}));
-  launch.placement = text(member(run, {"run", "placement"}));
-  launch.policy = text(member(run, {"run", "policy"}));
-  launch.time_s = number(member(run, {"time", "total_s"}));
-  launch.usd = number(member(run, {"cost", "total_usd"}));
-  launch.seeds = seeds_of(run);
+  launch.model = what.child("model").as_string();
+  launch.precision = run.launch.precision;
+  launch.dataset = run.launch.dataset;
+  launch.batch_per_gpu = static_cast<int>(count(what, "batch_per_gpu"));
+  rent(launch, pool, pool_node);
+  launch.zone = pool.zone;
+  launch.gpus_per_node = static_cast<int>(count(pool_node, "gpus_per_node"));
+  launch.steps = count(node.child("time"), "steps", kMaxCount);
+  launch.images = count(node.child("time"), "images", kMaxCount);
+  launch.seed = run.seed;
+  launch.scheme = run.scheme;
+  launch.mode = run.mode;
+  launch.placement = run.placement;
+  launch.policy = run.policy;
+  launch.time_s = run.total.si;
+  launch.usd = usd_of(run.usd);
+  launch.seeds = run.seeds;
   // The launched training trains a batch on every GPU in each step. If fewer images counted in a simulated step, the
   // same number of images takes fewer steps.
   launch.global_batch = launch.gpus() * std::int64_t{launch.batch_per_gpu};
-  if (member(what, {"global_batch"}) != nullptr) {
-    const std::int64_t counted = in.required("global_batch").as_integer(1, launch.global_batch);
+  if (run.launch.global_batch > 0) {
+    const std::int64_t counted = count(what, "global_batch", launch.global_batch);
     launch.steps = std::max<std::int64_t>(
         1, std::llround(std::ceil(static_cast<double>(launch.steps) * static_cast<double>(counted) /
                                   static_cast<double>(launch.global_batch))));
     launch.global_batch = counted;
   }
-  const double checkpoints = number(member(run, {"life", "checkpoints"})).value_or(0);
-  if (checkpoints >= 1)
-    launch.checkpoint_every =
-        std::max<std::int64_t>(1, std::llround(static_cast<double>(launch.steps) / (checkpoints + 1)));
-  add_catalog_facts(launch, pools[0]);
+  if (run.checkpoints >= 1)
+    launch.checkpoint_every = std::max<std::int64_t>(
+        1, std::llround(static_cast<double>(launch.steps) / static_cast<double>(run.checkpoints + 1)));
+  add_catalog_facts(launch, pool_node);
   return launch;
 }
 
 /// Steps between two checkpoints for an interval of a plan such as "10min"; 0 for a rule such as "daly".
 std::int64_t steps_of(const std::string& interval, const Launch& launch) {
-  if (!launch.time_s || *launch.time_s <= 0) return 0;
+  if (launch.time_s <= 0) return 0;
   try {
     const double seconds = parse_quantity<Seconds>(interval).si;
-    const double steps = seconds * static_cast<double>(launch.steps) / *launch.time_s;
+    const double steps = seconds * static_cast<double>(launch.steps) / launch.time_s;
     return std::clamp<std::int64_t>(std::llround(steps), 1, launch.steps);
   } catch (const std::invalid_argument&) {
     return 0;
   }
 }
 
-Launch from_plan(const JsonNode& plan) {
-  if (member(plan, {"chosen"}) == nullptr)
-    plan.fail("has chosen nothing, for nothing meets its goals: there is nothing to launch");
-  const JsonNode chosen = plan.child("chosen");
-  JsonObject in(chosen);
-  JsonObject request(JsonObject(plan).required("request"));
+Launch from_plan(const JsonNode& node) {
+  const documents::Plan plan = documents::read_plan(node);
+  if (!plan.chosen) node.fail("has chosen nothing, for nothing meets its goals: there is nothing to launch");
+  const documents::PlanRow& chosen = *plan.chosen;
+  const JsonNode chosen_node = node.child("chosen"), request = node.child("request");
   Launch launch;
-  launch.source = file_name(plan);
-  launch.model = request.required("model").as_string();
-  launch.dataset = text(member(chosen, {"scenario", "workload", "dataset", "name"}));
+  launch.source = file_name(node);
+  launch.model = request.child("model").as_string();
+  launch.dataset = text_at(chosen_node, "/scenario/workload/dataset/name");
   // A request may search several batch sizes: the candidate says which. Plans of earlier versions searched one.
-  launch.batch_per_gpu =
-      member(chosen, {"batch_per_gpu"}) != nullptr ? count(in, "batch_per_gpu") : count(request, "batch_per_gpu");
-  launch.images = request.required("images").as_integer(1, kMaxCount);
-  launch.seed = request.required("seed").as_seed();
-  read_pool(launch, chosen);
-  const int gpus = count(in, "gpus");
-  if (gpus % launch.nodes != 0) in.required("gpus").expected(fmt::format("a multiple of the {} nodes", launch.nodes));
-  launch.gpus_per_node = gpus / launch.nodes;
-  const std::int64_t batch = std::int64_t{launch.batch_per_gpu} * gpus;
+  launch.batch_per_gpu = static_cast<int>(count(chosen.batch_per_gpu ? chosen_node : request, "batch_per_gpu"));
+  launch.images = count(request, "images", kMaxCount);
+  launch.seed = JsonObject(request).required("seed").as_seed();
+  rent(launch, chosen, chosen_node);
+  if (chosen.gpus % launch.nodes != 0)
+    chosen_node.child("gpus").expected(fmt::format("a multiple of the {} nodes", launch.nodes));
+  launch.gpus_per_node = chosen.gpus / launch.nodes;
+  const std::int64_t batch = std::int64_t{launch.batch_per_gpu} * chosen.gpus;
   launch.steps = launch.images / batch + (launch.images % batch == 0 ? 0 : 1);
-  launch.scheme = text(member(chosen, {"scheme"}));
-  const auto simulated_with = [&](const char* key, const char* default_value) {
-    const std::string found = text(member(chosen, {"scenario", "synchronization", key}));
-    return found.empty() ? default_value : found;
-  };
-  launch.mode = simulated_with("mode", "all-reduce");
-  launch.placement = simulated_with("placement", "data-parallel");
-  launch.policy = text(member(chosen, {"policy"}));
-  launch.time_s = number(member(chosen, {"time_s", "median"}));
-  launch.usd = number(member(chosen, {"usd", "median"}));
-  launch.checkpoint_every = steps_of(text(member(chosen, {"checkpoint"})), launch);
-  add_catalog_facts(launch, chosen);
+  launch.scheme = chosen.scheme;
+  launch.mode = text_at(chosen_node, "/scenario/synchronization/mode");
+  launch.placement = text_at(chosen_node, "/scenario/synchronization/placement");
+  launch.policy = chosen.policy;
+  launch.time_s = chosen.time_s.median;
+  launch.usd = chosen.usd.median;
+  launch.checkpoint_every = steps_of(chosen.checkpoint.value_or(""), launch);
+  add_catalog_facts(launch, chosen_node);
   return launch;
 }
 
-std::size_t cheapest_that_met(const std::vector<JsonNode>& runs, const JsonNode& sweep) {
-  std::optional<std::size_t> best;
-  double least = 0;
-  for (std::size_t i = 0; i < runs.size(); ++i) {
-    const Json* met = member(runs[i], {"goals", "met"});
-    const auto usd = number(member(runs[i], {"cost", "total_usd"}));
-    if (met == nullptr || *met != true || !usd || (best && *usd >= least)) continue;
-    best = i;
-    least = *usd;
-  }
-  if (!best) sweep.fail("no run met its goals at a known cost; --run says which one to launch");
-  return *best;
+std::size_t cheapest_that_met(const JsonNode& sweep) {
+  const std::vector<documents::Result> runs = report::runs_of(sweep.value());
+  const documents::Result* best = nullptr;
+  for (const documents::Result& run : runs)
+    if (run.met && (best == nullptr || run.usd < best->usd)) best = &run;
+  if (best == nullptr) sweep.fail("no run met its goals at a known cost; --run says which one to launch");
+  return static_cast<std::size_t>(best - runs.data());
 }
 
 }  // namespace
@@ -212,7 +175,7 @@ Launch read_launch(const report::Document& document, std::optional<std::size_t> 
   if (run && *run >= runs.size())
     throw ConfigError(
         fmt::format("--run: found {}, expected 0 to {}: as in /runs of {}", *run, runs.size() - 1, node.file()));
-  const std::size_t index = run ? *run : cheapest_that_met(runs, node);
+  const std::size_t index = run ? *run : cheapest_that_met(node);
   return from_result(runs[index], fmt::format("{}, run {}", file_name(node), index));
 }
 
@@ -238,6 +201,42 @@ void check_label(const std::string& flag, const std::string& name, std::size_t l
         fmt::format("{}: found \"{}\", expected at most {} small letters, digits and single '-', a letter first "
                     "and no '-' last, such as \"{}\"",
                     flag, name, longest, label_of(name, longest)));
+}
+
+std::string placeholder_image() { return "ganymede:" GANYMEDE_VERSION; }
+
+std::vector<ExportOption> launch_options(std::vector<ExportOption> more) {
+  std::vector<ExportOption> options = {
+      {.name = "run",
+       .summary = "which run of a sweep, as in its /runs, from 0; default: the cheapest that met its goals",
+       .kind = ExportOption::Kind::index},
+      {.name = "name", .summary = "name of what is made; default: model and instance"},
+      {.name = "command", .summary = "a line for bash that trains, instead of ganymede train"},
+      {.name = "disk",
+       .summary = "GB for data and checkpoints",
+       .kind = ExportOption::Kind::integer,
+       .default_value = "256",
+       .min = 1,
+       .max = 65536}};
+  options.insert(options.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+  return options;
+}
+
+Launch launch_of(const report::Document& document, const ExportValues& values, const ExportConsole& console) {
+  const auto run = values.index("run");
+  Launch launch = read_launch(document, run);
+  if (document.kind == report::DocumentKind::sweep && !run)
+    console.remark(fmt::format("taking {}: the cheapest that met its goals, {} x {} on {} {}; --run takes another",
+                               launch.source, launch.nodes, launch.instance, launch.provider, launch.region));
+  const auto models = kernel::models();
+  const bool trained_here =
+      std::any_of(models.begin(), models.end(), [&](const auto& model) { return model.name == launch.model; });
+  if (values.text("command").empty() && !trained_here)
+    throw ConfigError(
+        fmt::format("{}: is of {}, which is no model of ganymede train; --command says how it is trained, as "
+                    "--command 'python train.py'",
+                    document.node.file(), Json(launch.model).dump_ascii()));
+  return launch;
 }
 
 }  // namespace ganymede::exports

@@ -7,20 +7,10 @@
 #include <vector>
 
 #include "common/json_fwd.hpp"
-#include "report/documents.hpp"
+#include "documents/result.hpp"
+#include "exports/exporter.hpp"
 
 namespace ganymede::exports {
-
-/// The outcomes of one scenario's runs with several seeds.
-struct LaunchSeeds {
-  struct Spread {
-    double median = 0, low = 0, high = 0;
-  };
-  int count = 0;                      ///< all runs
-  int finished = 0;                   ///< runs that ever finish
-  int met = 0;                        ///< runs that meet the goals
-  std::optional<Spread> time_s, usd;  ///< over the runs that finish
-};
 
 struct Launch {
   std::string source;  ///< for comments: "result.json" or "sweep.json, run 3"
@@ -38,9 +28,9 @@ struct Launch {
   bool cpu = false;       ///< trains on processors: the "GPU" stands for all processors of a host
 
   std::string scheme, mode, placement, policy;
-  std::int64_t checkpoint_every = 0;  ///< steps between two checkpoints; 0: the document does not say
-  std::optional<double> time_s, usd;  ///< as simulated with `seed`; a cost without a price is missing
-  std::optional<LaunchSeeds> seeds;   ///< if several seeds were simulated
+  std::int64_t checkpoint_every = 0;         ///< steps between two checkpoints; 0: the document does not say
+  double time_s = 0, usd = 0;                ///< as simulated with `seed`
+  std::optional<documents::SeedRuns> seeds;  ///< if several seeds were simulated
 
   int gpus() const { return nodes * gpus_per_node; }
   bool spot() const { return market == "spot"; }
@@ -50,6 +40,16 @@ struct Launch {
 /// index the cheapest that met its goals. Throws ConfigError if the document does not hold what a launch file needs: it
 /// has no run or no chosen candidate, several pools or a TPU, or was written before results had the member "launch".
 Launch read_launch(const report::Document& document, std::optional<std::size_t> run);
+
+/// The container image that a launch file names if the user gives no image. No image is published under this name.
+std::string placeholder_image();
+
+/// Returns the options --run, --name, --command and --disk of launch files, followed by `more`.
+std::vector<ExportOption> launch_options(std::vector<ExportOption> more);
+
+/// Reads what to launch, and says on the console which run of a sweep was taken if the user chose no run. Throws
+/// ConfigError for a model that `ganymede train` does not have, unless --command says how it is trained.
+Launch launch_of(const report::Document& document, const ExportValues& values, const ExportConsole& console);
 
 /// Returns a label (RFC 1035: small letters, digits and '-', a letter first) of at most `longest` characters for any
 /// text, for example "dcgan-64-p3-8xlarge" for "dcgan-64-p3.8xlarge".

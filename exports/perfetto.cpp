@@ -1,15 +1,19 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <map>
+#include <sstream>
+#include <vector>
 
 #include "common/json_value.hpp"
 #include "common/units.hpp"
+#include "documents/rehearsal.hpp"
 #include "exports/chrome_trace.hpp"
-#include "exports/cluster_trace.hpp"
 #include "exports/exporter.hpp"
 #include "exports/run_trace.hpp"
 #include "report/holdings.hpp"
+#include "report/numbers.hpp"
 
 namespace ganymede::exports {
 namespace {
@@ -67,7 +71,9 @@ std::string run_trace(const documents::Result& run) {
 
 std::string rehearsal_trace(const Json& rehearsal) {
   std::vector<TimelineSpan> spans;
-  for (const char* life : {"predicted", "measured"}) add_cluster(documents::result_in(rehearsal.at(life)), life, spans);
+  const documents::Rehearsal lives = documents::rehearsal_in(rehearsal);
+  add_cluster(lives.predicted, "predicted", spans);
+  add_cluster(lives.measured, "measured", spans);
   return chrome_trace(spans);
 }
 
@@ -92,6 +98,81 @@ Exporter perfetto_exporter() {
                : document.kind == report::DocumentKind::rehearsal ? rehearsal_trace(document.json())
                                                                   : run_trace(documents::result_in(document.json()));
       }};
+}
+
+namespace {
+/// Adds a span on each node of a stay; "on" lists them as "3:0-3 4:1".
+void add_stay(const documents::JobLife& job, const documents::JobStay& stay, std::vector<TimelineSpan>& spans) {
+  std::istringstream places(stay.on);
+  for (std::string place; places >> place;) {
+    const std::string node = place.substr(0, place.find(':'));
+    spans.push_back({stay.pool,
+                     std::stoi(node),
+                     "node " + node,
+                     job.job,
+                     Seconds{stay.from_s},
+                     Seconds{stay.to_s},
+                     {{"owner", job.owner},
+                      {"GPUs here", place.substr(place.find(':') + 1)},
+                      {"GPUs in all", std::to_string(stay.gpus)}}});
+  }
+}
+
+/// Adds the times between a job's arrival, its stays and its end in which it held nothing.
+void add_waits(const documents::JobLife& job, int track, std::vector<TimelineSpan>& spans) {
+  double free_since_s = job.ready_s;
+  for (const documents::JobStay& stay : job.stays) {
+    const double from_s = stay.from_s;
+    if (from_s > free_since_s)
+      spans.push_back({"queue",
+                       track,
+                       job.owner,
+                       job.job,
+                       Seconds{free_since_s},
+                       Seconds{from_s},
+                       {{"GPUs asked for", std::to_string(job.gpus)}}});
+    free_since_s = std::max(free_since_s, stay.to_s);
+  }
+}
+
+}  // namespace
+
+std::string cluster_trace(const documents::ClusterResult& result) {
+  std::vector<TimelineSpan> spans;
+  std::map<std::string, int> owners;
+  for (const documents::JobLife& job : result.jobs) {
+    const int track = owners.try_emplace(job.owner, static_cast<int>(owners.size())).first->second;
+    for (const documents::JobStay& stay : job.stays) add_stay(job, stay, spans);
+    add_waits(job, track, spans);
+  }
+  return chrome_trace(spans);
+}
+
+namespace {
+
+std::string endpoint_name(int endpoint, int ranks) {
+  return endpoint < ranks ? fmt::format("rank {}", endpoint) : fmt::format("switch {}", endpoint - ranks);
+}
+
+}  // namespace
+
+std::string collectives_trace(const Json& rows, int ranks) {
+  std::vector<TimelineSpan> spans;
+  for (const auto& row : rows) {
+    const std::string process =
+        fmt::format("{} {}", row["scheme"].get<std::string>(), to_string(Bytes{row["bytes"].get<double>()}));
+    for (const auto& span : row["spans"]) {
+      const int source = span[0].get<int>(), destination = span[1].get<int>();
+      spans.push_back({process,
+                       source,
+                       endpoint_name(source, ranks) + " sends",
+                       fmt::format("round {} to {}", report::int64_of(span[2]), endpoint_name(destination, ranks)),
+                       Seconds{span[4].get<double>()},
+                       Seconds{span[5].get<double>()},
+                       {{"bytes", span[3].dump()}}});
+    }
+  }
+  return chrome_trace(spans);
 }
 
 }  // namespace ganymede::exports

@@ -7,7 +7,6 @@
 #include "common/errors.hpp"
 #include "common/json_value.hpp"
 #include "exports/exporter.hpp"
-#include "exports/launch_options.hpp"
 #include "exports/yaml.hpp"
 #include "platforms/providers.hpp"
 
@@ -200,7 +199,7 @@ Exporter skypilot_exporter() {
         const bool needs_image = values.text("image").empty() && values.text("command").empty();
         return skypilot_task(launch, {.name = values.text("name"),
                                       .command = values.text("command"),
-                                      .image = needs_image ? kPlaceholderImage : values.text("image"),
+                                      .image = needs_image ? placeholder_image() : values.text("image"),
                                       .setup = values.text("setup"),
                                       .dataset = values.text("dataset"),
                                       .disk_gb = values.integer("disk")});

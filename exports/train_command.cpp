@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "common/json_value.hpp"
 #include "exports/launch.hpp"
 #include "report/numbers.hpp"
@@ -36,19 +38,17 @@ std::int64_t checkpoint_every(const Launch& launch) {
 /// "; simulated: 1:00:00, 7.35 USD". If several seeds were simulated, their median and interval instead: one seed may
 /// have been lucky.
 std::string simulated(const Launch& launch) {
+  if (!launch.seeds)
+    return fmt::format("; simulated: {}, {} USD", report::clock(launch.time_s), report::usd(launch.usd));
+  const documents::SeedRuns& seeds = *launch.seeds;
   std::string out;
-  const auto say = [&](const std::string& what) { out += (out.empty() ? "" : ", ") + what; };
-  if (!launch.seeds) {
-    if (launch.time_s) say(report::clock(*launch.time_s));
-    if (launch.usd) say(report::usd(*launch.usd) + " USD");
-    return out.empty() ? "" : "; simulated: " + out;
-  }
-  const LaunchSeeds& seeds = *launch.seeds;
-  const auto format_quantiles = [](const LaunchSeeds::Spread& of, auto&& shown) {
-    return fmt::format("{} ({})", shown(of.median), report::range(of.low, of.high, shown));
+  const auto say = [&](const SeedQuantiles& of, auto&& shown, const char* unit) {
+    if (std::isfinite(of.median) && std::isfinite(of.low) && std::isfinite(of.high))
+      out += fmt::format("{}{} ({}){}", out.empty() ? "" : ", ", shown(of.median),
+                         report::range(of.low, of.high, shown), unit);
   };
-  if (seeds.time_s) say(format_quantiles(*seeds.time_s, report::clock));
-  if (seeds.usd) say(format_quantiles(*seeds.usd, report::usd) + " USD");
+  say(seeds.time_s, report::clock, "");
+  say(seeds.usd, report::usd, " USD");
   std::string counted = fmt::format("; {} of {} seeds meet the goals", seeds.met, seeds.count);
   if (seeds.finished < seeds.count) counted += fmt::format(", {} never finish", seeds.count - seeds.finished);
   return fmt::format("; simulated with {} seeds{}{}{}", seeds.count, out.empty() ? "" : ", median and interval: ", out,

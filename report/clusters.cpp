@@ -3,12 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <map>
 #include <vector>
 
 #include "common/json_value.hpp"
 #include "common/usd.hpp"
 #include "documents/forms.hpp"
 #include "report/numbers.hpp"
+#include "report/page_sections.hpp"
 #include "report/table.hpp"
 
 namespace ganymede::report {
@@ -43,8 +46,7 @@ std::string summary_lines(const documents::ClusterResult& result, std::size_t wi
          simulated_messages(result.provenance);
 }
 
-}  // namespace
-
+/// A row for each owner, and one for what nobody held.
 Table cluster_owners(const documents::ClusterResult& result) {
   Table table({"owner", ">jobs", ">GPU hours", ">mean slow-down", ">USD"});
   for (const documents::OwnerShare& owner : result.owners) {
@@ -66,6 +68,7 @@ std::string sharing(const documents::JobLife& job) {
   return estimated ? "at estimated speed" : shared ? "at measured speed" : "no";
 }
 
+/// A row for each job; of more than `most`, those that were slowed down most.
 Table cluster_jobs(const documents::ClusterResult& result, std::size_t most) {
   std::vector<const documents::JobLife*> jobs;
   for (const documents::JobLife& job : result.jobs) jobs.push_back(&job);
@@ -93,6 +96,8 @@ Table cluster_jobs(const documents::ClusterResult& result, std::size_t most) {
   }
   return table;
 }
+
+}  // namespace
 
 std::string cluster_text(const documents::ClusterResult& result, std::size_t width) {
   std::string out = summary_lines(result, width);
@@ -125,6 +130,128 @@ std::string cluster_csv(const documents::ClusterResult& result) {
     table.add(std::move(row));
   }
   return table.csv();
+}
+
+namespace {
+constexpr std::size_t kMostGanttRows = 400;
+constexpr double kGanttWidth = 1000, kGanttRow = 8, kQueueHeight = 160;
+constexpr std::array kOwnerColors = {"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"};  // Okabe, Ito
+
+/// From the first arrival to the last end.
+class TimeAxis {
+ public:
+  explicit TimeAxis(const documents::ClusterResult& result)
+      : begin_s_(result.summary.begin_s), total_s_(std::max(1e-9, result.summary.total_s)) {}
+  double operator()(double seconds) const { return kGanttWidth * (seconds - begin_s_) / total_s_; }
+
+ private:
+  double begin_s_, total_s_;
+};
+
+/// The times at both ends of a picture's axis, below it.
+std::string ends_html(const documents::ClusterResult& result) {
+  const double begin_s = result.summary.begin_s;
+  return fmt::format("<p class=ends><span>{}</span><span>{}</span></p>\n", begin_s > 0 ? clock(begin_s) : "0",
+                     clock(begin_s + result.summary.total_s));
+}
+
+std::string gantt_svg(const documents::ClusterResult& result) {
+  const TimeAxis x(result);
+  const std::size_t rows = std::min(result.jobs.size(), kMostGanttRows);
+  std::map<std::string, std::size_t> owners;
+  std::string bars;
+  for (std::size_t i = 0; i < rows; ++i) {
+    const documents::JobLife& job = result.jobs[i];
+    const double y = kGanttRow * static_cast<double>(i);
+    const std::size_t owner = owners.try_emplace(job.owner, owners.size()).first->second;
+    bars += fmt::format("<rect x=\"{:.2f}\" y=\"{:.1f}\" width=\"{:.2f}\" height=\"1\" fill=\"#888888\"/>\n",
+                        x(job.ready_s), y + kGanttRow / 2, x(job.end_s) - x(job.ready_s));
+    for (const documents::JobStay& stay : job.stays)
+      bars += fmt::format(
+          "<rect x=\"{:.2f}\" y=\"{:.1f}\" width=\"{:.2f}\" height=\"{:.1f}\" fill=\"{}\"><title>{}: {} GPUs of {} on "
+          "{}, {} to {}</title></rect>\n",
+          x(stay.from_s), y + 1, std::max(0.5, x(stay.to_s) - x(stay.from_s)), kGanttRow - 2,
+          kOwnerColors[owner % kOwnerColors.size()], escaped(job.job), stay.gpus, escaped(stay.pool), escaped(stay.on),
+          clock(stay.from_s), clock(stay.to_s));
+  }
+  std::vector<std::pair<std::string, std::string>> key(owners.size());
+  for (const auto& [owner, index] : owners) key[index] = {owner, kOwnerColors.at(index % kOwnerColors.size())};
+  return fmt::format(
+             "<div class=scroll><svg class=queue viewBox=\"0 0 {0} {1}\" height={1} preserveAspectRatio=none role=img "
+             "aria-label=\"Gantt chart\">\n{2}</svg></div>\n",
+             kGanttWidth, kGanttRow * static_cast<double>(rows), bars) +
+         ends_html(result) + key_html(key);
+}
+
+/// The line of one column of the queue over time, as steps.
+std::string queue_line(const documents::ClusterResult& result, int documents::QueuePoint::*column, double most,
+                       const char* color) {
+  const TimeAxis across(result);
+  std::string points;
+  double last = 0;
+  for (const documents::QueuePoint& row : result.queue) {
+    const double x = across(row.at_s);
+    const double y = kQueueHeight * (1 - row.*column / most);
+    if (!points.empty()) points += fmt::format("{:.1f},{:.1f} ", x, last);
+    points += fmt::format("{:.1f},{:.1f} ", x, y);
+    last = y;
+  }
+  // As wide a line in a narrow window, where the picture is made smaller.
+  return fmt::format("<polyline points=\"{}\" fill=none stroke=\"{}\" vector-effect=non-scaling-stroke />\n", points,
+                     color);
+}
+
+std::string queue_svg(const documents::ClusterResult& result, const char* what, int documents::QueuePoint::*first,
+                      int documents::QueuePoint::*second) {
+  double most = 1;
+  for (const documents::QueuePoint& row : result.queue)
+    most = std::max({most, static_cast<double>(row.*first), static_cast<double>(row.*second)});
+  // Room for half a line beside the highest and the lowest value.
+  return fmt::format(
+             "<p class=ends>{0}, from 0 to {4:g}</p>\n<svg class=queue viewBox=\"0 -2 {1} {2}\" role=img "
+             "aria-label=\"{0} over time, at most {4:g}\">\n{3}</svg>\n",
+             what, kGanttWidth, kQueueHeight + 4,
+             queue_line(result, first, most, kOwnerColors[1]) + queue_line(result, second, most, kOwnerColors[0]),
+             most) +
+         ends_html(result);
+}
+
+}  // namespace
+
+std::vector<Section> cluster_sections(const documents::ClusterResult& result) {
+  std::vector<Section> out;
+  out.push_back({"summary", "Summary", "", {}, "<pre>" + escaped(cluster_text(result, 100)) + "</pre>\n"});
+  const std::size_t jobs = result.jobs.size();
+  out.push_back({"gantt",
+                 "What ran when",
+                 jobs > kMostGanttRows
+                     ? fmt::format("A row for each of the first {} of {} jobs; colours are owners, thin "
+                                   "lines are waiting.",
+                                   kMostGanttRows, jobs)
+                     : "A row for each job; colours are owners, thin lines are waiting.",
+                 {},
+                 gantt_svg(result)});
+  out.push_back(
+      {"queue",
+       "Queue",
+       "Above, jobs that wait and run; below, GPUs that are waited for and held.",
+       {},
+       queue_svg(result, "jobs", &documents::QueuePoint::waiting, &documents::QueuePoint::running) +
+           queue_svg(result, "GPUs", &documents::QueuePoint::waiting_gpus, &documents::QueuePoint::held_gpus) +
+           key_html({{"waiting", kOwnerColors[1]}, {"running, held", kOwnerColors[0]}})});
+  const Table rows = cluster_jobs(result, 2000);
+  out.push_back(
+      {"jobs",
+       "Jobs",
+       rows.size() < jobs ? fmt::format("The {} jobs of {} that were slowed down most.", rows.size(), jobs) : "",
+       {},
+       html_of(rows, "Jobs")});
+  out.push_back({"owners",
+                 "Money by owner",
+                 "What the GPUs that each held cost; the rest of the bill is nobody's.",
+                 {},
+                 html_of(cluster_owners(result), "Owners")});
+  return out;
 }
 
 }  // namespace ganymede::report

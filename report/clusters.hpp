@@ -1,10 +1,10 @@
 #pragma once
-// The life of a cluster as text, as CSV and as sections of the page.
+// The life of a cluster as text and as CSV; as sections of the page in page_sections.hpp.
 
 #include <string>
 
 #include "documents/cluster_result.hpp"
-#include "report/table.hpp"
+#include "report/wrap.hpp"
 
 namespace ganymede::report {
 
@@ -12,10 +12,5 @@ namespace ganymede::report {
 std::string cluster_text(const documents::ClusterResult& result, std::size_t width = kAnyWidth);
 /// Returns a ganymede.cluster-result/1 as CSV with one line for each job.
 std::string cluster_csv(const documents::ClusterResult& result);
-
-/// A row for each owner, and one for what nobody held.
-Table cluster_owners(const documents::ClusterResult& result);
-/// A row for each job; of more than `most`, those that were slowed down most.
-Table cluster_jobs(const documents::ClusterResult& result, std::size_t most);
 
 }  // namespace ganymede::report

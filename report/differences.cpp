@@ -5,31 +5,33 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
-#include <limits>
+#include <map>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "common/errors.hpp"
 #include "common/json.hpp"
 #include "common/json_value.hpp"
 #include "common/text.hpp"
-#include "report/different_inputs.hpp"
+#include "common/usd.hpp"
+#include "documents/plan.hpp"
+#include "documents/result.hpp"
 #include "report/plans.hpp"
 
 namespace ganymede::report {
 namespace {
 
-constexpr double kAnyValue = std::numeric_limits<double>::infinity();
 /// The quantities that a limit may name.
 const std::vector<std::string> kLimited = {"time", "cost", "carbon"};
 
-using Ends = std::pair<double, double>;
+using documents::Interval;
 
 /// A quantity of one document. What it does not know has no value.
 struct Known {
-  std::optional<double> value;
-  std::optional<Ends> interval;
   std::string pointer;  ///< of the value
+  std::optional<double> value = {};
+  std::optional<Interval> interval = {};
 };
 
 /// A quantity of both documents.
@@ -39,101 +41,84 @@ struct Compared {
   Known before, after;
 };
 
-/// One document, whose members are read with located errors.
-class Side {
- public:
-  explicit Side(const Document& document) : document_(document) {}
-
-  bool is_plan() const { return document_.kind == DocumentKind::plan; }
+/// One document.
+struct Side {
+  explicit Side(const Document& read) : document(read) {
+    if (read.kind == DocumentKind::plan)
+      plan = documents::read_plan(read.node);
+    else
+      run = documents::read_result(read.node);
+  }
   /// False for a plan that has chosen nothing.
-  bool has_answer() const { return !is_plan() || !member("/chosen").value().is_null(); }
+  bool has_answer() const { return run || plan->chosen; }
 
-  /// The member at a JSON pointer. Throws ConfigError at the object that lacks it.
-  JsonNode member(const std::string& pointer) const {
-    JsonNode at = document_.node;
-    for (std::size_t begin = 1; begin <= pointer.size();) {
-      const std::size_t end = std::min(pointer.find('/', begin), pointer.size());
-      at = JsonObject(at).required(pointer.substr(begin, end - begin));
-      begin = end + 1;
-    }
-    return at;
-  }
-  bool has(const std::string& pointer) const {
-    const JsonPointer at(pointer);
-    return document_.json().contains(at) && !document_.json().at(at).is_null();
-  }
-
-  /// The number at `pointer` with the two numbers at `interval`, if that is given.
-  Known number(const std::string& pointer, const std::string& interval = "") const {
-    Known out{as_number(member(pointer)), std::nullopt, pointer};
-    if (!interval.empty()) out.interval = ends(interval);
-    return out;
-  }
-  /// The same, or nothing if the document does not know it.
-  Known number_if_known(const std::string& pointer, const std::string& interval = "") const {
-    if (!has(pointer)) return {std::nullopt, std::nullopt, pointer};
-    return number(pointer, interval.empty() || !has(interval) ? "" : interval);
-  }
-  /// A quantity of a plan's chosen row, { "median", "interval" }.
-  Known chosen(const std::string& key) const {
-    const std::string at = "/chosen/" + key;
-    if (!has_answer() || member(at).value().is_null()) return {std::nullopt, std::nullopt, at};
-    return number(at + "/median", at + "/interval");
-  }
-  const JsonNode& node() const { return document_.node; }
-
- private:
-  /// A number, or an amount of money, which is a string.
-  static double as_number(const JsonNode& node) {
-    if (!node.is_string()) return node.as_number(0, kAnyValue);
-    const std::string text = node.as_string();
-    char* end = nullptr;
-    const double amount = std::strtod(text.c_str(), &end);
-    if (*end != '\0' || !(amount >= 0)) node.expected("an amount such as \"12.34\"");
-    return amount;
-  }
-  Ends ends(const std::string& pointer) const {
-    const std::vector<JsonNode> both = member(pointer).as_array();
-    if (both.size() != 2) member(pointer).expected("the two ends of an interval");
-    return {as_number(both[0]), as_number(both[1])};
-  }
-
-  const Document& document_;
+  const Document& document;
+  std::optional<documents::Result> run;
+  std::optional<documents::Plan> plan;
 };
 
-std::vector<Compared> compare_results(const Side& a, const Side& b) {
-  // One seed differs from another by chance, so that several seeds are compared by their medians.
-  const bool seeds = a.has("/seeds") && b.has("/seeds");
-  const auto time = [&](const Side& side) {
-    return seeds ? side.number("/seeds/time_s/median", "/seeds/time_s/interval")
-                 : side.number("/time/total_s", "/time/interval_s");
-  };
-  const auto cost = [&](const Side& side) {
-    return seeds ? side.number("/seeds/usd/median", "/seeds/usd/interval")
-                 : side.number("/cost/total_usd", "/cost/interval_usd");
-  };
-  const auto both = [&](const char* what, const char* unit, const char* pointer, const char* interval = "") {
-    return Compared{what, unit, a.number_if_known(pointer, interval), b.number_if_known(pointer, interval)};
-  };
-  return {{"time", "s", time(a), time(b)},
-          {"cost", "USD", cost(a), cost(b)},
-          both("carbon", "kg CO2e", "/energy/kg_co2e", "/energy/kg_co2e_interval"),
-          both("energy", "kWh", "/energy/kwh", "/energy/kwh_interval"),
-          {"GPU busy", "share", a.number("/utilization/gpu_busy"), b.number("/utilization/gpu_busy")},
-          both("GPU FLOPs", "share", "/utilization/gpu_flops"),
-          both("GPU-hours", "h", "/gpu_hours"),
-          both("step", "s", "/time/step_mean_s")};
+/// A value with its interval. A result that does not state the interval of its energy has none.
+Known known(const char* pointer, double value, const Interval& interval) {
+  return {pointer, value, interval == Interval() ? std::nullopt : std::optional(interval)};
 }
 
-std::vector<Compared> compare_plans(const Side& a, const Side& b) {
-  const auto share = [](const Side& side, const char* pointer) {
-    return side.has_answer() ? side.number_if_known(pointer) : Known{{}, {}, pointer};
+std::vector<Compared> compare_results(const documents::Result& a, const documents::Result& b) {
+  using documents::Result;
+  // One seed differs from another by chance, so that several seeds are compared by their medians.
+  const bool seeds = a.seeds && b.seeds;
+  const auto both = [&](const char* what, const char* unit, auto&& of) { return Compared{what, unit, of(a), of(b)}; };
+  const auto spread = [](const char* pointer, const SeedQuantiles& quantiles) {
+    return known(pointer, quantiles.median, {quantiles.low, quantiles.high});
   };
-  return {{"time", "s", a.chosen("time_s"), b.chosen("time_s")},
-          {"cost", "USD", a.chosen("usd"), b.chosen("usd")},
-          {"carbon", "kg CO2e", a.chosen("kg_co2e"), b.chosen("kg_co2e")},
-          {"GPU busy", "share", share(a, "/chosen/gpu_busy"), share(b, "/chosen/gpu_busy")},
-          {"goals met", "share", share(a, "/chosen/met_share"), share(b, "/chosen/met_share")}};
+  return {both("time", "s",
+               [&](const Result& run) {
+                 return seeds ? spread("/seeds/time_s/median", run.seeds->time_s)
+                              : known("/time/total_s", run.total.si, run.interval_s);
+               }),
+          both("cost", "USD",
+               [&](const Result& run) {
+                 return seeds ? spread("/seeds/usd/median", run.seeds->usd)
+                              : known("/cost/total_usd", usd_of(run.usd), {run.cost_usd.low, run.cost_usd.high});
+               }),
+          both("carbon", "kg CO2e",
+               [](const Result& run) {
+                 const char* at = "/energy/kg_co2e";
+                 return run.energy ? known(at, run.energy->kg_co2e, run.energy->kg_co2e_interval) : Known{at};
+               }),
+          both("energy", "kWh",
+               [](const Result& run) {
+                 const char* at = "/energy/kwh";
+                 return run.energy ? known(at, run.energy->kwh, run.energy->kwh_interval) : Known{at};
+               }),
+          {"GPU busy", "share", {"/utilization/gpu_busy", a.gpu_busy}, {"/utilization/gpu_busy", b.gpu_busy}},
+          {"GPU FLOPs", "share", {"/utilization/gpu_flops", a.gpu_flops}, {"/utilization/gpu_flops", b.gpu_flops}},
+          {"GPU-hours", "h", {"/gpu_hours", a.gpu_seconds.hours()}, {"/gpu_hours", b.gpu_seconds.hours()}},
+          {"step", "s", {"/time/step_mean_s", a.step_mean.si}, {"/time/step_mean_s", b.step_mean.si}}};
+}
+
+std::vector<Compared> compare_plans(const documents::Plan& a, const documents::Plan& b) {
+  using documents::PlanRow;
+  const auto both = [&](const char* what, const char* unit, const char* pointer, auto&& of) {
+    const auto side = [&](const documents::Plan& plan) {
+      return plan.chosen ? of(pointer, *plan.chosen) : Known{pointer};
+    };
+    return Compared{what, unit, side(a), side(b)};
+  };
+  return {both("time", "s", "/chosen/time_s",
+               [](const char* at, const PlanRow& row) { return known(at, row.time_s.median, row.time_s.interval); }),
+          both("cost", "USD", "/chosen/usd",
+               [](const char* at, const PlanRow& row) { return known(at, row.usd.median, row.usd.interval); }),
+          both("carbon", "kg CO2e", "/chosen/kg_co2e",
+               [](const char* at, const PlanRow& row) {
+                 return row.kg_co2e ? known(at, row.kg_co2e->median, row.kg_co2e->interval) : Known{at};
+               }),
+          both("GPU busy", "share", "/chosen/gpu_busy",
+               [](const char* at, const PlanRow& row) {
+                 return Known{at, row.gpu_busy};
+               }),
+          both("goals met", "share", "/chosen/met_share", [](const char* at, const PlanRow& row) {
+            return Known{at, row.met_share};
+          })};
 }
 
 using DifferenceJson = OrderedJson;
@@ -141,7 +126,7 @@ using DifferenceJson = OrderedJson;
 DifferenceJson known_json(const Known& known) {
   DifferenceJson out = {{"value", nullptr}, {"interval", nullptr}};
   if (known.value && std::isfinite(*known.value)) out["value"] = *known.value;
-  if (known.interval) out["interval"] = {known.interval->first, known.interval->second};
+  if (known.interval) out["interval"] = {known.interval->low, known.interval->high};
   return out;
 }
 
@@ -155,23 +140,19 @@ DifferenceJson compared_json(const Compared& compared) {
   out["change"] = after - before;
   if (before != 0) out["relative"] = after / before - 1;
   if (compared.before.interval && compared.after.interval)
-    out["within_error"] = compared.before.interval->first <= compared.after.interval->second &&
-                          compared.after.interval->first <= compared.before.interval->second;
+    out["within_error"] = compared.before.interval->low <= compared.after.interval->high &&
+                          compared.after.interval->low <= compared.before.interval->high;
   return out;
 }
 
 /// The subject of a document: "2 x p3.8xlarge, aws us-east-1 spot, ring, fixed".
 std::string subject_of(const Side& side) {
-  const auto text = [&](const char* pointer) { return side.has(pointer) ? side.member(pointer).as_string() : ""; };
-  if (!side.is_plan()) {
-    const std::string market = text("/run/market");
-    return fmt::format("{}, {}{}{}, {}", text("/run/allocation"), text("/run/platform"), market.empty() ? "" : " ",
-                       market, text("/run/scheme"));
-  }
+  if (side.run)
+    return fmt::format("{}, {}{}{}, {}", side.run->allocation, side.run->platform, side.run->market.empty() ? "" : " ",
+                       side.run->market, side.run->scheme);
   if (!side.has_answer()) return "nothing is chosen";
-  const documents::Plan plan = documents::read_plan(side.node());
-  const documents::PlanRow& row = *plan.chosen;
-  return fmt::format("{}, {} {} {}, {}", plan_rented(row, plan.request), row.provider, row.region, row.market,
+  const documents::PlanRow& row = *side.plan->chosen;
+  return fmt::format("{}, {} {} {}, {}", plan_rented(row, side.plan->request), row.provider, row.region, row.market,
                      row.scheme);
 }
 
@@ -186,7 +167,7 @@ DifferenceJson check_limit(const GrowthLimit& limit, const std::vector<Compared>
     if (compared.what != limit.what) continue;
     for (const auto& [side, known] : {std::pair{&a, &compared.before}, {&b, &compared.after}})
       if (!known->value || !std::isfinite(*known->value))
-        throw ConfigError(fmt::format("{}: {}: is not known, but --fail-on limits {}", side->node().file(),
+        throw ConfigError(fmt::format("{}: {}: is not known, but --fail-on limits {}", side->document.node.file(),
                                       known->pointer, limit.what));
     constexpr double kRounding = 1e-12;  // so that 110 is 10 % above 100
     out["held"] = *compared.after.value <= *compared.before.value * (1 + limit.most) * (1 + kRounding);
@@ -202,6 +183,141 @@ GrowthLimit read_growth_limit(const std::string& text, const std::string& what, 
     throw ConfigError(
         fmt::format("--fail-on: found \"{}\", expected a growth in percent such as \"+10%\" or \"cost=+10%\"", text));
   return {what, percent / 100};
+}
+
+/// Values by their JSON pointers.
+using Leaves = std::map<std::string, Json>;
+
+/// Adds the values below `value`. An array without objects is one value: a longer list of regions is one difference.
+void add_leaves(const Json& value, const std::string& pointer, Leaves& leaves) {
+  const bool list_of_objects = value.is_array() && std::any_of(value.begin(), value.end(),
+                                                               [](const Json& entry) { return entry.is_structured(); });
+  if ((!value.is_object() && !list_of_objects) || value.empty()) {
+    leaves[pointer] = value;
+    return;
+  }
+  if (value.is_array())
+    for (std::size_t i = 0; i < value.size(); ++i) add_leaves(value[i], fmt::format("{}/{}", pointer, i), leaves);
+  else
+    for (const auto& [key, member] : value.items())
+      add_leaves(member, (JsonPointer(pointer) / key).to_string(), leaves);
+}
+
+/// The value at `pointer`; null if there is none.
+const Json& value_at(const Json& document, const std::string& pointer) {
+  static const Json kNone;
+  const JsonPointer at(pointer);
+  return document.contains(at) ? document.at(at) : kNone;
+}
+
+const char* recorded_at(const Document& document) {
+  return document.kind == DocumentKind::plan ? "/provenance/request" : "/provenance/scenario";
+}
+
+/// The fields of the scenario or request. If it is not recorded in both documents, what they say of it, with pointers
+/// from the document's root.
+Leaves fields_of(const Document& document, bool recorded) {
+  Leaves fields;
+  if (recorded) {
+    add_leaves(value_at(document.json(), recorded_at(document)), "", fields);
+    return fields;
+  }
+  const auto members = document.kind == DocumentKind::plan ? std::vector{"/request"}
+                                                           : std::vector{"/run", "/launch", "/goals/deadline_s",
+                                                                         "/goals/budget_usd", "/provenance/seed"};
+  for (const char* member : members)
+    if (const Json& value = value_at(document.json(), member); !value.is_null()) add_leaves(value, member, fields);
+  return fields;
+}
+
+/// Prices in dollars, by names of what they are for, with their pointers.
+struct NamedPrice {
+  std::string pointer, usd;
+};
+
+std::map<std::string, NamedPrice> prices_of(const Side& side) {
+  std::map<std::string, NamedPrice> prices;
+  std::set<std::string> several;  // a run that pays recorded prices has many for one pool: its result, not its input
+  const auto add = [&](const std::string& name, const std::string& pointer, const std::string& usd) {
+    const auto [price, is_new] = prices.try_emplace(name, NamedPrice{pointer, usd});
+    if (!is_new && price->second.usd != usd) several.insert(name);
+  };
+  for (std::size_t i = 0; side.plan && i < side.plan->simulated.size(); ++i)
+    if (const documents::PlanRow& row = side.plan->simulated[i]; row.price)
+      add(fmt::format("{} {} {} {}, USD/h", row.provider, row.region, row.market, row.instance),
+          fmt::format("/simulated/{}/price/usd_per_hour", i), decimal(row.price->usd_per_hour));
+  for (std::size_t i = 0; side.run && i < side.run->bill.items.size(); ++i) {
+    const documents::BillItem& item = side.run->bill.items[i];
+    add(fmt::format("{} {}, USD/{}", item.item, item.pool, item.unit), fmt::format("/cost/items/{}/unit_price_usd", i),
+        decimal(item.unit_price));
+  }
+  for (const std::string& name : several) prices.erase(name);
+  return prices;
+}
+
+/// Collects differences in the form of different_inputs().
+class InputDifferences {
+ public:
+  InputDifferences(const Document& before, const Document& after) : before_(before.json()), after_(after.json()) {}
+
+  void add(const char* kind, const std::string& pointer, const std::string& name, const Json& before,
+           const Json& after) {
+    if (before == after) return;
+    found_.push_back({{"kind", kind}, {"pointer", pointer}, {"name", name}, {"before", before}, {"after", after}});
+  }
+  void add_value(const char* kind, const std::string& pointer, const char* name) {
+    add(kind, pointer, name, value_at(before_, pointer), value_at(after_, pointer));
+  }
+  OrderedJson take() { return std::move(found_); }
+
+ private:
+  const Json& before_;
+  const Json& after_;
+  OrderedJson found_ = OrderedJson::array();
+};
+
+/// True if the document holds its scenario or request in full. Earlier programs did not write it; then "field" compares
+/// what the document says of them.
+bool records_inputs(const Document& document) { return value_at(document.json(), recorded_at(document)).is_object(); }
+
+/// Returns an array of { "kind", "pointer", "name", "before", "after" } in the order of kinds and pointers:
+/// "field" of the scenario or request, "file" (the content of a file that both name, as a hash), "option" of the
+/// command, "price" in dollars, and "program". A value that one side does not have is null.
+OrderedJson different_inputs(const Side& a, const Side& b) {
+  const Document &before = a.document, &after = b.document;
+  InputDifferences found(before, after);
+  const bool plan = before.kind == DocumentKind::plan;
+  const bool recorded = records_inputs(before) && records_inputs(after);
+  const Leaves was = fields_of(before, recorded), is = fields_of(after, recorded);
+  const auto hash = [](const Document& document, const std::string& pointer) {
+    const Json& files = value_at(document.json(), "/provenance/files");
+    return files.is_object() && files.contains(pointer) ? files.at(pointer) : Json();
+  };
+  std::set<std::string> pointers;
+  for (const Leaves* side : {&was, &is})
+    for (const auto& [pointer, value] : *side) pointers.insert(pointer);
+  const auto field = [](const Leaves& leaves, const std::string& pointer) {
+    const auto value = leaves.find(pointer);
+    return value == leaves.end() ? Json() : value->second;
+  };
+  for (const std::string& pointer : pointers) {
+    // A file that moved is the same input.
+    if (const Json same = hash(before, pointer); !same.is_null() && same == hash(after, pointer)) continue;
+    found.add("field", pointer, plan ? "request" : "scenario", field(was, pointer), field(is, pointer));
+  }
+  if (const Json& files = value_at(before.json(), "/provenance/files"); files.is_object())
+    for (const auto& [pointer, value] : files.items())
+      if (const Json other = hash(after, pointer); !other.is_null() && field(was, pointer) == field(is, pointer)) {
+        const Json named = field(is, pointer);
+        found.add("file", pointer, named.is_string() ? named.get<std::string>() : "content", value, other);
+      }
+  found.add_value("option", plan ? "/request/start" : "/seeds/count", plan ? "start" : "seeds");
+  const auto prices = prices_of(a);
+  for (const auto& [name, price] : prices_of(b))
+    if (const auto known = prices.find(name); known != prices.end())
+      found.add("price", price.pointer, name, known->second.usd, price.usd);
+  found.add_value("program", "/provenance/tool", "program");
+  return found.take();
 }
 
 }  // namespace
@@ -226,18 +342,20 @@ std::vector<GrowthLimit> read_growth_limits(const std::vector<std::string>& text
 }
 
 OrderedJson differences_of(const Document& before, const Document& after, const std::vector<GrowthLimit>& limits) {
-  const Side a(before), b(after);
   if (before.kind != after.kind)
-    b.member("/schema").expected(fmt::format("{} as in {}", a.member("/schema").value().dump(), before.node.file()));
-  const std::vector<Compared> all = a.is_plan() ? compare_plans(a, b) : compare_results(a, b);
-  DifferenceJson out = {{"schema", "ganymede.diff/1"}, {"of", a.is_plan() ? "plans" : "results"}};
+    after.node.child("schema").expected(
+        fmt::format("\"{}\" as in {}", facts_of(before.kind).schema, before.node.file()));
+  const Side a(before), b(after);
+  const bool plans = a.plan.has_value();
+  const std::vector<Compared> all = plans ? compare_plans(*a.plan, *b.plan) : compare_results(*a.run, *b.run);
+  DifferenceJson out = {{"schema", "ganymede.diff/1"}, {"of", plans ? "plans" : "results"}};
   out["before"] = {{"file", before.node.file()}, {"subject", subject_of(a)}};
   out["after"] = {{"file", after.node.file()}, {"subject", subject_of(b)}};
-  out["over_seeds"] = a.is_plan() || (a.has("/seeds") && b.has("/seeds"));
+  out["over_seeds"] = plans || (a.run->seeds && b.run->seeds);
   out["quantities"] = DifferenceJson::array();
   for (const Compared& compared : all) out["quantities"].push_back(compared_json(compared));
   out["inputs_recorded"] = records_inputs(before) && records_inputs(after);
-  out["inputs"] = different_inputs(before, after);
+  out["inputs"] = different_inputs(a, b);
   out["limits"] = DifferenceJson::array();
   out["held"] = true;
   for (const GrowthLimit& limit : limits) {

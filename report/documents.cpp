@@ -9,6 +9,7 @@
 #include "common/json_value.hpp"
 #include "documents/cluster_result.hpp"
 #include "documents/plan.hpp"
+#include "documents/rehearsal.hpp"
 #include "documents/result.hpp"
 
 namespace ganymede::report {
@@ -22,14 +23,18 @@ void expect_members(const JsonNode& node, std::initializer_list<const char*> mem
       node.fail(fmt::format("is no whole result of this version, \"{}\" is missing; {}", member, kAgain));
 }
 
-/// The schemas in the order of DocumentKind.
-constexpr const char* kSchemas[] = {
-    "ganymede.result/1", "ganymede.sweep/1",          "ganymede.plan/1",     "ganymede.validation-result/1",
-    "ganymede.study/1",  "ganymede.cluster-result/1", "ganymede.rehearsal/1"};
+/// In the order of DocumentKind.
+constexpr KindFacts kFacts[] = {{"ganymede.result/1", "result", "simulate"},
+                                {"ganymede.sweep/1", "sweep", "sweep"},
+                                {"ganymede.plan/1", "plan", "plan"},
+                                {"ganymede.validation-result/1", "validation", "validate"},
+                                {"ganymede.study/1", "study", ""},
+                                {"ganymede.cluster-result/1", "cluster's result", "simulate of a cluster"},
+                                {"ganymede.rehearsal/1", "rehearsed life", "rehearse --life"}};
 
 DocumentKind kind_of(const JsonNode& schema, std::initializer_list<DocumentKind> kinds) {
   std::vector<std::string> names;
-  for (const DocumentKind kind : kinds) names.emplace_back(kSchemas[static_cast<std::size_t>(kind)]);
+  for (const DocumentKind kind : kinds) names.emplace_back(facts_of(kind).schema);
   if (schema.is_string()) {
     const std::string found = schema.as_string();
     for (const std::string& name : names) {
@@ -45,6 +50,8 @@ DocumentKind kind_of(const JsonNode& schema, std::initializer_list<DocumentKind>
 }
 
 }  // namespace
+
+const KindFacts& facts_of(DocumentKind kind) { return kFacts[static_cast<std::size_t>(kind)]; }
 
 Document load_document(const std::filesystem::path& file, std::initializer_list<DocumentKind> kinds) {
   const JsonNode node = JsonNode::load(file);
@@ -70,8 +77,7 @@ Document load_document(const std::filesystem::path& file, std::initializer_list<
       (void)documents::read_cluster_result(node);
       break;
     case DocumentKind::rehearsal:
-      expect_members(node, {"comparison", "decisions", "processes", "predicted", "measured"});
-      for (const char* life : {"predicted", "measured"}) (void)documents::read_result(node.child(life));
+      (void)documents::read_rehearsal(node);
       break;
   }
   return {node, kind};

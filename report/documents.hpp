@@ -11,6 +11,12 @@ namespace ganymede::report {
 
 enum class DocumentKind { result, sweep, plan, validation, study, cluster, rehearsal };
 
+/// What the program calls a kind of document, and which command writes it ("": people do).
+struct KindFacts {
+  const char *schema, *name, *writer;
+};
+const KindFacts& facts_of(DocumentKind kind);
+
 struct Document {
   JsonNode node;
   DocumentKind kind;

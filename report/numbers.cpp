@@ -39,6 +39,8 @@ std::size_t index_of(const Json& number) {
   return static_cast<std::size_t>(whole);
 }
 
+std::string as_in_json(double number) { return Json(number).dump(); }
+
 std::string clock(double seconds) { return clock_like(seconds, seconds); }
 
 std::string clock_like(double seconds, double longest) {

@@ -39,6 +39,9 @@ std::int64_t int64_of(const Json& number);
 int int_of(const Json& number);
 std::size_t index_of(const Json& number);
 
+/// The number as JSON has it, with all digits.
+std::string as_in_json(double number);
+
 /// A whole number with its thousands apart, for example "20,000,000".
 std::string with_thousands(std::int64_t number);
 

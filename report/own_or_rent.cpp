@@ -2,7 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "common/json_value.hpp"
 #include "report/numbers.hpp"
@@ -90,6 +95,130 @@ std::string own_or_rent_text(const OrderedJson& answer, std::size_t width) {
   out += lines;
   for (const AnswerJson& warning : answer.at("warnings")) missing += "note: " + warning.get<std::string>() + "\n";
   return wrap_prose(out + missing + doubts, width);
+}
+
+namespace {
+
+using PictureJson = OrderedJson;
+
+constexpr double kWidth = 720, kHeight = 420;  // of the picture, in pixels
+constexpr double kLeft = 80, kRight = 170, kTop = 40, kBottom = 50;
+constexpr int kSamples = 400;  // points of a line with jumps
+
+/// A line of the picture: dollars a year at a number of trainings.
+struct YearLine {
+  std::string name;
+  const char* color;
+  double fixed = 0, training_usd = 0;
+  double committed = 0, set_trainings = 0;  ///< dollars of a reserved set, and how many trainings it does in a year
+  double own_from_h = -1;                   ///< where owning becomes cheaper; below 0: nowhere
+
+  double at(double trainings) const {
+    const double sets = committed > 0 ? std::max(1.0, std::ceil(trainings / set_trainings - 1e-9)) : 0;
+    return fixed + trainings * training_usd + sets * committed;
+  }
+};
+
+std::vector<YearLine> lines_of(const PictureJson& answer) {
+  const PictureJson& own = answer.at("own");
+  std::vector<YearLine> lines{
+      {"own", "#222222", own.at("usd_a_year").at("total").get<double>(), own.at("training").at("usd").get<double>()}};
+  constexpr std::array kColors = {"#0072b2", "#d55e00", "#009e73", "#cc79a7"};  // Okabe and Ito, by market
+  for (std::size_t i = 0; i < answer.at("offers").size(); ++i) {
+    const PictureJson& offer = answer.at("offers").at(i);
+    if (offer.at("offer").is_null()) continue;
+    YearLine line{offer.at("market").get<std::string>(), kColors[i % kColors.size()]};
+    line.committed = offer.at("committed_usd_a_year").get<double>();
+    line.training_usd =
+        line.committed > 0 ? offer.at("usd_besides").get<double>() : offer.at("usd").at("median").get<double>();
+    line.set_trainings = answer.at("hours_of_a_year").get<double>() / offer.at("hours").at("median").get<double>();
+    const PictureJson& from = offer.at("break_even").at("hours_a_year");
+    if (!from.is_null()) line.own_from_h = from.get<double>();
+    lines.push_back(std::move(line));
+  }
+  return lines;
+}
+
+/// The next of 1, 2, 5, 10, 20, 50, … that is not below `least`.
+double round_step(double least) {
+  const double power = std::pow(10, std::floor(std::log10(least)));
+  for (const double factor : {1.0, 2.0, 5.0})
+    if (factor * power >= least * (1 - 1e-9)) return factor * power;
+  return 10 * power;
+}
+
+/// Pixels of hours and dollars.
+struct Scale {
+  double hours, usd;  ///< at the right and upper ends of the axes
+  double x(double h) const { return kLeft + (kWidth - kLeft - kRight) * h / hours; }
+  double y(double dollars) const { return kHeight - kBottom - (kHeight - kTop - kBottom) * dollars / usd; }
+};
+
+std::string grid_line(double x1, double y1, double x2, double y2) {
+  return fmt::format("<line x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\" stroke=\"#dddddd\"/>", x1, y1, x2,
+                     y2);
+}
+
+/// Text whose `anchor`, "start", "middle" or "end", is at that place.
+std::string label(double x, double y, const char* anchor, const std::string& text) {
+  return fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\">{}</text>\n", x, y, anchor, text);
+}
+
+std::string axes(const Scale& scale) {
+  const double bottom = kHeight - kBottom, right = kWidth - kRight;
+  std::string out;
+  for (double h = 0; h <= scale.hours; h += 2000)
+    out += grid_line(scale.x(h), kTop, scale.x(h), bottom) +
+           label(scale.x(h), bottom + 18, "middle", fmt::format("{:.0f}", h));
+  const double step = round_step(scale.usd / 6);
+  for (double usd = 0; usd <= scale.usd; usd += step)
+    out += grid_line(kLeft, scale.y(usd), right, scale.y(usd)) +
+           label(kLeft - 8, scale.y(usd) + 4, "end", fmt::format("{:.10g}", usd));
+  return out + label((kLeft + right) / 2, kHeight - 10, "middle", "hours of use a year") +
+         label(kLeft - 60, kTop - 12, "start", "USD a year");
+}
+
+std::string drawn(const YearLine& line, const Scale& scale, double training_h, double clip_usd) {
+  std::string points;
+  double last_h = 0, last_usd = 0;
+  for (int i = 0; i <= kSamples; ++i) {
+    const double h = scale.hours * i / kSamples, usd = line.at(h / training_h);
+    if (usd > clip_usd) break;
+    points += fmt::format("{}{:.1f},{:.1f}", points.empty() ? "" : " ", scale.x(h), scale.y(usd));
+    last_h = h, last_usd = usd;
+  }
+  std::string out =
+      fmt::format("<polyline points=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"2\"/>\n", points, line.color);
+  if (line.own_from_h >= 0)
+    if (const double usd = line.at(line.own_from_h / training_h); usd <= clip_usd)
+      out += fmt::format(
+          "<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"5\" fill=\"{}\"><title>{}: own from {:.0f} h a year"
+          "</title></circle>\n",
+          scale.x(line.own_from_h), scale.y(usd), line.color, escaped(line.name), line.own_from_h);
+  return out + fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" fill=\"{}\">{}</text>\n", scale.x(last_h) + 6,
+                           scale.y(last_usd) + 4, line.color, escaped(line.name));
+}
+
+}  // namespace
+
+std::string own_or_rent_svg(const OrderedJson& answer) {
+  const std::vector<YearLine> lines = lines_of(answer);
+  const double hours = answer.at("hours_of_a_year").get<double>();
+  const double training_h = answer.at("own").at("training").at("hours").at("median").get<double>();
+  // Twice the owner's costs are shown; what costs more runs out of the picture.
+  double usd = 2 * lines.front().at(hours / training_h);
+  double highest = 0;
+  for (const YearLine& line : lines) highest = std::max(highest, line.at(hours / training_h));
+  usd = std::max(1.0, std::min(usd, highest));
+  const Scale scale{hours, usd};
+  std::string out = fmt::format(
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0:g} {1:g}\" width=\"{0:g}\" height=\"{1:g}\" "
+      "font-family=\"sans-serif\" font-size=\"12\" role=\"img\">\n<title>Own or rent: {2}</title>\n"
+      "<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n",
+      kWidth, kHeight, escaped(answer.at("model").get<std::string>()));
+  out += axes(scale);
+  for (const YearLine& line : lines) out += drawn(line, scale, training_h, usd * (1 + 1e-9));
+  return out + "</svg>\n";
 }
 
 }  // namespace ganymede::report

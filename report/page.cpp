@@ -85,7 +85,7 @@ std::string title_of(const PageInput& page) {
   const Json& document = page.document;
   if (page.kind == "sweep") return document.at("study").get<std::string>();
   if (page.kind == "validation") return "Predicted against published measurements";
-  if (page.kind == "rehearsal") return "A life, predicted and rehearsed: " + document.at("scenario").get<std::string>();
+  if (page.kind == "rehearsal") return "A life, predicted and rehearsed: " + page.rehearsal->scenario;
   if (page.kind == "cluster")
     return fmt::format("{} jobs on {} GPUs, {}", page.cluster->summary.jobs, page.cluster->summary.gpus,
                        page.cluster->scheduler);
@@ -96,12 +96,10 @@ std::string title_of(const PageInput& page) {
 }
 
 std::string tool_of(const PageInput& page) {
-  const Json& document = page.document;
-  const std::string& kind = page.kind;
   if (!page.runs.empty()) return page.runs.front().tool;
   if (page.plan != nullptr) return page.plan->tool;
-  if (kind == "cluster") return document.at("provenance").at("tool").get<std::string>();
-  if (kind == "rehearsal") return document.at("measured").at("provenance").at("tool").get<std::string>();
+  if (page.cluster) return page.cluster->provenance.tool;
+  if (page.rehearsal) return page.rehearsal->measured.tool;
   return "ganymede " GANYMEDE_VERSION;
 }
 
@@ -120,9 +118,11 @@ std::string html_of(const Section& section) {
 std::string html_of(const Table& table, const std::string& caption, const std::string& id) {
   constexpr std::size_t kLong = 60;  // rows; a browser lays out those of a longer table when they come into view
   return fmt::format(
-      "<div class=\"scroll{3}\" tabindex=0 role=region aria-label=\"{0}\"><table{1}>\n<caption>{0}</caption>\n{2}"
-      "</table></div>\n",
-      escaped(caption), id.empty() ? "" : " id=\"" + id + "\"", table.html_rows(), table.size() > kLong ? " long" : "");
+      "<div class=\"scroll{3}\" tabindex=0 role=region "
+      "aria-label=\"{0}\"><table{1}>\n<caption>{0}</caption>\n<thead>{2}"
+      "</thead><tbody>\n{4}</tbody>\n</table></div>\n",
+      escaped(caption), id.empty() ? "" : " id=\"" + id + "\"", table.html_head(), table.size() > kLong ? " long" : "",
+      table.html_body());
 }
 
 std::string key_html(const std::vector<std::pair<std::string, std::string>>& names_and_colors) {
@@ -143,6 +143,7 @@ std::string report_page(const Json& document, const std::map<std::string, std::s
   if (kind == "plan") plan = documents::plan_in(document);
   PageInput page{document, runs, plan ? &*plan : nullptr, kind, {}, {}, {}, words};
   if (kind == "cluster") page.cluster = documents::read_cluster_result(JsonNode::wrap(document, "", "/"));
+  if (kind == "rehearsal") page.rehearsal = documents::rehearsal_in(document);
   page.candidates = plan ? candidates_of(*plan) : kind == "result" ? candidate_of(runs.front()) : candidates_of(runs);
   page.pareto = pareto_of(page.candidates);
   page.detailed = detailed(page.candidates, page.pareto);

@@ -47,75 +47,60 @@ Out column(const Out& values) {
   return {{"words", std::move(words)}, {"rows", std::move(rows)}};
 }
 
-Out words_of(const PageInput& page, std::string ReportCandidate::*member) {
-  Out out = Out::array();
-  for (const ReportCandidate& candidate : page.candidates) out.push_back(candidate.*member);
-  return out.empty() ? out : column(out);
+using Candidate = const ReportCandidate&;
+
+constexpr std::pair<const char*, std::string ReportCandidate::*> kTexts[] = {
+    {"provider", &ReportCandidate::provider},    {"region", &ReportCandidate::region},
+    {"where", &ReportCandidate::infrastructure}, {"market", &ReportCandidate::market},
+    {"rented", &ReportCandidate::rented},        {"gpu", &ReportCandidate::gpu},
+    {"scheme", &ReportCandidate::scheme},        {"policy", &ReportCandidate::policy},
+    {"met_text", &ReportCandidate::met}};
+
+/// Numbers of a candidate, and flags as 1; not finite where there is none.
+const std::pair<const char*, double (*)(Candidate)> kNumbers[] = {
+    {"gpus", [](Candidate of) -> double { return of.gpus; }},
+    {"fewest_gpus", [](Candidate of) -> double { return of.fewest_gpus == of.gpus ? std::nan("") : of.fewest_gpus; }},
+    {"runs", [](Candidate of) -> double { return of.runs; }},
+    {"time", [](Candidate of) { return of.time_s.middle; }},
+    {"time_low", [](Candidate of) { return of.time_s.low; }},
+    {"time_high", [](Candidate of) { return of.time_s.high; }},
+    {"usd", [](Candidate of) { return of.usd.middle; }},
+    {"usd_low", [](Candidate of) { return of.usd.low; }},
+    {"usd_high", [](Candidate of) { return of.usd.high; }},
+    {"ranked_usd", [](Candidate of) { return of.ranked_usd; }},
+    {"doubtful", [](Candidate of) -> double { return of.price_doubtful; }},
+    {"assumed", [](Candidate of) -> double { return of.risk_assumed; }},
+    {"spot_usd", [](Candidate of) { return of.spot_usd; }},
+    {"instance_usd", [](Candidate of) { return of.instance_usd; }},
+    {"hourly", [](Candidate of) { return of.usd_per_gpu_hour; }},
+    {"images", [](Candidate of) { return of.images; }},
+    {"rate", [](Candidate of) { return with_digits(of.images_per_s, 4); }},
+    {"busy", [](Candidate of) { return std::round(1e3 * of.gpu_busy) / 1e3; }},
+    {"kg", [](Candidate of) { return with_digits(of.kg_co2e, 3); }},
+    {"kwh", [](Candidate of) { return of.kwh; }},
+    {"met", [](Candidate of) { return of.met_share; }},
+    {"losses", [](Candidate of) { return with_digits(of.losses, 3); }},
+    {"chosen", [](Candidate of) -> double { return of.chosen; }},
+    {"scales", [](Candidate of) -> double { return of.scales; }}};
+
+Out ledger_of(Candidate candidate) {
+  Out uses = Out::array();
+  if (candidate.has_ledger)
+    for (const double seconds : candidate.gpu_seconds) uses.push_back(rounded(seconds));
+  return uses;
 }
 
-Out numbers_of(const PageInput& page, auto&& value) {
-  Out out = Out::array();
-  for (const ReportCandidate& candidate : page.candidates) out.push_back(rounded(value(candidate)));
-  return out.empty() ? out : column(out);
-}
-
-Out flags_of(const PageInput& page, bool ReportCandidate::*member) {
-  return numbers_of(page, [&](const ReportCandidate& candidate) { return candidate.*member ? 1.0 : 0.0; });
-}
-
-void add_estimates(Out& out, const PageInput& page, const std::string& name, Estimate ReportCandidate::*member) {
-  out[name] = numbers_of(page, [&](const ReportCandidate& candidate) { return (candidate.*member).middle; });
-  out[name + "_low"] = numbers_of(page, [&](const ReportCandidate& candidate) { return (candidate.*member).low; });
-  out[name + "_high"] = numbers_of(page, [&](const ReportCandidate& candidate) { return (candidate.*member).high; });
-}
-
-Out ledgers_of(const PageInput& page) {
-  Out out = Out::array();
-  for (const ReportCandidate& candidate : page.candidates) {
-    Out uses = Out::array();
-    if (candidate.has_ledger)
-      for (const double seconds : candidate.gpu_seconds) uses.push_back(rounded(seconds));
-    out.push_back(std::move(uses));
-  }
-  return out.empty() ? out : column(out);
-}
-
+/// The columns that data.js makes rows of.
 Out columns_of(const PageInput& page) {
   Out out;
-  out["provider"] = words_of(page, &ReportCandidate::provider);
-  out["region"] = words_of(page, &ReportCandidate::region);
-  out["where"] = words_of(page, &ReportCandidate::infrastructure);
-  out["market"] = words_of(page, &ReportCandidate::market);
-  out["rented"] = words_of(page, &ReportCandidate::rented);
-  out["gpu"] = words_of(page, &ReportCandidate::gpu);
-  out["scheme"] = words_of(page, &ReportCandidate::scheme);
-  out["policy"] = words_of(page, &ReportCandidate::policy);
-  out["gpus"] = numbers_of(page, [](const ReportCandidate& candidate) { return candidate.gpus; });
-  if (std::any_of(page.candidates.begin(), page.candidates.end(),
-                  [](const ReportCandidate& candidate) { return candidate.fewest_gpus != candidate.gpus; }))
-    out["fewest_gpus"] = numbers_of(page, [](const ReportCandidate& candidate) { return candidate.fewest_gpus; });
-  out["runs"] = numbers_of(page, [](const ReportCandidate& candidate) { return candidate.runs; });
-  add_estimates(out, page, "time", &ReportCandidate::time_s);
-  add_estimates(out, page, "usd", &ReportCandidate::usd);
-  out["ranked_usd"] = numbers_of(page, [](const ReportCandidate& candidate) { return candidate.ranked_usd; });
-  out["doubtful"] = flags_of(page, &ReportCandidate::price_doubtful);
-  out["assumed"] = flags_of(page, &ReportCandidate::risk_assumed);
-  out["spot_usd"] = numbers_of(page, [](const ReportCandidate& candidate) { return candidate.spot_usd; });
-  out["instance_usd"] = numbers_of(page, [](const ReportCandidate& candidate) { return candidate.instance_usd; });
-  out["hourly"] = numbers_of(page, [](const ReportCandidate& candidate) { return candidate.usd_per_gpu_hour; });
-  out["images"] = numbers_of(page, [](const ReportCandidate& candidate) { return candidate.images; });
-  out["rate"] =
-      numbers_of(page, [](const ReportCandidate& candidate) { return with_digits(candidate.images_per_s, 4); });
-  out["busy"] =
-      numbers_of(page, [](const ReportCandidate& candidate) { return std::round(1e3 * candidate.gpu_busy) / 1e3; });
-  out["kg"] = numbers_of(page, [](const ReportCandidate& candidate) { return with_digits(candidate.kg_co2e, 3); });
-  out["kwh"] = numbers_of(page, [](const ReportCandidate& candidate) { return candidate.kwh; });
-  out["met"] = numbers_of(page, [](const ReportCandidate& candidate) { return candidate.met_share; });
-  out["met_text"] = words_of(page, &ReportCandidate::met);
-  out["losses"] = numbers_of(page, [](const ReportCandidate& candidate) { return with_digits(candidate.losses, 3); });
-  out["chosen"] = flags_of(page, &ReportCandidate::chosen);
-  out["scales"] = flags_of(page, &ReportCandidate::scales);
-  out["ledger"] = ledgers_of(page);
+  const auto add = [&](const char* name, auto&& value) {
+    Out cells = Out::array();
+    for (const ReportCandidate& candidate : page.candidates) cells.push_back(value(candidate));
+    if (!cells.empty()) out[name] = column(cells);
+  };
+  for (const auto& [name, member] : kTexts) add(name, [&](Candidate of) { return of.*member; });
+  for (const auto& [name, value] : kNumbers) add(name, [&](Candidate of) { return rounded(value(of)); });
+  add("ledger", ledger_of);
   return out;
 }
 
@@ -124,10 +109,7 @@ Out details_of(const PageInput& page) {
   for (const std::size_t i : page.detailed) {
     const documents::Result& run = *page.candidates[i].run;
     Out detail = {{"row", i}, {"total_s", run.total.si}, {"seed", run.seed}};
-    detail["bill"] = Out::array();
-    for (const BillRow& row : bill_tree(run))
-      detail["bill"].push_back({row.depth, row.name, row.quantity, row.unit, row.price, row.usd,
-                                rounded(std::round(1e4 * row.share) / 1e4), row.share > 0 ? percent(row.share) : ""});
+    detail["tables"] = {{"bill", bill_rows(run)}, {"events", events_of(run).html_body()}};
     detail["events"] = Out::array();
     for (const documents::RunEvent& event : run.events)
       detail["events"].push_back(

@@ -36,15 +36,6 @@ void add_uses(const documents::CostByUse& cost, double total, std::vector<BillRo
 }
 
 void add_bill(const PageInput& page, std::vector<Section>& sections) {
-  const ReportCandidate& candidate = page.candidates[page.detailed.front()];
-  std::string body;
-  for (const BillRow& row : bill_tree(*candidate.run))
-    body += fmt::format(
-        "<tr class=d{}><td>{}</td><td><svg class=bar viewBox=\"0 0 100 10\" preserveAspectRatio=none "
-        "aria-hidden=true><rect width=\"{:.2f}\" height=10 /></svg></td><td class=n>{}</td><td class=n>{}</td><td "
-        "class=n>{}</td><td>{}</td><td class=n>{}</td></tr>\n",
-        row.depth, escaped(row.name), 100 * row.share, escaped(row.usd), row.share > 0 ? percent(row.share) : "",
-        escaped(row.quantity), escaped(row.unit), escaped(row.price));
   sections.push_back({"bill",
                       "Bill",
                       "<span id=bill-pick></span>Provider, pool and item, and what the instance-hours went into; bars "
@@ -53,21 +44,16 @@ void add_bill(const PageInput& page, std::vector<Section>& sections) {
                       "<div class=scroll tabindex=0 role=region aria-label=Bill><table id=bill-table><caption>Bill"
                       "</caption>\n<thead><tr><th>what</th><th>share</th><th class=n>USD</th><th class=n></th><th "
                       "class=n>quantity</th><th>unit</th><th class=n>USD a unit</th></tr></thead><tbody>\n" +
-                          body + "</tbody></table></div>\n"});
+                          bill_rows(*page.candidates[page.detailed.front()].run) + "</tbody></table></div>\n"});
 }
 
 void add_timeline(const PageInput& page, std::vector<Section>& sections) {
-  const ReportCandidate& candidate = page.candidates[page.detailed.front()];
-  Table table({">at", "event", ">nodes", "pool", "detail"});
-  for (const documents::RunEvent& event : candidate.run->events)
-    table.add({clock(event.at.si), event.what + (event.times > 1 ? fmt::format(" x{}", event.times) : ""),
-               event.nodes > 0 ? std::to_string(event.nodes) : "", event.pool, event.detail});
   sections.push_back({"timeline",
                       "What happened when",
                       "<span id=timeline-pick></span>Nodes asked for and held, by pool; interruptions, checkpoints and "
                       "changes above. Drag or use the buttons to zoom.",
                       {{"timeline", "Nodes held over time, with events"}},
-                      html_of(table, "Events", "events-table")});
+                      html_of(events_of(*page.candidates[page.detailed.front()].run), "Events", "events-table")});
 }
 
 void add_steps(const PageInput& page, std::vector<Section>& sections) {
@@ -101,6 +87,26 @@ void add_steps(const PageInput& page, std::vector<Section>& sections) {
 }
 
 }  // namespace
+
+Table events_of(const documents::Result& run) {
+  Table table({">at", "event", ">nodes", "pool", "detail"});
+  for (const documents::RunEvent& event : run.events)
+    table.add({clock(event.at.si), event.what + (event.times > 1 ? fmt::format(" x{}", event.times) : ""),
+               event.nodes > 0 ? std::to_string(event.nodes) : "", event.pool, event.detail});
+  return table;
+}
+
+std::string bill_rows(const documents::Result& run) {
+  std::string out;
+  for (const BillRow& row : bill_tree(run))
+    out += fmt::format(
+        "<tr class=d{}><td>{}</td><td><svg class=bar viewBox=\"0 0 100 10\" preserveAspectRatio=none "
+        "aria-hidden=true><rect width=\"{:.2f}\" height=10 /></svg></td><td class=n>{}</td><td class=n>{}</td><td "
+        "class=n>{}</td><td>{}</td><td class=n>{}</td></tr>\n",
+        row.depth, escaped(row.name), 100 * row.share, escaped(row.usd), row.share > 0 ? percent(row.share) : "",
+        escaped(row.quantity), escaped(row.unit), escaped(row.price));
+  return out;
+}
 
 std::vector<BillRow> bill_tree(const documents::Result& run) {
   using Items = std::vector<const documents::BillItem*>;

@@ -265,7 +265,7 @@ std::vector<Section> sections_of(const PageInput& page) {
     return out;
   }
   if (page.kind == "cluster") return cluster_sections(*page.cluster);
-  if (page.kind == "rehearsal") return rehearsal_sections(page.document);
+  if (page.kind == "rehearsal") return rehearsal_sections(*page.rehearsal);
   if (page.kind == "result") {
     out.push_back(summary_of_run(page));
   } else {

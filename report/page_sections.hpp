@@ -9,6 +9,7 @@
 
 #include "common/json_fwd.hpp"
 #include "documents/cluster_result.hpp"
+#include "documents/rehearsal.hpp"
 #include "documents/result.hpp"
 #include "report/candidates.hpp"
 #include "report/table.hpp"
@@ -33,6 +34,7 @@ struct PageInput {
   std::vector<std::size_t> detailed;
   std::map<std::string, std::string> words;  ///< what schemes and policies are, by their names
   std::optional<documents::ClusterResult> cluster = {};
+  std::optional<documents::Rehearsal> rehearsal = {};
 };
 
 /// A section of the page. Each chart is a place that the script draws into, with a label for readers who cannot see it.
@@ -48,21 +50,8 @@ struct Section {
 /// the cards of a plan. HTML.
 std::string answer_html(const PageInput& page);
 
-/// The answer of a sweep: what was compared, which to take, and what won against the next. HTML.
-std::string answer_of_sweep(const PageInput& page);
-/// A value with its range, for a sentence: "1.64 USD (1.29 .. 2.31)".
-std::string with_range(const Estimate& of, std::string (*shown)(double), const char* unit = "");
-/// Short remarks beside an answer that hold for a run: the age of its price, its steps, its interruptions. HTML.
-std::string badges_of_run(const documents::Result& run);
-/// "dcgan-64 (fp32), 10,000,000 images, batch 64 a GPU. " of a run, or nothing for a result without it. HTML.
-std::string trained_in(const documents::Result& run);
-/// A badge with the share of runs or seeds that meet the goals, coloured by it. HTML.
-std::string share_badge(double share, const std::string& text);
 /// A glossary of the page, to be opened: those of schemes, policies and predictions that it has. HTML.
 std::string words_html(const PageInput& page);
-/// Says what share of the outcomes the ranges of runs hold.
-std::string range_level(const documents::Result& run);
-
 /// The sections of every report, from summary to energy, in the order of the page.
 std::vector<Section> sections_of(const PageInput& page);
 /// The section of all candidates: time against cost, filters, the table.
@@ -92,6 +81,10 @@ struct BillRow {
 };
 /// The run's bill as a tree of which each level's rows sum to the one above.
 std::vector<BillRow> bill_tree(const documents::Result& run);
+/// The same as rows of HTML, and the events of a run as a table: without a script those of the first run that is shown
+/// in detail, with one those of the run that the reader chooses.
+std::string bill_rows(const documents::Result& run);
+Table events_of(const documents::Result& run);
 /// Adds FID against dollars, if the document is a plan with an FID as its goal.
 void add_quality(const PageInput& page, std::vector<Section>& sections);
 /// Adds the sections of single runs: bill, timeline, steps.
@@ -99,7 +92,7 @@ void add_details(const PageInput& page, std::vector<Section>& sections);
 /// Adds the sections on sources, seeds and warnings.
 void add_provenance(const PageInput& page, std::vector<Section>& sections);
 /// The sections of a rehearsed life.
-std::vector<Section> rehearsal_sections(const Json& document);
+std::vector<Section> rehearsal_sections(const documents::Rehearsal& rehearsal);
 /// The sections of a cluster's result.
 std::vector<Section> cluster_sections(const documents::ClusterResult& result);
 /// Adds the section that compares predictions with measurements, if the document is a validation.

@@ -262,40 +262,34 @@ std::string plan_text(const Json& document, std::size_t width, PlanDetail detail
 }
 
 std::string plan_csv(const Json& document) {
-  Table table({"provider", "region",   "market",        "instance",   "nodes",       "gpu",         "gpus",
-               "scheme",   "policy",   "checkpoint",    "time_s",     "time_low_s",  "time_high_s", "usd",
-               "usd_low",  "usd_high", "kg_co2e",       "gpu_busy",   "losses_mean", "met_share",   "probability",
-               "verdict",  "chosen",   "batch_per_gpu", "fid_images", "fid_never"});
-  // As in the JSON.
-  const auto number = [](double value) { return Json(value).dump(); };
-  for (const PlanRow& row : documents::plan_in(document).simulated)
-    table.add({row.provider,
-               row.region,
-               row.market,
-               row.instance,
-               std::to_string(row.nodes),
-               row.gpu,
-               std::to_string(row.gpus),
-               row.scheme,
-               row.policy,
-               checkpoint(row),
-               number(row.time_s.median),
-               number(row.time_s.interval.low),
-               number(row.time_s.interval.high),
-               number(row.usd.median),
-               number(row.usd.interval.low),
-               number(row.usd.interval.high),
-               row.kg_co2e ? number(row.kg_co2e->median) : "",
-               number(row.gpu_busy),
-               number(row.losses_mean),
-               number(row.met_share),
-               row.probability ? number(*row.probability) : "",
-               row.verdict,
-               row.chosen ? "true" : "false",
-               row.batch_per_gpu ? std::to_string(*row.batch_per_gpu) : "",
-               row.quality ? number(row.quality->images.median) : "",
-               row.quality ? number(row.quality->never) : ""});
-  return table.csv();
+  return csv_of(documents::plan_in(document).simulated, [](const PlanRow& row) -> NamedCells {
+    return {{"provider", row.provider},
+            {"region", row.region},
+            {"market", row.market},
+            {"instance", row.instance},
+            {"nodes", std::to_string(row.nodes)},
+            {"gpu", row.gpu},
+            {"gpus", std::to_string(row.gpus)},
+            {"scheme", row.scheme},
+            {"policy", row.policy},
+            {"checkpoint", checkpoint(row)},
+            {"time_s", as_in_json(row.time_s.median)},
+            {"time_low_s", as_in_json(row.time_s.interval.low)},
+            {"time_high_s", as_in_json(row.time_s.interval.high)},
+            {"usd", as_in_json(row.usd.median)},
+            {"usd_low", as_in_json(row.usd.interval.low)},
+            {"usd_high", as_in_json(row.usd.interval.high)},
+            {"kg_co2e", row.kg_co2e ? as_in_json(row.kg_co2e->median) : ""},
+            {"gpu_busy", as_in_json(row.gpu_busy)},
+            {"losses_mean", as_in_json(row.losses_mean)},
+            {"met_share", as_in_json(row.met_share)},
+            {"probability", row.probability ? as_in_json(*row.probability) : ""},
+            {"verdict", row.verdict},
+            {"chosen", row.chosen ? "true" : "false"},
+            {"batch_per_gpu", row.batch_per_gpu ? std::to_string(*row.batch_per_gpu) : ""},
+            {"fid_images", row.quality ? as_in_json(row.quality->images.median) : ""},
+            {"fid_never", row.quality ? as_in_json(row.quality->never) : ""}};
+  });
 }
 
 }  // namespace ganymede::report

@@ -5,13 +5,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "common/json_value.hpp"
 #include "report/table.hpp"
 
 namespace ganymede::report {
 namespace {
-
-using BandJson = OrderedJson;
 
 constexpr double kBandWidth = 720, kBandHeight = 420;  // of the picture, in pixels
 constexpr double kBandLeft = 70, kBandRight = 20, kBandTop = 40, kBandBottom = 50;
@@ -42,23 +39,7 @@ std::string short_count(double value) {
   return fmt::format("{:g}", value);
 }
 
-struct Band {
-  std::vector<double> x, median, low, high;
-};
-
-Band band_of(const BandJson& curve, const std::string& x) {
-  Band out;
-  for (const BandJson& point : curve) {
-    const BandJson& best = point.at("best_fid");
-    out.x.push_back(point.at(x).get<double>());
-    out.median.push_back(best.at("median").get<double>());
-    out.low.push_back(best.at("interval").at(0).get<double>());
-    out.high.push_back(best.at("interval").at(1).get<double>());
-  }
-  return out;
-}
-
-std::string grid(const LogAxis& x, const LogAxis& y, const std::string& x_name) {
+std::string grid(const LogAxis& x, const LogAxis& y, bool by_usd) {
   std::string out;
   const auto line = [&](double x1, double y1, double x2, double y2) {
     out += fmt::format("<line x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\" stroke=\"#dddddd\"/>\n", x1, y1,
@@ -75,7 +56,7 @@ std::string grid(const LogAxis& x, const LogAxis& y, const std::string& x_name) 
     line(x.from, y.at(value), x.to, y.at(value));
     text(x.from - 8, y.at(value) + 4, "end", fmt::format("{:g}", value));
   }
-  text((x.from + x.to) / 2, kBandHeight - 10, "middle", x_name == "usd" ? "USD" : "real images");
+  text((x.from + x.to) / 2, kBandHeight - 10, "middle", by_usd ? "USD" : "real images");
   text(x.from - 50, kBandTop - 14, "start", "FID, the lowest so far");
   return out;
 }
@@ -89,8 +70,8 @@ std::string path_of(const std::vector<double>& xs, const std::vector<double>& ys
 
 }  // namespace
 
-std::string quality_band_svg(const BandJson& curve, const QualityPicture& picture) {
-  Band band = band_of(curve, picture.x);
+std::string quality_band_svg(const QualityPicture& picture) {
+  const QualityPicture::Band& band = picture.band;
   std::vector<double> xs = band.x, ys = band.low;
   ys.insert(ys.end(), band.high.begin(), band.high.end());
   for (const auto& [at, fid] : picture.points) {
@@ -109,7 +90,7 @@ std::string quality_band_svg(const BandJson& curve, const QualityPicture& pictur
       "font-family=\"sans-serif\" font-size=\"12\" role=\"img\">\n<title>{2}</title>\n"
       "<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n",
       kBandWidth, kBandHeight, escaped(picture.title));
-  out += grid(x, y, picture.x);
+  out += grid(x, y, picture.by_usd);
   std::vector<double> back_x(band.x.rbegin(), band.x.rend()), back_y(band.low.rbegin(), band.low.rend());
   out += fmt::format("<polygon points=\"{} {}\" fill=\"#0072b2\" fill-opacity=\"0.2\"/>\n",
                      path_of(band.x, band.high, x, y), path_of(back_x, back_y, x, y));

@@ -5,18 +5,23 @@
 #include <utility>
 #include <vector>
 
-#include "common/json_fwd.hpp"
-
 namespace ganymede::report {
 
 struct QualityPicture {
+  /// The lowest FID so far: of the median training, and the ends of the interval of 90 %.
+  struct Band {
+    std::vector<double> x, median, low, high;
+    void add(double at, double middle, double least, double most) {
+      x.push_back(at), median.push_back(middle), low.push_back(least), high.push_back(most);
+    }
+  };
   std::string title;
-  std::string x = "images";  ///< the member of the curve's entries that is the axis: "images" or "usd"
-  double fid = 0;            ///< the target, drawn as a line; 0: none
-  std::vector<std::pair<double, double>> points;  ///< measured: x and FID
+  bool by_usd = false;  ///< the axis is dollars, else images
+  double fid = 0;       ///< the target, drawn as a line; 0: none
+  Band band = {};
+  std::vector<std::pair<double, double>> points = {};  ///< measured: x and FID
 };
 
-/// Draws `curve`: objects with "images" or "usd", and "best_fid" with a median and an interval.
-std::string quality_band_svg(const OrderedJson& curve, const QualityPicture& picture);
+std::string quality_band_svg(const QualityPicture& picture);
 
 }  // namespace ganymede::report

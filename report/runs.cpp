@@ -215,52 +215,34 @@ std::string run_text(const Json& document, std::size_t width) {
 
 namespace {
 
-Table flat_table(const std::vector<Result>& runs) {
-  Table table({"platform",    "market",
-               "allocation",  "gpu",
-               "gpus",        "scheme",
-               "seed",        "total_s",
-               "low_s",       "high_s",
-               "step_mean_s", "gpu_busy",
-               "gpu_flops",   "exposed_communication_s",
-               "gpu_hours",   "total_usd",
-               "inputs",      "scenario_hash",
-               "policy",      "mode",
-               "losses",      "lost_training_s",
-               "goals_met",   "fid",
-               "fid_images",  "fid_never"});
-  // As in the JSON.
-  const auto number = [](double value) { return Json(value).dump(); };
-  for (const Result& run : runs) {
-    const auto& quality = run.quality;
-    table.add({run.platform,
-               run.market,
-               run.allocation,
-               run.gpu,
-               std::to_string(run.gpus),
-               run.scheme,
-               std::to_string(run.seed),
-               number(run.total.si),
-               number(run.interval_s.low),
-               number(run.interval_s.high),
-               number(run.step_mean.si),
-               number(run.gpu_busy),
-               number(run.gpu_flops),
-               number(run.gpu_seconds.seconds(GpuUse::exposed_communication)),
-               number(run.gpu_seconds.hours()),
-               decimal(run.usd),
-               run.inputs,
-               run.hash,
-               run.policy,
-               run.mode,
-               std::to_string(run.losses),
-               number(run.lost_training.si),
-               run.met ? "true" : "false",
-               quality ? number(quality->fid) : "",
-               quality ? number(quality->images) : "",
-               quality ? number(quality->never) : ""});
-  }
-  return table;
+NamedCells run_cells(const Result& run) {
+  const auto& quality = run.quality;
+  return {{"platform", run.platform},
+          {"market", run.market},
+          {"allocation", run.allocation},
+          {"gpu", run.gpu},
+          {"gpus", std::to_string(run.gpus)},
+          {"scheme", run.scheme},
+          {"seed", std::to_string(run.seed)},
+          {"total_s", as_in_json(run.total.si)},
+          {"low_s", as_in_json(run.interval_s.low)},
+          {"high_s", as_in_json(run.interval_s.high)},
+          {"step_mean_s", as_in_json(run.step_mean.si)},
+          {"gpu_busy", as_in_json(run.gpu_busy)},
+          {"gpu_flops", as_in_json(run.gpu_flops)},
+          {"exposed_communication_s", as_in_json(run.gpu_seconds.seconds(GpuUse::exposed_communication))},
+          {"gpu_hours", as_in_json(run.gpu_seconds.hours())},
+          {"total_usd", decimal(run.usd)},
+          {"inputs", run.inputs},
+          {"scenario_hash", run.hash},
+          {"policy", run.policy},
+          {"mode", run.mode},
+          {"losses", std::to_string(run.losses)},
+          {"lost_training_s", as_in_json(run.lost_training.si)},
+          {"goals_met", run.met ? "true" : "false"},
+          {"fid", quality ? as_in_json(quality->fid) : ""},
+          {"fid_images", quality ? as_in_json(quality->images) : ""},
+          {"fid_never", quality ? as_in_json(quality->never) : ""}};
 }
 
 }  // namespace
@@ -271,8 +253,8 @@ std::vector<Result> runs_of(const Json& sweep) {
   return runs;
 }
 
-std::string run_csv(const Json& run) { return flat_table({documents::result_in(run)}).csv(); }
-std::string sweep_csv(const Json& sweep) { return flat_table(runs_of(sweep)).csv(); }
+std::string run_csv(const Json& run) { return csv_of(std::vector{documents::result_in(run)}, run_cells); }
+std::string sweep_csv(const Json& sweep) { return csv_of(runs_of(sweep), run_cells); }
 
 namespace {
 

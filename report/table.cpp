@@ -226,23 +226,27 @@ std::string Table::text_below_constants(std::size_t width) {
   return (constant.empty() ? "" : wrap_prose("all: " + constant + "\n\n", width)) + text(width);
 }
 
-std::string Table::html_rows() const {
-  const auto row = [&](const std::vector<std::string>& cells, const char* element, const std::string& attributes) {
-    std::string out = "<tr" + attributes + ">";
-    for (std::size_t i = 0; i < cells.size(); ++i)
-      out += std::string("<") + element + (right_[i] ? " class=n>" : ">") + with_small_lines(cells[i]) + "</" +
-             element + ">";
-    return out + "</tr>\n";
-  };
-  std::string out = "<thead>" + row(names_, "th", "") + "</thead><tbody>\n";
+std::string Table::html_row(const std::vector<std::string>& cells, const char* element,
+                            const std::string& attributes) const {
+  std::string out = "<tr" + attributes + ">";
+  for (std::size_t i = 0; i < cells.size(); ++i)
+    out += std::string("<") + element + (right_[i] ? " class=n>" : ">") + with_small_lines(cells[i]) + "</" + element +
+           ">";
+  return out + "</tr>\n";
+}
+
+std::string Table::html_head() const { return html_row(names_, "th", ""); }
+
+std::string Table::html_body() const {
+  std::string out;
   std::size_t number = 0;
   bool after_rule = false;
   for (const auto& cells : rows_) {
     if (!cells.empty())
-      out += row(cells, "td", " data-row=" + std::to_string(number++) + (after_rule ? " class=rule" : ""));
+      out += html_row(cells, "td", " data-row=" + std::to_string(number++) + (after_rule ? " class=rule" : ""));
     after_rule = cells.empty();
   }
-  return out + "</tbody>\n";
+  return out;
 }
 
 std::string Table::csv() const {

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "report/wrap.hpp"
@@ -12,6 +13,9 @@ namespace ganymede::report {
 
 /// Returns the text for HTML, also for the value of an attribute: & < > " ' become entities.
 std::string escaped(std::string_view text);
+
+/// The cells of a row with the names of their columns.
+using NamedCells = std::vector<std::pair<std::string, std::string>>;
 
 class Table {
  public:
@@ -36,9 +40,10 @@ class Table {
   std::size_t size() const { return rows_.size(); }
   /// Returns CSV (RFC 4180). A cell that a spreadsheet would take for a formula begins with an apostrophe.
   std::string csv() const;
-  /// Returns a <thead> and a <tbody> with all text escaped; what stands below the first line of a cell is in small
-  /// type. Each row has its number as an attribute; rules do not count.
-  std::string html_rows() const;
+  /// The rows of a <thead> and of a <tbody>, with all text escaped; what stands below the first line of a cell is in
+  /// small type. Each row of the body has its number as an attribute; rules do not count.
+  std::string html_head() const;
+  std::string html_body() const;
 
  private:
   /// Which columns are side by side, and how wide each is.
@@ -46,6 +51,7 @@ class Table {
     std::vector<std::vector<std::size_t>> lines;  ///< the columns of each line of a folded row
     std::vector<std::size_t> widths;
   };
+  std::string html_row(const std::vector<std::string>& cells, const char* element, const std::string& attributes) const;
   std::string printable_text(std::size_t width) const;
   Layout layout(std::size_t width) const;
   static std::optional<Layout> fold(const std::vector<std::size_t>& wanted, const std::vector<std::size_t>& least,
@@ -57,5 +63,19 @@ class Table {
   std::vector<bool> right_;
   std::vector<std::vector<std::string>> rows_;  // an empty row is a rule
 };
+
+/// CSV with a row for each of `rows`; those of an empty row name the columns where there is none.
+template <class Row>
+std::string csv_of(const std::vector<Row>& rows, auto&& cells_of) {
+  std::vector<std::string> names;
+  for (auto& [name, cell] : cells_of(rows.empty() ? Row() : rows.front())) names.push_back(std::move(name));
+  Table table(std::move(names));
+  for (const Row& row : rows) {
+    std::vector<std::string> cells;
+    for (auto& [name, cell] : cells_of(row)) cells.push_back(std::move(cell));
+    table.add(std::move(cells));
+  }
+  return table.csv();
+}
 
 }  // namespace ganymede::report

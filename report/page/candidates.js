@@ -54,17 +54,11 @@ function sorted() {
 }
 
 function line(row, best) {
-  const out = document.createElement("tr");
-  out.dataset.row = row.i;
-  out.className = row.i === marked ? "picked" : row.chosen ? "chosen" : "";
-  for (const column of shownColumns) {
-    const cell = document.createElement("td");
-    if (column.numeric) cell.className = "n";
-    cell.textContent = written(column, row);
+  const out = make("tr", { className: row.i === marked ? "picked" : row.chosen ? "chosen" : "" }, ...shownColumns.map((column) => {
     const more = column.more ? column.more(row, best) : "";
-    if (more) cell.append(Object.assign(document.createElement("small"), { textContent: more }));
-    out.append(cell);
-  }
+    return make("td", { className: column.numeric ? "n" : "", textContent: written(column, row) }, ...(more ? [make("small", { textContent: more })] : []));
+  }));
+  out.dataset.row = row.i;
   return out;
 }
 
@@ -84,23 +78,19 @@ function showCandidates() {
 function buildCandidates() {
   const table = document.getElementById("candidates");
   if (!table) return;
-  const heading = document.createElement("tr");
+  const heading = make("tr");
   for (const column of shownColumns) {
-    const cell = document.createElement("th");
-    if (column.numeric) cell.className = "n";
-    heading.append(cell);
-    const button = Object.assign(document.createElement("button"), { type: "button", textContent: column.name });
-    button.addEventListener("click", () => {
+    const cell = make("th", { className: column.numeric ? "n" : "" }, button(column.name, () => {
       sorting = { column, sign: sorting?.column === column && sorting.sign === 1 ? -1 : 1 };
       for (const other of heading.cells) other.removeAttribute("aria-sort");
       cell.setAttribute("aria-sort", sorting.sign === 1 ? "ascending" : "descending");
       listed = kListed;
       showCandidates();
-    });
-    cell.append(button);
+    }));
+    heading.append(cell);
   }
   table.tHead.replaceChildren(heading);
-  const more = Object.assign(document.createElement("button"), { type: "button", id: "more-candidates", textContent: "List 400 more" });
-  more.addEventListener("click", () => { listed += 400; showCandidates(); });
+  const more = button("List 400 more", () => { listed += 400; showCandidates(); });
+  more.id = "more-candidates";
   table.parentElement.after(more);
 }

@@ -1,30 +1,29 @@
 // The page's data as rows, what the reader chose, and how numbers are written.
 
+// An element with these properties and children.
+function make(tag, properties = {}, ...children) {
+  const element = Object.assign(document.createElement(tag), properties);
+  element.append(...children);
+  return element;
+}
+const button = (textContent, act) => {
+  const element = make("button", { type: "button", textContent });
+  element.addEventListener("click", act);
+  return element;
+};
+
 const data = JSON.parse(document.getElementById("data").textContent);
 const uses = data.uses || [];
 
 // A column holds one value for all rows, indices of words, or a value for each row.
-function column(name) {
-  const stored = data.columns[name];
-  if (stored === undefined) return () => null;
-  if ("all" in stored) return () => stored.all;
-  return stored.words ? (i) => stored.words[stored.rows[i]] : (i) => stored.values[i];
-}
-
-function decode() {
-  const names = ["provider", "region", "where", "market", "rented", "gpu", "scheme", "policy", "gpus", "fewest_gpus", "runs", "images", "rate", "kg", "kwh", "busy", "hourly", "met", "met_text", "losses", "ledger",
-    "time", "time_low", "time_high", "usd", "usd_low", "usd_high", "ranked_usd", "spot_usd", "instance_usd", "doubtful", "assumed", "chosen", "scales"];
-  const of = Object.fromEntries(names.map((name) => [name, column(name)]));
-  return Array.from({ length: data.count }, (_, i) => ({
-    i, provider: of.provider(i), region: of.region(i), where: of.where(i), market: of.market(i), rented: of.rented(i), gpu: of.gpu(i), scheme: of.scheme(i), policy: of.policy(i),
-    gpus: of.gpus(i), fewest: of.fewest_gpus(i) ?? of.gpus(i), runs: of.runs(i), time: [of.time(i), of.time_low(i), of.time_high(i)], usd: [of.usd(i), of.usd_low(i), of.usd_high(i)],
-    ranked: of.ranked_usd(i), doubtful: of.doubtful(i) === 1, assumed: of.assumed(i) === 1, spot: of.spot_usd(i) || 0, instances: of.instance_usd(i) || 0,
-    images: of.images(i), rate: of.rate(i), busy: of.busy(i), hourly: of.hourly(i), kg: of.kg(i), kwh: of.kwh(i), met: of.met(i), metText: of.met_text(i), losses: of.losses(i),
-    chosen: of.chosen(i) === 1, scales: of.scales(i) === 1, ledger: of.ledger(i) || [],
-  }));
-}
-
-const rows = data.columns ? decode() : [];
+const columns = Object.entries(data.columns ?? {}).map(([name, stored]) =>
+  [name, "all" in stored ? () => stored.all : stored.words ? (i) => stored.words[stored.rows[i]] : (i) => stored.values[i]]);
+const rows = Array.from({ length: columns.length > 0 ? data.count : 0 }, (_, i) => {
+  const row = { i };
+  for (const [name, at] of columns) row[name] = at(i);
+  return Object.assign(row, { fewest: row.fewest_gpus ?? row.gpus, time: [row.time, row.time_low, row.time_high], usd: [row.usd, row.usd_low, row.usd_high],
+    ranked: row.ranked_usd, spot: row.spot_usd, instances: row.instance_usd, metText: row.met_text });
+});
 const nameOf = (row) => row.name ??= [row.where, row.rented, row.scheme === "none" ? "" : row.scheme, row.policy === "fixed" ? "" : row.policy]
   .filter((part) => part).join(", ");
 // Without its batch size and its parts: "2 x p3.2xlarge".

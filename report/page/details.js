@@ -8,62 +8,17 @@ function pickers() {
   for (const id of ["bill-pick", "timeline-pick"]) {
     const place = document.getElementById(id);
     if (!place || details.length < 2) continue;
-    const label = document.createElement("label");
-    label.textContent = "Run: ";
-    const select = document.createElement("select");
-    details.forEach((detail, k) => {
-      const option = document.createElement("option");
-      option.value = String(k);
-      option.textContent = `${nameOf(rows[detail.row])}, seed ${detail.seed}`;
-      select.append(option);
-    });
+    const select = make("select", {}, ...details.map((detail, k) =>
+      make("option", { value: String(k), textContent: `${nameOf(rows[detail.row])}, seed ${detail.seed}` })));
     select.addEventListener("change", () => pick(Number(select.value)));
-    label.append(select);
-    place.append(label, document.createElement("br"));
+    place.append(make("label", {}, "Run: ", select), make("br"));
   }
-}
-
-function fill(table, cells) {
-  if (!table) return;
-  const body = table.tBodies[0];
-  const numeric = [...table.tHead.rows[0].cells].map((cell) => cell.classList.contains("n"));
-  body.replaceChildren(...cells.map((row) => {
-    const line = document.createElement("tr");
-    row.forEach((text, k) => {
-      const cell = document.createElement("td");
-      if (numeric[k]) cell.className = "n";
-      cell.textContent = text;
-      line.append(cell);
-    });
-    return line;
-  }));
-}
-
-// The bill's tree: rows of depth, name, quantity, unit, price, dollars, share of the total and that as text, as the page has them without a script.
-function fillBill(bill) {
-  const table = document.getElementById("bill-table");
-  if (!table) return;
-  table.tBodies[0].replaceChildren(...bill.map(([depth, name, quantity, unit, price, usd, share, percent]) => {
-    const row = document.createElement("tr");
-    const add = (className, text) => row.appendChild(Object.assign(document.createElement("td"), { className, textContent: text }));
-    row.className = `d${depth}`;
-    add("", name);
-    const bar = add("", "").appendChild(document.createElementNS("http://www.w3.org/2000/svg", "svg"));
-    for (const [key, value] of [["class", "bar"], ["viewBox", "0 0 100 10"], ["preserveAspectRatio", "none"], ["aria-hidden", "true"]]) bar.setAttribute(key, value);
-    const rect = bar.appendChild(document.createElementNS("http://www.w3.org/2000/svg", "rect"));
-    rect.setAttribute("width", (100 * share).toFixed(2));
-    rect.setAttribute("height", "10");
-    for (const text of [usd, percent, quantity, unit, price]) add(text === unit ? "" : "n", text);
-    return row;
-  }));
 }
 
 function pick(k) {
   picked = k;
-  const detail = details[k];
-  fillBill(detail.bill);
-  fill(document.getElementById("events-table"), detail.events.map(([at, what, pool, nodes, more, times]) =>
-    [clock(at), times > 1 ? `${what} x${times}` : what, nodes > 0 ? String(nodes) : "", pool, more]));
+  // The program has made their text safe.
+  for (const [name, rows] of Object.entries(details[k].tables)) document.querySelector(`#${name}-table tbody`).innerHTML = rows;
   for (const select of document.querySelectorAll("#bill-pick select, #timeline-pick select")) select.value = String(k);
   draw("timeline");
 }

@@ -152,8 +152,7 @@ const legend = (colours, more = {}) => ({ type: "plain", top: 0, textStyle: { co
 function zoomButtons(name, label) {
   const entry = charts.get(name);
   if (!entry) return;
-  const bar = document.createElement("div");
-  bar.className = "zoom";
+  const bar = make("div", { className: "zoom" });
   bar.setAttribute("role", "group");
   bar.setAttribute("aria-label", `Zoom of ${label}`);
   const act = (change) => () => {
@@ -170,12 +169,6 @@ function zoomButtons(name, label) {
     ["Later", (a, b) => [a + (b - a) / 2, b + (b - a) / 2]],
     ["All", () => [0, 100]],
   ];
-  for (const [text, change] of actions) {
-    const button = document.createElement("button");
-    button.type = "button";
-    button.textContent = text;
-    button.addEventListener("click", act(change));
-    bar.append(button);
-  }
+  bar.append(...actions.map(([text, change]) => button(text, act(change))));
   entry.place.after(bar);
 }

@@ -1,28 +1,15 @@
 // Filters and what-ifs, and what is left of the candidates.
 
-function control(label, element) {
-  const wrap = document.createElement("label");
-  wrap.textContent = label;
-  wrap.append(element);
-  return wrap;
-}
+const control = (label, element) => make("label", {}, label, element);
 
 function select(key, values) {
-  const element = document.createElement("select");
-  element.id = `filter-${key}`;
-  for (const [value, text] of [["", "all"], ...values.map((value) => [value, value])]) {
-    const option = document.createElement("option");
-    option.value = value;
-    option.textContent = text;
-    element.append(option);
-  }
+  const element = make("select", { id: `filter-${key}` }, ...["", ...values].map((value) => make("option", { value, textContent: value || "all" })));
   element.addEventListener("change", () => { choice[key] = element.value; changed(); });
   return element;
 }
 
 function input(id, attributes, act) {
-  const element = document.createElement("input");
-  element.id = `filter-${id}`;
+  const element = make("input", { id: `filter-${id}` });
   for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
   element.addEventListener("input", () => { act(element); changed(); });
   return element;
@@ -51,19 +38,15 @@ function buildFilters() {
   place.append(control("What if instances cost x", input("price", { type: "number", min: "0", step: "0.05", value: "1" }, (element) => { choice.price = numberOf(element, 1); })));
   if (rows.some((row) => row.spot > 0 || seedsOf.get(row.i)?.spot?.some((usd) => usd > 0)))
     place.append(control("and spot were cheaper by %", input("discount", { type: "number", min: "0", max: "100", step: "5", value: "0" }, (element) => { choice.discount = Math.min(1, numberOf(element, 0) / 100); })));
-  const reset = document.createElement("button");
-  reset.type = "button";
-  reset.id = "filter-reset";
-  reset.textContent = "Reset";
-  reset.addEventListener("click", () => {
+  const reset = button("Reset", () => {
     Object.assign(choice, nothingChosen());
     for (const element of place.querySelectorAll("select, input"))
       if (element === intervals) continue;
       else if (element.type === "checkbox") element.checked = false; else element.value = element.getAttribute("value") || "";
     changed();
   });
-  const said = document.createElement("output");
-  said.id = "filter-said";
+  reset.id = "filter-reset";
+  const said = make("output", { id: "filter-said" });
   said.setAttribute("aria-live", "polite");
   place.append(reset, said);
 }

@@ -9,11 +9,7 @@ const valueOf = (text) => {
 function sortable(table) {
   [...table.tHead.rows[0].cells].forEach((heading, column) => {
     if (!heading.textContent) return;
-    const button = document.createElement("button");
-    button.type = "button";
-    button.textContent = heading.textContent;
-    heading.replaceChildren(button);
-    button.addEventListener("click", () => {
+    heading.replaceChildren(button(heading.textContent, () => {
       const descending = heading.getAttribute("aria-sort") === "ascending";
       for (const other of table.tHead.rows[0].cells) other.removeAttribute("aria-sort");
       heading.setAttribute("aria-sort", descending ? "descending" : "ascending");
@@ -26,7 +22,7 @@ function sortable(table) {
         return (numeric ? x - y : a.localeCompare(b)) * (descending ? -1 : 1);
       });
       body.append(...keyed.map(([, line]) => line));
-    });
+    }));
   });
 }
 

@@ -96,6 +96,11 @@ TEST_F(SweepJobs, PodsMustHaveTheFilesOfAStudy) {
                 written("kubernetes", {{"sweep", "yes"}});
               }),
               HasSubstr("/workload/trace: names the file t.json, which pods do not have"));
+  EXPECT_THAT(message_of<ConfigError>([&] {
+                written("kubernetes", {{"sweep", "yes"}},
+                        {{"workload", nullptr}, {"platforms", {{{"catalog", "aws"}}, {{"catalog", "t.json"}}}}});
+              }),
+              HasSubstr("/platforms/1/catalog: names the file t.json"));
   const std::string manifests = written("kubernetes", {{"sweep", "yes"}, {"study", "/studies/study.json"}});
   EXPECT_THAT(manifests, AllOf(HasSubstr("\"/studies/study.json\""), Not(HasSubstr("ConfigMap"))));
 }
