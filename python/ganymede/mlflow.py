@@ -170,7 +170,8 @@ def main(arguments: Sequence[str]) -> int:
     os.environ.setdefault("MLFLOW_HTTP_REQUEST_TIMEOUT", "10")
     os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "2")
     try:
-        ids = log(options.pop("file"), options.pop("tracking_uri"), **options)
+        with contextlib.redirect_stdout(sys.stderr):  # to a server MLflow prints the address of each run
+            ids = log(options.pop("file"), options.pop("tracking_uri"), **options)
     except (GanymedeError, ImportError, OSError) as error:
         print(f"ganymede: {error}", file=sys.stderr)
         return 2 if isinstance(error, InputError) else 1
