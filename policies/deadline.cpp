@@ -19,7 +19,7 @@ double trained_speed(const PolicyCall& call) {
   return last;
 }
 
-/// What a decision rests on, once a rate is known.
+/// A decision rests on these, once a rate is known.
 class Forecast {
  public:
   explicit Forecast(const PolicyCall& call)
@@ -121,7 +121,7 @@ Decision decide_deadline(const PolicyCall& call) {
   // of them are needed.
   const bool keep = now > 0 && need <= now && need > now / 2;
   Decision decision = rent_in_one_pool(observation, pool, keep ? now : need);
-  // What trains in the other market goes on until all nodes of this one are ready.
+  // Nodes of the other market go on until all nodes of this one are ready.
   const int other = pool == spot ? sure : spot;
   const auto from = static_cast<std::size_t>(pool), to = static_cast<std::size_t>(other);
   if (other >= 0 && observation.pools[from].ready < decision.nodes[from])

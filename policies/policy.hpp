@@ -47,7 +47,7 @@ struct PoolView {
   int held() const { return ready + starting; }
 };
 
-/// What a policy may observe. Rates and shares are those of the last interval of observation; they are 0 before the
+/// The view of a policy. Rates and shares are those of the last interval of observation; they are 0 before the
 /// first step.
 struct Observation {
   Seconds now{0};  ///< since the request

@@ -5,7 +5,7 @@
 
 namespace ganymede::policies {
 
-/// What fair_shares() divides: `gpus[j]` GPUs of one pool at a time for job j, whose GPUs are worth `worth[j][p]` in
+/// fair_shares() divides `gpus[j]` GPUs of one pool at a time for job j, whose GPUs are worth `worth[j][p]` in
 /// pool p (0: it cannot run there), and `pools[p]` GPUs of each pool.
 struct SharedPools {
   std::vector<double> gpus;

@@ -42,7 +42,7 @@ std::vector<std::vector<double>> published_shares(const ClusterView& view, const
   return fair_shares(shared);
 }
 
-/// What the memory keeps, by name: "reset" and the "sum" and "count" of jobs then; "start" and "end" of the round;
+/// The memory keeps by name "reset" and the "sum" and "count" of jobs then; "start" and "end" of the round;
 /// "busy/POOL", the job-seconds of a pool since the reset; for each job "ran/JOB", its pool in this round, and
 /// "share/JOB/POOL", "time/JOB/POOL" (seconds that it has had since the reset) and "lack/JOB/POOL" (seconds that it had
 /// too few before).

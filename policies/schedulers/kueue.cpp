@@ -6,8 +6,8 @@
 namespace ganymede::policies {
 namespace {
 
-/// What the owners' jobs hold. All owners are one cohort: what one does not use of its quota, others may borrow. GPUs
-/// beyond all quotas belong to nobody and may be borrowed too.
+/// The GPUs that the owners' jobs hold. All owners are one cohort: what one does not use of its quota, others may
+/// borrow. GPUs beyond all quotas belong to nobody and may be borrowed too.
 class Cohort {
  public:
   explicit Cohort(const ClusterView& view) : view_(view), used_(view.owners.size()), free_(view) {

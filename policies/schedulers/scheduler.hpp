@@ -50,7 +50,7 @@ struct JobView {
   double left = 1;            ///< share of its work that is left
 };
 
-/// What a scheduler may observe.
+/// A scheduler may observe this.
 struct ClusterView {
   double now_s = 0;
   std::span<const PoolState> pools;

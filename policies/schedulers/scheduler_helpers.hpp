@@ -1,5 +1,5 @@
 #pragma once
-// What several schedulers need: free GPUs by pool, the best pool for a job, backfill.
+// Several schedulers need free GPUs by pool, the best pool for a job, backfill.
 
 #include <span>
 #include <vector>

@@ -12,7 +12,7 @@ namespace ganymede::policies {
 
 struct JobView;
 
-/// What waiting jobs of a kind have in common.
+/// Waiting jobs of a kind have this in common.
 struct JobKind {
   int gpus = 1, least = 1;
   std::size_t owner = 0;

@@ -19,8 +19,8 @@
 
 namespace ganymede::sim {
 
-/// What jobs of a kind do. Exactly one of `scenario`, `model` and neither is set; a job with neither runs for the time
-/// that it states.
+/// The work of jobs of a kind. Exactly one of `scenario`, `model` and neither is set; a job with neither runs for the
+/// time that it states.
 struct ClusterWorkload {
   std::string name;
   /// A scenario without its platform: workload, synchronization, storage. Null: none.
@@ -47,7 +47,7 @@ struct ClusterJob {
   std::vector<std::size_t> after;  ///< jobs that must have finished before
 };
 
-/// What a preemption, a move or a change of size costs.
+/// The cost of a preemption, a move or a change of size.
 struct PreemptionCost {
   std::optional<Seconds> save;     ///< to write a checkpoint; none: as the scenario's storage takes
   std::optional<Seconds> restore;  ///< to start again and to read it; none: as the scenario's storage takes

@@ -1,4 +1,4 @@
-// What a scheduler sees of the cluster, and what becomes of its decision; which two jobs share a GPU.
+// Shows a scheduler the cluster, and carries its decision out; says which two jobs share a GPU.
 
 #include <fmt/format.h>
 

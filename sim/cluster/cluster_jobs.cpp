@@ -138,7 +138,7 @@ void stop_job(const ClusterContext& context, ClusterState& state, std::size_t in
   JobRecord& record = state.record.jobs[gone.job];
   job.since = state.now;
   job.running = false;
-  // What is left of a restart is not done.
+  // A restart that is cut short counts only as far as it came.
   record.restart_s -= to_seconds(std::max<Nanoseconds>(0, gone.begins - state.now)).si;
   if (!done) ++record.preemptions;
   if (!done || gone.speed->writes_checkpoints()) job.training.save();

@@ -1,5 +1,5 @@
 #pragma once
-// What the life of a cluster leaves, and what follows from it: times, utilization, fairness, energy and bill.
+// The life of a cluster leaves a record, from which follow its times, utilization, fairness, energy and bill.
 
 #include <cstdint>
 #include <string>
@@ -78,7 +78,7 @@ struct ClusterCosts {
 /// Bill and energy of all nodes from the first arrival to the last end, and of what jobs used beside them, by the rules
 /// for runs: a cluster with one job on all of its nodes costs what its run does after the boot.
 ClusterCosts cluster_costs(const Cluster& cluster, const ClusterRecord& record);
-/// What belongs to no pool (storage, servers, services) is shared by the GPU-seconds of all pools.
+/// Cost that belongs to no pool (storage, servers, services) is shared by the GPU-seconds of all pools.
 OwnerCosts owner_costs(const Cluster& cluster, const ClusterRecord& record, const Bill& bill);
 
 /// The result as text, a `ganymede.cluster-result/1`.

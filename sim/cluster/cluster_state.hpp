@@ -47,14 +47,14 @@ class JobRunner {
   virtual Nanoseconds wait(Nanoseconds until) = 0;
   /// The job has new GPUs, and is to do `steps` steps there as the segment says, from its start to `trained` or later.
   virtual void begin(const RunningJob& running, const Segment& segment, double steps, Nanoseconds trained) = 0;
-  /// What it has done since begin().
+  /// Its work since begin().
   virtual SegmentProgress progress(std::size_t job) const = 0;
   virtual bool ended(std::size_t job) const = 0;
   /// It loses its GPUs.
   virtual void stop(std::size_t job) = 0;
 };
 
-/// What stays the same during the life of a cluster.
+/// All of this stays the same during the life of a cluster.
 struct ClusterContext {
   const Cluster& cluster;
   JobSpeeds& speeds;
@@ -86,7 +86,7 @@ struct ClusterState {
   std::size_t next_arrival = 0;
   Contention contention;
 
-  // What the scheduler sees.
+  // The scheduler sees these.
   std::vector<policies::PoolState> pools;
   std::vector<policies::OwnerState> owners;
   std::vector<policies::JobView> views;  ///< by job
@@ -102,7 +102,7 @@ ClusterContext context_of(const Cluster& cluster, JobSpeeds& speeds, JobRunner* 
 /// The state before the first arrival.
 ClusterState initial_state(const ClusterContext& context);
 
-/// What bills count in, 126 years: no cluster lives longer.
+/// Bills count this far, 126 years: no cluster lives longer.
 inline constexpr Nanoseconds kLongestLife = 4'000'000'000'000'000'000;
 /// The nearest moment of the clock: kNever for infinity, and the first one after kLongestLife for what is later.
 Nanoseconds clock_at(double seconds);

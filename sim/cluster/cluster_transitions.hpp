@@ -1,5 +1,5 @@
 #pragma once
-// What can happen in the life of a cluster: functions of its context and its state, which they change. They have no
+// Transitions in the life of a cluster: functions of its context and its state, which they change. They have no
 // other effects.
 
 #include "sim/cluster/cluster_state.hpp"
@@ -43,7 +43,7 @@ void warn_of_packing(const ClusterContext& context);
 void update_paces(const ClusterContext& context, ClusterState& state);
 /// Ends the segment of the job, if one is under way, and counts what was done in it.
 void end_segment(const ClusterContext& context, ClusterState& state, const RunningJob& running);
-/// What the job has done of its work up to now.
+/// The job's work up to now.
 double work_done(const ClusterContext& context, ClusterState& state, const RunningJob& running);
 /// The caches of the nodes of jobs that have read their whole dataset by now serve it from now on.
 void end_reading(const ClusterContext& context, ClusterState& state);

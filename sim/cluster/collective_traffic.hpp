@@ -1,5 +1,5 @@
 #pragma once
-// What the collectives of a job's step put on the links between its ranks.
+// The load of a job's collectives on the links between its ranks, in a step.
 
 #include <cstdint>
 #include <span>

@@ -20,7 +20,7 @@ struct TalkingJob {
   std::vector<LinkUse> uses;  ///< links; the weight is the load relative to the busiest link
 };
 
-/// What a job with this traffic puts on the links of `fabric`, whose first link has the number `first_link`, if its
+/// The load of a job with this traffic on the links of `fabric`, whose first link has the number `first_link`, if its
 /// rank i is the fabric's endpoint members[i]. Without uses if nothing crosses a link.
 TalkingJob talking_job(const FabricGraph& fabric, const CollectiveTraffic& traffic, double step_s,
                        std::span<const int> members, int first_link);

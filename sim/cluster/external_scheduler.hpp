@@ -21,7 +21,7 @@ class ExternalScheduler {
   std::unique_ptr<PolicyProcess> process_;
 };
 
-/// What the program is told, in one line: now_s, pools, owners and jobs with the seconds that each takes alone.
+/// The program is told in one line: now_s, pools, owners and jobs with the seconds that each takes alone.
 std::string view_json(const policies::ClusterView& view);
 /// Reads {"run": [{"job": name, "pool": index, "gpus": n}], "again_in_s": s}. Throws ConfigError for anything else.
 policies::JobSchedule parse_schedule(const std::string& line, const policies::ClusterView& view);

@@ -27,7 +27,7 @@ struct JobSpeed {
   double step_images = 0;                   ///< images of a step; 0: it has none
   double step_work = 0;                     ///< progress of a step, in the unit of work_of()
   double work_per_s = 0;                    ///< progress alone
-  /// What its collectives put on links; null: the job has none that cross links.
+  /// The load of its collectives on links; null: the job has none that cross links.
   std::shared_ptr<const CollectiveTraffic> traffic = {};
   JobReading reading = {};  ///< its images, until the caches of its nodes hold them
   std::shared_ptr<const Scenario> scenario =
@@ -51,7 +51,7 @@ class JobSpeeds {
   /// The job's whole work: images, steps of all workers together for measured throughputs, seconds for stated
   /// durations.
   double work_of(const ClusterJob& job);
-  /// What an image is worth on so many GPUs, relative to the GPUs that the job asks for: with a larger batch B, more
+  /// The worth of an image on so many GPUs, relative to the GPUs that the job asks for: with a larger batch B, more
   /// images are needed for the same progress, in proportion to the noise scale + B (McCandlish et al., "An empirical
   /// model of large-batch training", 2018, which Pollux uses).
   double efficiency(const ClusterJob& job, int gpus);

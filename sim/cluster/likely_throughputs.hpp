@@ -1,5 +1,5 @@
 #pragma once
-// What throughputs that were not measured are likely to be, from those that were: Gaussian process regression
+// Estimates throughputs that were not measured from those that were: Gaussian process regression
 // (Rasmussen and Williams, "Gaussian Processes for Machine Learning", MIT Press 2006, algorithm 2.1) on logarithms.
 
 #include <string>

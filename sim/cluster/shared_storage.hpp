@@ -9,7 +9,7 @@
 
 namespace ganymede::sim {
 
-/// What a job's steps read, as long as its images are not in the caches of its nodes.
+/// The bytes that a job's steps read, as long as its images are not in the caches of its nodes.
 struct JobReading {
   const StepDistribution* steps = nullptr;  ///< its steps alone while it reads
   double step_s = 0;                        ///< mean step alone while it reads; 0: it never reads from a store

@@ -193,7 +193,7 @@ std::optional<SharedSpeeds> Throughputs::together(const std::string& gpu, const 
     if (speeds) std::swap(speeds->first, speeds->second);
     return speeds;
   }
-  // What ran with larger batches fits.
+  // A job that ran with larger batches fits.
   bool fits = false;
   for (auto row = pairs_.lower_bound({where, {a.first, ""}, {"", ""}}); row != pairs_.end() && !fits; ++row) {
     const auto& [there, larger_a, larger_b] = row->first;

@@ -1,5 +1,5 @@
 #pragma once
-// What NCCL's protocols cost beside the links: the latencies of hops, the bytes on the wire, the limits of channels,
+// NCCL's protocols cost more than the links: the latencies of hops, the bytes on the wire, the limits of channels,
 // proxies and endpoints.
 //
 // A platform's latencies are taken as those of a hop with Simple inside a node (the catalogs' come from the same

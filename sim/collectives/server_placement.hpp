@@ -34,7 +34,7 @@ std::vector<double> server_shares(const PlanRequest& request, std::size_t server
 /// `bytes` must be a multiple of their number.
 std::vector<std::int64_t> server_bounds(const PlanRequest& request, std::int64_t bytes, std::size_t servers);
 
-/// What gRPC adds if `flows` transfers of a node to a server share one connection.
+/// The time that gRPC adds if `flows` transfers of a node to a server share one connection.
 ProtocolCost grpc_cost(int flows);
 
 }  // namespace ganymede::sim

@@ -1,5 +1,5 @@
 #pragma once
-// What a plan may know about the placement of its ranks: counts and shapes. Times belong to the fabric (sim/engine).
+// A plan knows counts and shapes of the placement of its ranks. Times belong to the fabric (sim/engine).
 // Only `nccl` uses bandwidths and latencies, since NCCL itself detects them and chooses by them.
 
 #include <array>
@@ -10,7 +10,7 @@
 
 namespace ganymede::sim {
 
-/// What NCCL's tuner detects of the machine. A bandwidth of zero means that there is no such link.
+/// The machine as NCCL's tuner detects it. A bandwidth of zero means that there is no such link.
 struct NcclMachine {
   enum class Generation { older, volta, ampere, hopper, blackwell };
   enum class Inside { none, pcie, nvlink_mesh, nvlink_switch };

@@ -21,7 +21,7 @@ struct Message {
   std::uint32_t route = 0;  ///< where its paths begin in MessageGraph::routes
 };
 
-/// What messages of the same stages have in common.
+/// Messages of the same stages have this in common.
 struct MessageKind {
   int communicator = 0;
   std::size_t call = 0;

@@ -12,7 +12,7 @@ struct PlatformXml {
   /// The platform alone, on the lines of the file: without comments, settings, disks and document type.
   std::string text;
   std::vector<std::string> hosts;  ///< in the order of the file, also those of clusters
-  /// What the outermost zone says of itself with <prop>.
+  /// The properties (<prop>) of the outermost zone.
   std::vector<std::pair<std::string, std::string>> properties;
   std::vector<std::string> left_out;  ///< what `text` lacks, for example "<config> in line 4"
 };

@@ -1,5 +1,5 @@
 #pragma once
-// What uses SimGrid is a module of its own, which the program loads when it first needs it: with its own libraries
+// All use of SimGrid is in a module of its own, which the program loads when it first needs it: with its own libraries
 // SimGrid takes 60 ms to load, and most commands simulate no message.
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace ganymede::sim {
 
-/// What the module offers, as its symbol of the name kSimGridModule.
+/// The functions of the module, as its symbol of the name kSimGridModule.
 struct SimGridModule {
   const char* version;  ///< the program's: classes of C++ pass between the two
   std::unique_ptr<CommunicationEngine> (*make_engine)(const Network& fabric);

@@ -36,7 +36,7 @@ class WorkFolder {
   std::string path_;
 };
 
-/// What SimGrid says is wrong, by its exception or, if it ended the process, by its messages; for example
+/// SimGrid's complaint, by its exception or, if it ended the process, by its messages; for example
 /// "platform.xml:5: Starting tag <host> is not allowed here".
 std::string complaint_of(const std::string& file, const WorkFolder& folder, const std::string& exception) {
   const std::string place = folder.platform() + ":", critical = "/CRITICAL] ";
@@ -51,7 +51,7 @@ std::string complaint_of(const std::string& file, const WorkFolder& folder, cons
   return fmt::format("{}: SimGrid cannot load it: {}", file, exception);
 }
 
-/// What SimGrid says from now on is for complaint_of().
+/// From now on SimGrid's messages are for complaint_of().
 void keep_messages(const WorkFolder& folder) {
   const int messages = ::open(folder.messages().c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
   if (messages < 0 || ::dup2(messages, STDERR_FILENO) < 0) throw Failure("cannot keep what SimGrid says");

@@ -28,7 +28,7 @@ class Controller {
 /// started.
 std::unique_ptr<Controller> make_controller(const Scenario& scenario);
 
-/// What a blind policy sees in control runs: the time, its goals and its nodes by state; not progress, prices, notices
+/// A blind policy sees this in control runs: the time, its goals and its nodes by state; not progress, prices, notices
 /// or losses, by which it would steer.
 policies::Observation blinded(const policies::Observation& seen);
 

@@ -5,7 +5,7 @@
 
 namespace ganymede::sim {
 
-/// What the bill charges for the hours of a pool's nodes.
+/// The bill's charge for the hours of a pool's nodes.
 MicroUsd instance_hours_usd(const Bill& bill, const ScenarioPool& pool);
 
 /// Divides the instance-hours of the bill, over all pools that have an account, into parts that sum to them exactly.

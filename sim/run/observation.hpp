@@ -1,5 +1,5 @@
 #pragma once
-// What a policy sees about a run.
+// A run as a policy sees it.
 
 #include "sim/run/run_state.hpp"
 

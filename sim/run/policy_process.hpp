@@ -13,7 +13,7 @@
 
 namespace ganymede::sim {
 
-/// What the program did wrong, as the rest of a sentence that begins with its name: "gave no answer within 3 s".
+/// The program's mistake, as the rest of a sentence that begins with its name: "gave no answer within 3 s".
 struct PolicyFault : std::runtime_error {
   using std::runtime_error::runtime_error;
 };

@@ -1,5 +1,5 @@
 #pragma once
-// What a run leaves for people and other programs is a document (documents/result.hpp). Its parts by their short names:
+// A run leaves a document for people and other programs (documents/result.hpp). Its parts by their short names:
 
 #include "documents/result.hpp"
 

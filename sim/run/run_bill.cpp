@@ -67,7 +67,7 @@ bool is_reserved(const ScenarioPool& pool) {
   return pool.pool.market == platforms::Market::reserved_1y || pool.pool.market == platforms::Market::reserved_3y;
 }
 
-/// What a reserved hour would cost on demand; 0 if that is not known or nothing is reserved.
+/// The price of a reserved hour on demand; 0 if that is not known or nothing is reserved.
 MicroUsd list_price(const ScenarioPool& pool) {
   if (!is_reserved(pool)) return {};
   const platforms::Price* price =
@@ -243,7 +243,7 @@ std::string account_of(const ScenarioPool& pool) {
   return platforms::provider_of(provider).owned ? pool.catalog : provider;
 }
 
-/// What leaves a provider.
+/// The traffic that leaves a provider.
 struct Egress {
   std::size_t from = 0;  ///< the first pool that sends something
   double to_clouds = 0, to_internet = 0;
@@ -349,7 +349,7 @@ RunBill complete(BillDraft& draft, const OtherUse& other) {
   return std::move(draft.out);
 }
 
-/// What a run of one training uses beside its nodes.
+/// The uses of a run of one training beside its nodes.
 OtherUse other_use(const BillDraft& draft) {
   const Scenario& scenario = draft.scenario;
   OtherUse use;

@@ -36,7 +36,7 @@ struct RentedServers {
   std::size_t pool = 0;  ///< whose platform rents them out
 };
 
-/// What is used beside the nodes of the pools.
+/// The uses that are billed beside the nodes of the pools.
 struct OtherUse {
   std::vector<StoredData> stored;
   std::vector<RentedServers> servers;

@@ -1,5 +1,5 @@
 #pragma once
-// What follows from a run's state for its training: the configuration, the stage, and times of checkpoints.
+// A run's state decides about its training: the configuration, the stage, and times of checkpoints.
 
 #include "sim/run/run_state.hpp"
 
@@ -12,7 +12,7 @@ double target_rounding(const RunContext& context, const RunState& state);
 /// Index of the stage that the run is in when `done` units of the target are done.
 std::size_t stage_at(const RunContext& context, const RunState& state, double done);
 
-/// What trains now, and under which conditions.
+/// The nodes that train now, and under which conditions.
 Configuration configuration_of(const RunContext& context, const RunState& state);
 
 /// Time to write a checkpoint at the storage's present rate; 0 without storage.

@@ -17,7 +17,7 @@ struct SegmentProgress {
   double writing_ns = 0;         ///< spent so far on a checkpoint that is under way
 };
 
-/// What was measured of a segment that was played for real (rehearsal/), in place of what its formula says.
+/// Measurements of a segment that was played for real (rehearsal/), in place of what its formula says.
 struct MeasuredSegment {
   SegmentProgress progress;  ///< at the moment of the measurement
   double durable_steps = 0;  ///< steps before the last complete checkpoint

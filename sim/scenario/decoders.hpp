@@ -14,7 +14,7 @@ namespace ganymede::sim {
 /// busy.
 struct Decoder {
   std::string_view name;
-  std::string_view summary;  ///< What it does with an image, for people.
+  std::string_view summary;  ///< Its work on an image, for people.
   Seconds fixed;             ///< For each image.
   Seconds per_megapixel;     ///< For each 1e6 pixels of the stored image.
 

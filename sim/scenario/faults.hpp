@@ -1,5 +1,5 @@
 #pragma once
-// What may go wrong in a run besides the loss of spot nodes: crashes, slowdowns, and events at given times.
+// Troubles of a run besides the loss of spot nodes: crashes, slowdowns, and events at given times.
 
 #include <cstddef>
 #include <optional>

@@ -20,7 +20,7 @@ ScenarioInputCache::KnownTrace ScenarioInputCache::trace(const JsonNode& at, con
     return {traces_.emplace(key, std::move(stated)).first->second, model.hash};
   }
   const std::string name = traces::trace_name(at);
-  // What comes with the program stays as it is: it is made and hashed once.
+  // A file of the program stays as it is: it is made and hashed once.
   const bool built_in = traces::comes_with_program(name);
   if (const auto hash = hashes_.find(name); built_in && hash != hashes_.end())
     return {traces_.at({name, hash->second}), hash->second};

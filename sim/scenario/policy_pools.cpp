@@ -29,7 +29,7 @@ void add_pool_like_first(Scenario& scenario, const std::string& region, platform
   more.price = *price;
   more.name = default_name(more.pool, zone);
   set_default_hazards(more);
-  // What the scenario says about its own spot nodes applies there too, except recordings, which are of one region.
+  // The scenario's description of its own spot nodes applies there too, except recordings, which are of one region.
   if (first.spot_choice && (!first.spot_choice->capacity || region == first.pool.region))
     apply_spot_choice(more, *first.spot_choice);
   if (market == first.pool.market && first.lifetimes && first.lifetimes->source == "the scenario") {

@@ -28,7 +28,7 @@ struct Lifetimes {
   std::string source;     ///< Says in messages who states it: "the scenario".
 };
 
-/// What decides when the nodes of a pool can be rented and when they are taken back.
+/// Decides when the nodes of a pool can be rented and when they are taken back.
 enum class Spot {
   none,           ///< The nodes are not on the spot market and are never taken back.
   uninterrupted,  ///< The scenario or the user's platform says that they are never taken back.
@@ -45,7 +45,7 @@ std::string_view risk_of(Spot spot);
 /// Returns the less certain of two risks; "" is more certain than any other.
 std::string less_sure(std::string_view a, std::string_view b);
 
-/// What a scenario says under "spot".
+/// A scenario's member "spot".
 struct SpotChoice {
   Spot spot = Spot::drawn;
   std::optional<Series> capacity;  ///< Nodes that can be rented, if they were recorded.
@@ -89,7 +89,7 @@ struct PoolLink {
 
 /// True if both pools are of the same catalog and in the same region and zone; pools without a zone count as one place.
 bool same_place(const ScenarioPool& a, const ScenarioPool& b);
-/// What lies between two pools in different places: zones of a region, regions of a provider, or clouds.
+/// The distance between two pools in different places: zones of a region, regions of a provider, or clouds.
 PoolLink::Between between_places(const ScenarioPool& a, const ScenarioPool& b);
 /// USD for each 1e9 bytes from one pool's place to the other's, by the catalog; nullopt if the catalog does not say.
 std::optional<double> transfer_price(const ScenarioPool& from, const ScenarioPool& to, PoolLink::Between between);

@@ -39,7 +39,7 @@ enum class Fidelity {
 /// The unit of a run's target.
 enum class Target { steps, epochs, images };
 
-/// What a run is charged for in addition to the hours of its nodes.
+/// Charges of a run in addition to the hours of its nodes.
 struct Charges {
   bool free_tiers = false;
   bool kubernetes = false, load_balancer = false;
@@ -109,7 +109,7 @@ struct Scenario {
   double precision = 0.005;  ///< Relative half-width of the mean step's interval at which sampling stops.
   std::uint64_t seed = 0;
   int shown_steps = 0;                ///< Steps whose spans the result keeps; set by the caller, not by the file.
-  std::vector<std::string> warnings;  ///< What the results leave out, and assumptions that were made.
+  std::vector<std::string> warnings;  ///< These name what the results leave out, and assumptions.
 
   /// The trace entry of the last stage: what a worker does in one pass.
   const traces::TraceBatch& batch() const { return trace.batches[stages.back()]; }

@@ -56,7 +56,7 @@ void read_workload(const JsonNode& node, Scenario& scenario, Fingerprint& finger
 void read_checkpoints_and_storage(const std::optional<JsonNode>& checkpoint, const std::optional<JsonNode>& storage,
                                   Scenario& scenario);
 
-/// What a volume will hold.
+/// The use of a volume.
 struct VolumeContent {
   Bytes bytes{0};            ///< 0: not known.
   bool is_written = true;    ///< False: nothing is ever written to it.

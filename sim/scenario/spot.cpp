@@ -1,4 +1,4 @@
-// What a scenario says about a pool's spot nodes: how long they stay, recordings of capacity, prices and carbon.
+// Reads a scenario's words about a pool's spot nodes: how long they stay, recordings of capacity, prices and carbon.
 
 #include <fmt/format.h>
 

@@ -21,7 +21,7 @@ struct InputPath {
   enum class Cache { memory, disk, none };
   std::optional<platforms::Storage> storage;  ///< None: the dataset is local.
   Volume volume;
-  Cache cache = Cache::memory;  ///< What holds the dataset after the first epoch, if it fits.
+  Cache cache = Cache::memory;  ///< It holds the dataset after the first epoch, if it fits.
   int prefetch = 2;             ///< Number of batches that the input pipeline prepares ahead.
   double compressed = 1;        ///< Stored bytes of an image divided by the dataset's `bytes_per_image`.
   Seconds decompress{0};        ///< CPU time to unpack one image.

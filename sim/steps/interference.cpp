@@ -30,7 +30,7 @@ double multiprocessors(NcclMachine::Generation generation) {
 constexpr double kCopiedBytesPerByte = 4;
 // The share of a data sheet's memory bandwidth that copies reach: 750 of a V100's 900 GB/s (Jia et al. 2018).
 constexpr double kCopyShare = 750.0 / 900.0;
-// What the host starts for each bucket: the copies in and out, two events, NCCL's kernel and the waits for them. A
+// The host starts for each bucket: the copies in and out, two events, NCCL's kernel and the waits for them. A
 // count of calls in reducer.cpp and ProcessGroupNCCL.cpp; each is taken to cost as much as a kernel launch.
 constexpr double kLaunchesPerBucket = 8;
 

@@ -1,5 +1,5 @@
 #pragma once
-// What a collective costs the kernels that run beside it, and what a bucket costs its GPU and its host.
+// The cost of a collective for the kernels that run beside it, and of a bucket for its GPU and its host.
 
 #include "platforms/platform.hpp"
 #include "sim/collectives/allreduce.hpp"
@@ -13,7 +13,7 @@ namespace ganymede::sim {
 /// lose nothing.
 double compute_share_lost(const AllReduceScheme& scheme, const Topology& topology, const platforms::Gpu& gpu);
 
-/// What each worker does for a bucket besides sending it.
+/// Each worker's work for a bucket besides sending it.
 BucketWork bucket_work(Bytes bucket, const platforms::Gpu& gpu);
 
 }  // namespace ganymede::sim

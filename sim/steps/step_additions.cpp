@@ -1,4 +1,4 @@
-// What a distribution of steps contains besides their times: rare stalls, work, traffic and warnings.
+// Additions to the times of a distribution of steps: rare stalls, work, traffic and warnings.
 
 #include <fmt/format.h>
 

@@ -24,7 +24,7 @@ struct StepOutcome {
   std::vector<WorkerStep> workers;
 };
 
-/// What a worker does from `start` to `end`, for pictures of single steps. A worker has three tracks: the spans of kind
+/// A worker's work from `start` to `end`, for pictures of single steps. A worker has three tracks: the spans of kind
 /// communication, those of kind input, and all others, which follow each other.
 struct StepSpan {
   enum class Kind {

@@ -24,7 +24,7 @@ struct Reduction {
 /// arrivals.
 using Reduce = std::function<std::vector<std::vector<Seconds>>(std::span<const Reduction>)>;
 
-/// What a worker does for a bucket besides sending it.
+/// A worker's work for a bucket besides sending it.
 struct BucketWork {
   Seconds device;  ///< Copies into the bucket and out of it.
   Seconds host;    ///< Calls that start them and the collective.

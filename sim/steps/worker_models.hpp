@@ -1,5 +1,5 @@
 #pragma once
-// What each worker of a configuration does in a step: the workload's phases and the path of its data.
+// Each worker's part of a step: the workload's phases and the path of its data.
 
 #include <vector>
 
