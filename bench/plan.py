@@ -1,53 +1,69 @@
 #!/usr/bin/env python3
-"""What a plan costs: candidates, wall time, and how much the bounds save.
+"""What a plan costs: candidates, simulated ones, size of the file, and processor seconds to the first and the last answer.
 
-  python3 bench/plan.py [--program build/release/bin/ganymede] [--rounds 3] [--jobs 2]
+  python3 bench/plan.py [--program build/release/bin/ganymede] [--jobs 2] [--why] [--exhaustive]
 
-Wall times of the whole program; the ratio is of alternating pairs within this run. Both searches must choose the same.
+Processor seconds of the whole program and its children, as the system counts them, so that other work on the machine
+matters little. The first answer is that of --effort quick. --why adds `ganymede why`, --exhaustive compares each plan
+with --effort exhaustive, which takes long: both must choose the same.
 """
 import argparse
 import json
 import os
-import statistics
+import resource
 import subprocess
 import sys
 import tempfile
-import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+GOALS = ["--deadline", "60h", "--budget", "500USD"]
 REQUESTS = {
-    "dcgan-64 on all clouds": ["--model", "dcgan-64", "--images", "20000000", "--deadline", "60h", "--budget", "500USD"],
-    "progressive-gan on all clouds": ["--model", "progressive-gan", "--images", "20000000", "--deadline", "60h", "--budget", "500USD"],
+    "the guided start": ["--model", "dcgan-64", "--images", "10M"],
+    "the tutorial on all clouds": ["--model", "dcgan-64", "--images", "10M", "--deadline", "2h", "--budget", "5USD"],
+    "dcgan-64, 50M images": ["--model", "dcgan-64", "--images", "50M", *GOALS],
+    "dcgan-64, 20M images": ["--model", "dcgan-64", "--images", "20M", *GOALS],
+    "progressive-gan, 20M images": ["--model", "progressive-gan", "--images", "20M", *GOALS],
 }
 
 
-def plan(program, arguments, jobs, exhaustive):
-    with tempfile.NamedTemporaryFile(suffix=".json") as out:
-        command = [program, "plan", *arguments, "--format", "json", "-o", out.name, "--jobs", str(jobs)]
-        start = time.monotonic()
-        subprocess.run(command + (["--exhaustive"] if exhaustive else []), check=True)
-        return time.monotonic() - start, json.load(open(out.name))
+def seconds_of(command):
+    """Processor seconds of a command, which may end with no feasible plan."""
+    def used():
+        children = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return children.ru_utime + children.ru_stime
+    before = used()
+    code = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode
+    if code not in (0, 3):
+        sys.exit(f"{' '.join(command)}: exit code {code}")
+    return used() - before
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--program", default=os.path.join(ROOT, "build/release/bin/ganymede"))
-    parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--why", action="store_true")
+    parser.add_argument("--exhaustive", action="store_true")
     options = parser.parse_args()
-    for name, arguments in REQUESTS.items():
-        quick, ratios = [], []
-        for _ in range(options.rounds):
-            seconds, bounded = plan(options.program, arguments, options.jobs, False)
-            whole, exhaustive = plan(options.program, arguments, options.jobs, True)
-            quick.append(seconds)
-            ratios.append(whole / seconds)
-            if bounded["chosen"] != exhaustive["chosen"] or bounded["pareto"] != exhaustive["pareto"]:
-                sys.exit(f"{name}: the bounded search chose otherwise than the exhaustive one")
-        searched = bounded["searched"]
-        print(f"{name}: {searched['candidates']} candidates, {searched['simulated']} simulated, "
-              f"{statistics.median(quick):.1f} s with {options.jobs} jobs; exhaustive takes "
-              f"{statistics.median(ratios):.2f} times as long [{min(ratios):.2f}-{max(ratios):.2f}], the same choice")
+    jobs = ["--jobs", str(options.jobs)]
+    with tempfile.TemporaryDirectory() as folder:
+        file, other = os.path.join(folder, "plan.json"), os.path.join(folder, "other.json")
+        for name, arguments in REQUESTS.items():
+            command = [options.program, "plan", *arguments, *jobs]
+            first = seconds_of([*command, "--effort", "quick", "--save", other])
+            last = seconds_of([*command, "--save", file])
+            plan = json.load(open(file))
+            searched = plan["searched"]
+            line = (f"{name}: {searched['candidates']} candidates, {searched['simulated']} simulated, "
+                    f"{os.path.getsize(file) / 1e6:.1f} MB; first answer {first:.1f} s, last {last:.1f} s")
+            if options.why and plan["chosen"]:
+                line += f", why {seconds_of([options.program, 'why', file, *jobs]):.1f} s"
+            if options.exhaustive:
+                line += f", exhaustive {seconds_of([*command, '--exhaustive', '--save', other]):.1f} s"
+                whole = json.load(open(other))
+                if plan["chosen"] != whole["chosen"] or plan["pareto"] != whole["pareto"]:
+                    sys.exit(f"{name}: the search chose otherwise than the exhaustive one")
+            print(line, flush=True)
 
 
 if __name__ == "__main__":

@@ -2,9 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
+#include <mutex>
+#include <optional>
 
 #include "cli/command.hpp"
 #include "cli/names.hpp"
@@ -17,6 +20,7 @@
 #include "common/errors.hpp"
 #include "common/json.hpp"
 #include "common/json_value.hpp"
+#include "common/units.hpp"
 #include "plan/planner.hpp"
 #include "report/plans.hpp"
 #include "studies/plan_shards.hpp"
@@ -27,7 +31,59 @@ struct PlanFlags {
   RequestFlags request;
   std::string plan_file;
   std::string shard;
+  std::string effort = "normal";
   bool exhaustive = false, verbose = false;
+
+  plan::Effort how() const {
+    return exhaustive || effort == "exhaustive" ? plan::Effort::exhaustive
+           : effort == "quick"                  ? plan::Effort::quick
+                                                : plan::Effort::normal;
+  }
+};
+
+volatile std::sig_atomic_t plan_stop_asked = 0;
+void note_plan_stop(int signal) {
+  std::signal(signal, SIG_DFL);  // a second one ends the program
+  plan_stop_asked = 1;
+}
+
+/// What a search has found so far, on the terminal's last line.
+class SearchLine {
+ public:
+  SearchLine(const Shared& shared, const plan::Request& request) : shared_(shared), request_(request) {
+    if (shared.progress_fd < 0 && shows_progress(shared))
+      line_ = std::make_unique<ProgressLine>([this](double now_s, std::size_t /*columns*/) { return text(now_s); });
+  }
+  void done(std::size_t pieces, std::size_t count) {
+    if (!line_ && !bar_) bar_ = progress_bar(shared_, count, "groups of candidates");
+    if (bar_) bar_(pieces);
+    const std::lock_guard lock(mutex_);
+    done_ = pieces;
+    count_ = count;
+  }
+  void better(const plan::PlanCandidate& candidate, const plan::PlannedRun& run) {
+    const std::lock_guard lock(mutex_);
+    best_ = fmt::format("so far {:.2f} USD in {}: {}; ", run.usd.median, to_string(Seconds{run.time_s.median}),
+                        plan::label_of(request_, candidate));
+  }
+  /// "16 of 320 groups of candidates"
+  std::string reached() const { return fmt::format("{} of {} groups of candidates", done_, count_); }
+
+ private:
+  std::string text(double now_s) {
+    const std::lock_guard lock(mutex_);
+    return fmt::format("{}{}", best_,
+                       count_ == 0 ? "looking for candidates: " + duration_text(now_s)
+                                   : fmt::format("{}/{} groups, {}", done_, count_, duration_text(now_s)));
+  }
+
+  const Shared& shared_;
+  const plan::Request& request_;
+  std::mutex mutex_;
+  std::size_t done_ = 0, count_ = 0;
+  std::string best_;
+  std::function<void(std::size_t)> bar_;
+  std::unique_ptr<ProgressLine> line_;  // declared last, because its thread uses the other members
 };
 
 plan::Request request_of_plan(const PlanFlags& flags) {
@@ -37,11 +93,14 @@ plan::Request request_of_plan(const PlanFlags& flags) {
 
 void run_plan_shard(const PlanFlags& flags, Shared& shared) {
   require_folder(shared);
+  if (flags.how() == plan::Effort::quick)
+    throw ConfigError("--effort quick: found with --shard, whose shards evaluate all; expected normal or exhaustive");
   if (!flags.plan_file.empty()) throw ConfigError("--save: found with --shard; `ganymede merge` writes the plan");
   const studies::Shard shard = read_shard(flags.shard, std::getenv);
-  report_shard(shared, shard,
-               studies::run_plan_shard(request_of_plan(flags), flags.exhaustive, GANYMEDE_VERSION, shard, shared.output,
-                                       shard_options(shared, "groups of candidates")));
+  report_shard(
+      shared, shard,
+      studies::run_plan_shard(request_of_plan(flags), flags.how() == plan::Effort::exhaustive, GANYMEDE_VERSION, shard,
+                              shared.output, shard_options(shared, "groups of candidates")));
 }
 
 void run_plan(const PlanFlags& flags, Shared& shared) {
@@ -50,17 +109,17 @@ void run_plan(const PlanFlags& flags, Shared& shared) {
   const plan::Request request = request_of_plan(flags);
   plan::PlanOptions options;
   options.jobs = jobs(shared);
-  options.exhaustive = flags.exhaustive;
-  auto waiting = show_elapsed(shared, "looking for candidates");
-  std::function<void(std::size_t)> bar;
-  options.progress = [&](std::size_t done, std::size_t groups) {
-    waiting.reset();
-    if (!bar) bar = progress_bar(shared, groups, "groups of candidates");
-    if (bar) bar(done);
+  options.effort = flags.how();
+  std::optional<SearchLine> line(std::in_place, shared, request);
+  options.progress = [&](std::size_t done, std::size_t groups) { line->done(done, groups); };
+  options.better = [&](const plan::PlanCandidate& candidate, const plan::PlannedRun& run) {
+    line->better(candidate, run);
   };
+  if (std::signal(SIGINT, note_plan_stop) == SIG_IGN) std::signal(SIGINT, SIG_IGN);
+  options.stopped = [] { return plan_stop_asked != 0; };
   const plan::Plan plan = plan::make_plan(request, options);
-  waiting.reset();
-  bar = {};
+  const std::string reached = line->reached();
+  line.reset();
   const std::filesystem::path folder = shared.output.empty() ? "."
                                        : std::filesystem::path(shared.output).parent_path().empty()
                                            ? "."
@@ -79,7 +138,9 @@ void run_plan(const PlanFlags& flags, Shared& shared) {
                    : highlighted(shared, report::plan_text(
                                              content, result_width(shared),
                                              flags.verbose ? report::PlanDetail::all : report::PlanDetail::answer)));
-  report_goals(request, plan, shared);
+  if (plan_stop_asked == 0) return report_goals(request, plan, shared);
+  say(fmt::format("ganymede: interrupted; this is the best of {}\n", reached));
+  shared.exit_code = ExitCode::interrupted;
 }
 
 void declare_plan(Parser command, Shared& shared) {
@@ -91,8 +152,12 @@ void declare_plan(Parser command, Shared& shared) {
   command.add_option("--save", flags->plan_file, "also write the plan as JSON, for simulate and why");
   command.add_flag("--verbose", flags->verbose,
                    "also print the Pareto set, near misses, steps, all warnings, and every column");
-  command.add_flag("--exhaustive", flags->exhaustive,
-                   "also simulate candidates that bounds show to be beaten: slower, the same answer");
+  command
+      .add_option("--effort", flags->effort,
+                  "quick: a first answer; normal (default): the best; exhaustive: also simulate candidates that are "
+                  "shown to be beaten, slower, the same answer")
+      .check(one_of({"quick", "normal", "exhaustive"}));
+  command.add_flag("--exhaustive", flags->exhaustive, "the same as --effort exhaustive");
   add_shard(command, flags->shard);
   add_jobs(command, shared);
   add_format(command, shared, {"table", "json", "csv"});

@@ -133,17 +133,15 @@ void declare_search(const MemberFlagOf& one) {
   one.list("--market", "/search/markets", "only these markets; default: on-demand,spot").check(suggest("@markets"));
   one.number("--min-gpus", "/search/min_gpus", "at least so many");
   one.number("--max-gpus", "/search/max_gpus", "at most so many; default: 16");
-  one.list("--scheme", "/search/schemes",
-           "all-reduce schemes, of which the fastest is taken; default: those that may be the fastest")
+  one.list("--scheme", "/search/schemes", "all-reduce schemes, of which the fastest is taken; default: nccl")
       .check(suggest("@schemes"));
   one.list("--policy", "/search/policies", "only these policies; default: fixed, and on spot also spot-first")
       .check(suggest("@policies"));
-  one.list("--checkpoint", "/search/checkpoints",
-           "checkpoint intervals to try if nodes may be lost; default: 10min,1h,daly");
+  one.list("--checkpoint", "/search/checkpoints", "checkpoint intervals to try if nodes may be lost; default: daly");
   one.command
       .add_option("--saves", one.flags.saves,
-                  "how the training saves itself: on-notice (assumed: also within the notice before spot nodes are "
-                  "taken back), every:1h (only so often), never")
+                  "how the training saves itself: on-notice (also within the notice before spot nodes are taken back), "
+                  "every:1h (only so often), never; default: as often as is best, and not on notice")
       .check(saving());
   one.number("--seeds", "/search/seeds", "runs of each candidate; default: 20 if nodes may be lost, else 5");
   one.command

@@ -95,6 +95,9 @@ void describe(Walk& walk, PlanRow& row) {
   walk.member("gpu_busy", row.gpu_busy, kShare);
   walk.member_if_any("images_per_s", row.images_per_s, {.says = "while it trains"});
   walk.member("losses_mean", row.losses_mean, {.says = "nodes lost, mean over the runs", .low = 0});
+  walk.member_if_any("lost_s", row.lost_s, {.says = "work lost, mean over the runs", .low = 0});
+  walk.member_if_any("saved_every_s", row.saved_every_s,
+                     {.says = "between two checkpoints, mean over the runs; 0: none is written", .low = 0});
   walk.member("met_share", row.met_share, {.says = "share of the runs that keep the goals", .low = 0, .high = 1});
   walk.member_if_any("probability", row.probability,
                      {.says = "to keep the goals, with all stated error", .low = 0, .high = 1});
@@ -151,6 +154,7 @@ void describe(Walk& walk, Plan::Searched& searched) {
   walk.member("impossible", searched.impossible);
   walk.member("simulated", searched.simulated);
   walk.member("meeting", searched.meeting);
+  walk.member_unless("untried", searched.untried, {}, {.says = "that a search which ended early did not come to"});
 }
 
 void describe(Walk& walk, Plan::Cards& cards) {
@@ -167,6 +171,8 @@ void describe(Walk& walk, Plan::CannotRun& group) {
 void describe(Walk& walk, Plan& plan) {
   walk.constant("schema", kPlanSchema, kRequired);
   walk.member("request", plan.request, kRequired);
+  walk.member("effort", plan.effort,
+              {.says = "how thorough the search was", .choices = {"quick", "normal", "exhaustive"}});
   walk.member("searched", plan.searched);
   walk.member("steps", plan.steps, {.says = "of one GPU by itself, for each GPU and batch that was simulated"});
   walk.member("chosen", plan.chosen);

@@ -86,6 +86,7 @@ struct PlanRow {
   double gpu_busy = 0;
   std::optional<double> images_per_s;
   double losses_mean = 0, met_share = 0;
+  std::optional<double> lost_s, saved_every_s;
   std::optional<double> probability;
   int seeds = 0, never_finish = 0;
   std::string risk = "none", inputs;
@@ -131,7 +132,7 @@ struct PlanStep {
 struct Plan {
   struct Searched {
     std::int64_t candidates = 0, too_slow = 0, too_dear = 0, too_rare = 0, beaten = 0, impossible = 0, simulated = 0,
-                 meeting = 0;
+                 meeting = 0, untried = 0;
   };
   struct Cards {
     PlanRow cheapest, balanced, safest;
@@ -142,6 +143,7 @@ struct Plan {
   };
 
   PlanRequest request;
+  std::string effort = "normal";
   Searched searched;
   std::vector<PlanStep> steps;
   std::optional<PlanRow> chosen;

@@ -63,9 +63,7 @@ sim::ScenarioParts CandidateScenarios::parts(const PlanCandidate& candidate) {
   add(parts, "policy", candidate.policy->content.dump(), [&] { return candidate.policy->content; });
   if (!candidate.checkpoint.empty()) {
     add(parts, "checkpoint", candidate.checkpoint, [&] {
-      Json checkpoint = {{"every", candidate.checkpoint}};
-      if (request_.on_notice) checkpoint["on_notice"] = *request_.on_notice;
-      return checkpoint;
+      return Json{{"every", candidate.checkpoint}, {"on_notice", request_.on_notice.value_or(false)}};
     });
     if (!common.contains("storage") || !common["storage"].contains("checkpoint")) {
       const std::string place = checkpoint_place(*catalog.platform);

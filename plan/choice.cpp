@@ -23,15 +23,6 @@ double excess_of(const Request& request, double time_s, double usd) {
   return largest;
 }
 
-/// True if candidate `a` is better than `b` or if there is no `b`. Between equal ones the faster is better, then the
-/// cheaper, then the first.
-bool is_better(const Request& request, const Plan& plan, std::size_t a, const std::optional<std::size_t>& b) {
-  const auto rank = [&](std::size_t i) {
-    return std::tuple(objective_of(request, plan.runs[i]), plan.runs[i].time_s.median, plan.runs[i].usd_at_worst, i);
-  };
-  return !b || rank(a) < rank(*b);
-}
-
 void choose_near_misses(const Request& request, Plan& plan) {
   // How far each candidate that misses is from the goals, its cost and its index.
   std::vector<std::tuple<double, double, std::size_t>> misses;
@@ -61,6 +52,13 @@ void choose_near_misses(const Request& request, Plan& plan) {
 }
 
 }  // namespace
+
+bool is_better(const Request& request, const Plan& plan, std::size_t a, const std::optional<std::size_t>& b) {
+  const auto rank = [&](std::size_t i) {
+    return std::tuple(objective_of(request, plan.runs[i]), plan.runs[i].time_s.median, plan.runs[i].usd_at_worst, i);
+  };
+  return !b || rank(a) < rank(*b);
+}
 
 std::string describe_miss(const Request& request, const PlannedRun& run) {
   std::string why;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <numeric>
 #include <optional>
@@ -12,6 +13,8 @@
 #include "common/usd.hpp"
 #include "plan/bounds.hpp"
 #include "plan/chances.hpp"
+#include "plan/choice.hpp"
+#include "plan/known_runs.hpp"
 #include "sim/run/seeds.hpp"
 #include "sim/run/simulate.hpp"
 #include "sim/scenario/images_to_fid.hpp"
@@ -31,6 +34,7 @@ constexpr double kOtherSample = 0.98;
 /// A run's bill in dollars: at the stated prices, and with each doubtful price at its lowest and at its highest value.
 struct RunCost {
   double usd = 0, low = 0, high = 0;
+  ListHours hours;
 };
 
 RunCost cost_of(const Request& request, const sim::Scenario& scenario, const sim::Result& run) {
@@ -42,6 +46,8 @@ RunCost cost_of(const Request& request, const sim::Scenario& scenario, const sim
       const platforms::PriceDoubt doubt = platforms::price_doubt(pool.instance(), pool.price, request.price_age);
       cost.low -= usd_of(use.usd) * (1 - doubt.low);
       cost.high += usd_of(use.usd) * (doubt.high - 1);
+      if (pool.price.per_hour.value > 0)
+        cost.hours[pool.pool.market] += usd_of(use.usd) / (static_cast<double>(pool.price.per_hour.value) * 1e-6);
     }
   return cost;
 }
@@ -116,10 +122,11 @@ double slope_of(std::span<const double> x, std::span<const double> y) {
 struct RunSums {
   SeedValues time, usd, usd_at_worst, kg;
   std::vector<Uncertain> costs;  ///< with doubtful prices at their highest values
+  std::vector<ListHours> hours;
   // Only if an FID is the goal, because the runs then differ in their images, and outcomes of all runs are one spread:
   std::vector<Uncertain> times_s, all_usd;  ///< the second with what doubtful prices may be
   std::vector<double> images;
-  double busy = 0, losses = 0, images_per_s = 0;
+  double busy = 0, losses = 0, lost_s = 0, trained_s = 0, checkpoints = 0, images_per_s = 0;
   double met = 0, chance = 0;  ///< sums of what each run has of meeting the goals, from 0 to 1
   int runs = 0, finished = 0;
   bool carbon = true;
@@ -143,6 +150,7 @@ void RunSums::add(const Request& request, const sim::Scenario& scenario, const s
   time.add(run.total.si, chances.time_s.low, chances.time_s.high);
   usd.add(cost.usd, low * chances.price.low, high);
   usd_at_worst.add(cost.high, cost.high, cost.high);
+  hours.push_back(cost.hours);
   const double deviations = chances.usd.deviations, least = chances.usd.least;
   costs.push_back({cost.high, low * chances.price.high, high, deviations, least * chances.price.high});
   if (scenario.quality) {
@@ -155,6 +163,9 @@ void RunSums::add(const Request& request, const sim::Scenario& scenario, const s
   busy += run.gpu_busy;
   images_per_s += static_cast<double>(run.images) / (run.step_mean.si * static_cast<double>(run.steps));
   losses += static_cast<double>(run.losses);
+  lost_s += run.lost_training.si;
+  trained_s += run.step_mean.si * static_cast<double>(run.steps) + run.lost_training.si;
+  checkpoints += static_cast<double>(run.checkpoints);
   carbon = carbon && run.energy.has_value();
   const std::optional<double> deadline_s = request.deadline ? std::optional(request.deadline->si) : std::nullopt;
   const std::optional<double> budget_usd = request.budget ? std::optional(usd_of(*request.budget)) : std::nullopt;
@@ -186,6 +197,8 @@ PlannedRun RunSums::planned() const {
   out.gpu_busy = busy / finished;
   out.images_per_s = images_per_s / finished;
   out.losses = losses / finished;
+  out.lost_s = lost_s / finished;
+  out.saved_every_s = checkpoints > 0 ? trained_s / checkpoints : 0;
   out.met_share = met / runs;
   out.probability = std::round(chance / runs * 1e6) / 1e6;
   out.seeds = runs;
@@ -204,11 +217,14 @@ int seeds_needed(const Request& request, const sim::Scenario& scenario) {
 }
 
 /// Simulates the candidate with all its seeds. Runs that never finish miss the goals; all other figures are of the runs
-/// that finish. Throws Infeasible if fewer than half of the runs finish.
-PlannedRun evaluate_seeds(const Request& request, const PlanCandidate& candidate, CandidateScenarios& scenarios) {
+/// that finish. Throws Infeasible if fewer than half of the runs finish. None once `front` beats it; `least` are bounds
+/// of its runs.
+std::optional<PlannedRun> evaluate_seeds(const Request& request, const PlanCandidate& candidate, const Bounds& least,
+                                         const Front& front, RegionTwins& twins, CandidateScenarios& scenarios) {
   sim::Scenario scenario = scenarios.scenario(candidate);
   const int seeds = seeds_needed(request, scenario);
   const std::optional<calibration::TargetOutlook> quality = scenario.quality;
+  if (front.beats(candidate, twins.least_medians(candidate, seeds, least))) return {};
   // With more misses than this the candidate cannot meet the goals. To tell how far it misses them, the seeds of a
   // candidate without risk are enough.
   const double misses_max = seeds * (1 - request.certainty) + 1e-5;
@@ -224,17 +240,21 @@ PlannedRun evaluate_seeds(const Request& request, const PlanCandidate& candidate
     } catch (const Infeasible& error) {
       why_never = error.what();
     }
+    if (2 * sums.runs >= seeds &&
+        front.beats(candidate, least_medians(request, {sums.time.values, sums.usd_at_worst.values}, seeds, least)))
+      return {};
   }
   if (2 * sums.finished < sums.runs) throw Infeasible(why_never);
+  if (sums.runs == seeds) twins.keep(candidate, sums.time.values, sums.hours);
   return sums.planned();
 }
 
 /// The same, or why the candidate cannot run.
-PlannedRun simulate_candidate(const Request& request, const PlanCandidate& candidate, CandidateScenarios& scenarios) {
+PlannedRun simulate_candidate(const Request& request, const PlanCandidate& candidate, const Bounds& least,
+                              const Front& front, RegionTwins& twins, CandidateScenarios& scenarios) {
   PlannedRun out;
-  out.verdict = Verdict::impossible;
   try {
-    return evaluate_seeds(request, candidate, scenarios);
+    return evaluate_seeds(request, candidate, least, front, twins, scenarios).value_or(out);
   } catch (const ConfigError& error) {  // for example a storage class that this catalog does not have
     out.invalid = true;
     out.reason = error.what();
@@ -243,6 +263,7 @@ PlannedRun simulate_candidate(const Request& request, const PlanCandidate& candi
   } catch (const Failure& error) {
     out.reason = error.what();
   }
+  out.verdict = Verdict::impossible;
   return out;
 }
 
@@ -291,18 +312,36 @@ UnitOutcome with_fastest_scheme(const Request& request, PlanCandidate candidate,
   return fastest;
 }
 
-/// Adds a run for each member: run(member's index, candidate) unless its bounds are beaten.
-void add_runs(const Request& request, const std::vector<PlanCandidate>& members, const IsBeaten& is_beaten,
-              UnitOutcome& out, const std::function<PlannedRun(std::size_t, const PlanCandidate&)>& run) {
-  for (std::size_t i = 0; i < members.size(); ++i) {
+/// Adds a run for each member, the cheapest by their bounds first: run(member's index, candidate, bounds of its runs,
+/// what beats it) unless its bounds are beaten.
+void add_runs(const Request& request, const std::vector<PlanCandidate>& members, Front front, UnitOutcome& out,
+              const std::function<PlannedRun(std::size_t, const PlanCandidate&, const Bounds&, const Front&)>& run) {
+  std::vector<std::size_t> order(members.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return members[a].bounds.usd_at_worst < members[b].bounds.usd_at_worst;
+  });
+  out.runs.resize(members.size());
+  for (const std::size_t i : order) {
     PlanCandidate candidate = members[i];
     candidate.scheme = out.scheme;
-    std::vector<double> least = out.mean_s;
+    std::vector<double> least_s = out.mean_s;
     if (candidate.on_demand_nodes > 0)
-      for (double& step : least) step *= kOtherSample;
-    const auto by_steps = least.empty() ? std::nullopt : bounds_by_steps(request, candidate, least, out.images);
-    const bool beaten = is_beaten(candidate, candidate.bounds) || (by_steps && is_beaten(candidate, *by_steps));
-    out.runs.push_back(beaten ? PlannedRun{} : run(i, candidate));
+      for (double& step : least_s) step *= kOtherSample;
+    const auto by_steps = least_s.empty() ? std::nullopt : bounds_by_steps(request, candidate, least_s, out.images);
+    const Bounds& all = candidate.bounds;
+    const Bounds least = by_steps ? Bounds{std::max(all.time_s, by_steps->time_s), std::max(all.usd, by_steps->usd),
+                                           std::max(all.usd_at_worst, by_steps->usd_at_worst)}
+                                  : all;
+    if (front.beats(candidate, least)) continue;
+    PlannedRun judged = run(i, candidate, least, front);
+    // What evaluate_seeds() leaves out before its last run is left out here, because bounds are no higher than these.
+    if (judged.simulated() && front.beats(candidate, {judged.time_s.median, judged.usd.median, judged.usd_at_worst}))
+      continue;
+    out.runs[i] = judged;
+    if (!judged.simulated()) continue;
+    judge(request, judged);
+    if (judged.verdict == Verdict::meets) front.take_in(candidate, judged);
   }
 }
 
@@ -310,25 +349,26 @@ void add_runs(const Request& request, const std::vector<PlanCandidate>& members,
 
 int runs_for(const Request& request, int seeds) { return request.quality ? kRunsOfASeed * (seeds | 1) : seeds; }
 
-UnitOutcome evaluate_group(const Request& request, const std::vector<PlanCandidate>& members, const IsBeaten& is_beaten,
+UnitOutcome evaluate_group(const Request& request, const std::vector<PlanCandidate>& members, Front front,
                            CandidateScenarios& scenarios) {
   UnitOutcome out = with_fastest_scheme(request, members.front(), scenarios);
-  add_runs(request, members, is_beaten, out, [&](std::size_t /*member*/, const PlanCandidate& candidate) {
-    return simulate_candidate(request, candidate, scenarios);
-  });
+  RegionTwins twins(request);
+  add_runs(request, members, std::move(front), out,
+           [&](std::size_t /*member*/, const PlanCandidate& candidate, const Bounds& least, const Front& all) {
+             return simulate_candidate(request, candidate, least, all, twins, scenarios);
+           });
   return out;
 }
 
-std::optional<UnitOutcome> repeat_group(const Request& request, const std::vector<PlanCandidate>& members,
-                                        const IsBeaten& is_beaten, const UnitOutcome& known) {
+std::optional<UnitOutcome> repeat_group(const Request& request, const std::vector<PlanCandidate>& members, Front front,
+                                        const UnitOutcome& known) {
   if (members.front().scheme != "any" && members.front().scheme != known.scheme) return {};
   UnitOutcome out{known.scheme, known.mean_s, known.images, {}};
-  bool lacks_one = false;
-  add_runs(request, members, is_beaten, out, [&](std::size_t member, const PlanCandidate& /*candidate*/) {
-    lacks_one = lacks_one || known.runs[member].verdict == Verdict::beaten;
-    return known.runs[member];
-  });
-  return lacks_one ? std::nullopt : std::optional(std::move(out));
+  add_runs(request, members, std::move(front), out,
+           [&](std::size_t member, const PlanCandidate& /*candidate*/, const Bounds& /*least*/, const Front& /*all*/) {
+             return known.runs[member];
+           });
+  return out;
 }
 
 }  // namespace ganymede::plan

@@ -1,10 +1,11 @@
 #pragma once
 // Simulates the candidates of one group over several seeds.
 
-#include <functional>
+#include <optional>
 #include <vector>
 
 #include "plan/candidate_scenarios.hpp"
+#include "plan/front.hpp"
 #include "plan/outcome.hpp"
 #include "sim/steps/step_distribution_cache.hpp"
 
@@ -21,19 +22,18 @@ struct EvaluationCaches {
 /// of seeds, each of which trains for other images.
 int runs_for(const Request& request, int seeds);
 
-/// Returns true if a candidate with these bounds cannot be part of the answer any more.
-using IsBeaten = std::function<bool(const PlanCandidate& candidate, const Bounds& bounds)>;
-
 /// Simulates candidates of one group, which share their steps, over their seeds: Request::seeds_at_risk of them if
 /// nodes may be lost at random, otherwise Request::seeds. If several schemes may be used, the one with the shortest
-/// mean step is taken (the first among equals). A member is not simulated if its own bounds are beaten, or those with
-/// these steps. It is impossible if fewer than half of its seeds finish, and invalid if its scenario is not valid.
-UnitOutcome evaluate_group(const Request& request, const std::vector<PlanCandidate>& members, const IsBeaten& is_beaten,
+/// mean step is taken (the first among equals). The cheapest by their bounds come first. A member is left out, as
+/// `beaten`, once `front` or the members before it beat what its runs can take and cost at least: by its own bounds, by
+/// those with these steps, by its runs so far, or by the runs of a member that differs in its region alone. It is
+/// impossible if fewer than half of its seeds finish, and invalid if its scenario is not valid.
+UnitOutcome evaluate_group(const Request& request, const std::vector<PlanCandidate>& members, Front front,
                            CandidateScenarios& scenarios);
 
 /// The same from `known`, which evaluate_group() returned for the same members. None if `known` is of another scheme
 /// than the members, or if it lacks a run that is needed, because less is beaten here than there.
-std::optional<UnitOutcome> repeat_group(const Request& request, const std::vector<PlanCandidate>& members,
-                                        const IsBeaten& is_beaten, const UnitOutcome& known);
+std::optional<UnitOutcome> repeat_group(const Request& request, const std::vector<PlanCandidate>& members, Front front,
+                                        const UnitOutcome& known);
 
 }  // namespace ganymede::plan

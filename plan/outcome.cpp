@@ -24,6 +24,8 @@ void each_figure(Run& run, const Visit& visit) {
   visit("usd_worst_tenth", run.usd_worst_tenth, kMostAmount);
   visit("images_per_s", run.images_per_s, kMostAmount);
   visit("losses", run.losses, kMostAmount);
+  visit("lost_s", run.lost_s, kMostAmount);
+  visit("saved_every_s", run.saved_every_s, kMostAmount);
   visit("busy", run.gpu_busy, 1);
   visit("met", run.met_share, 1);
   visit("probability", run.probability, 1);

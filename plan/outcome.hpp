@@ -38,6 +38,8 @@ struct PlannedRun {
   double gpu_busy = 0;        ///< share of the held GPU time in which GPUs work, mean over the seeds
   double images_per_s = 0;    ///< images a second while training, mean over the seeds
   double losses = 0;          ///< nodes lost, mean over the seeds
+  double lost_s = 0;          ///< training that is lost with them, mean over the seeds
+  double saved_every_s = 0;   ///< training between two checkpoints, mean over the seeds; 0 if none is written
   double met_share = 0;       ///< share of the seeds that meet the goals if no stated error is counted
   /// Probability to meet the goals: the mean over the seeds, each with all its stated error (chances.hpp). If it is too
   /// rare, not simulated: the share of trainings that get to the FID.

@@ -129,6 +129,8 @@ documents::PlanRow row_of(const Request& request, const Plan& plan, std::size_t 
   row.gpu_busy = run.gpu_busy;
   row.images_per_s = run.images_per_s;
   row.losses_mean = run.losses;
+  row.lost_s = run.lost_s;
+  row.saved_every_s = run.saved_every_s;
   row.met_share = run.met_share;
   row.probability = run.probability;
   row.seeds = run.seeds;
@@ -255,12 +257,11 @@ std::vector<std::string> assumptions_of(const Request& request, const PlanCandid
   std::vector<std::string> out;
   const Request::Catalog& catalog = request.catalogs[candidate.catalog];
   if (candidate.at_risk() && !request.on_notice && !candidate.checkpoint.empty())
-    out.push_back(
-        fmt::format("it is assumed that the training saves itself within the notice of {} before its nodes are taken "
-                    "back, and goes "
-                    "on from there (otherwise --saves every:1h, or --saves never): \"checkpoint\" of the request says "
-                    "whether it does",
-                    to_string(platforms::provider_of(catalog.platform->provider).spot_notice)));
+    out.push_back(fmt::format(
+        "it is assumed that the training saves itself, but not within the notice of {} before its nodes are "
+        "taken back (if it does, --saves on-notice; if it saves nothing, --saves never): \"checkpoint\" of "
+        "the request says how it does",
+        to_string(platforms::provider_of(catalog.platform->provider).spot_notice)));
   if (traces::is_counted(request.trace.software))
     out.push_back(
         fmt::format("{} of GPU memory are left to a step of {} images, {}: "
@@ -284,10 +285,12 @@ std::string plan_json(const Request& request, const Plan& plan, const std::files
                   count(Verdict::too_slow),
                   count(Verdict::too_dear),
                   count(Verdict::too_rare),
-                  count(Verdict::beaten),
+                  count(Verdict::beaten) - static_cast<std::int64_t>(plan.untried),
                   count(Verdict::impossible),
                   static_cast<std::int64_t>(plan.simulated),
-                  count(Verdict::meets)};
+                  count(Verdict::meets),
+                  static_cast<std::int64_t>(plan.untried)};
+  out.effort = to_string(plan.effort);
   out.steps = steps_of(request, plan);
   out.chosen = row(plan.best);
   if (plan.best) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 #include <vector>
 
 #include "common/json.hpp"
@@ -33,13 +34,21 @@ std::size_t Plan::count(Verdict verdict) const {
       std::count_if(runs.begin(), runs.end(), [&](const PlannedRun& run) { return run.verdict == verdict; }));
 }
 
+std::string_view to_string(Effort effort) {
+  constexpr std::string_view kNames[] = {"quick", "normal", "exhaustive"};
+  return kNames[static_cast<std::size_t>(effort)];
+}
+
 Plan make_plan(const Request& request, const PlanOptions& options) {
   Search search(request, options);
+  std::optional<std::size_t> best;
   sim::StepDistributionCache& steps = request.caches->steps;
   for (std::size_t first = 0; first < search.size(); first += Search::kUnitsPerRound) {
+    if ((options.stopped && options.stopped()) || (options.effort == Effort::quick && best)) break;
     std::vector<std::size_t> round;
     for (std::size_t unit = first; unit < std::min(search.size(), first + Search::kUnitsPerRound); ++unit)
       if (!search.is_beaten(unit)) round.push_back(unit);
+    std::vector<bool> landed(round.size());
     const auto outcomes = run_children(
         round.size(), options.jobs,
         [&](std::size_t i) {
@@ -50,12 +59,17 @@ Plan make_plan(const Request& request, const PlanOptions& options) {
         [&](std::size_t finished) {
           if (options.progress) options.progress(first + finished, search.size());
         },
-        ChildUse::reused);
+        ChildUse::reused, [&](std::size_t i, const ChildOutcome& /*outcome*/) { landed[i] = true; }, options.stopped);
     for (std::size_t i = 0; i < round.size(); ++i) {
+      if (!landed[i]) continue;
       rethrow(outcomes[i]);
       const JsonNode done = JsonNode::parse(outcomes[i].text, "a unit");
       search.take(round[i], read_outcome(done.child("outcome"), search.member_count(round[i])));
       steps.take_in(done.child("steps").value());  // units of later rounds need not simulate them again
+    }
+    if (const auto found = search.best(); found != best) {
+      best = found;
+      if (options.better) options.better(search.candidate(*best), search.run(*best));
     }
   }
   return search.plan();

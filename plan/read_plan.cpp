@@ -59,6 +59,8 @@ PlannedRun run_of(const documents::PlanRow& row) {
   run.gpu_busy = row.gpu_busy;
   run.images_per_s = row.images_per_s.value_or(0);
   run.losses = row.losses_mean;
+  run.lost_s = row.lost_s.value_or(0);
+  run.saved_every_s = row.saved_every_s.value_or(0);
   run.met_share = row.met_share;
   run.probability = row.probability.value_or(row.met_share);
   run.seeds = row.seeds;

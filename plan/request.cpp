@@ -31,6 +31,8 @@ namespace {
 constexpr int kMaxGpus = 65536;
 constexpr int kMaxPasses = 1024;
 constexpr std::int64_t kMaxImages = 1'000'000'000'000;
+/// What PyTorch's DistributedDataParallel reduces with on GPUs: users of it cannot choose another scheme.
+constexpr const char* kDefaultScheme = "nccl";
 /// Variation of stage lengths if the request states none; the same default as for scenarios.
 constexpr double kStageVariation = 0.25;
 
@@ -325,7 +327,7 @@ void read_search(const JsonNode& node, Request& request, const std::string& now)
   } else {
     request.max_gpus = std::max(request.max_gpus, request.min_gpus);
   }
-  request.schemes = sim::default_plan_schemes();
+  request.schemes = {kDefaultScheme};
   if (const auto schemes = in.optional("schemes")) {
     request.schemes.clear();
     for (const JsonNode& entry : schemes->as_array()) request.schemes.push_back(sim::read_scheme(entry).name());
@@ -345,7 +347,7 @@ void read_search(const JsonNode& node, Request& request, const std::string& now)
   if (mixed ? mixed->as_bool() : searched(platforms::Market::spot) && searched(platforms::Market::on_demand))
     for (const RequestPolicy& one : request.spot_policies)
       if (!one.policy->other_market && !one.policy->other_regions) request.mixed_policies.push_back(one);
-  request.checkpoints = {"10min", "1h", "daly"};
+  request.checkpoints = {"daly"};  // the best interval for how long nodes live
   if (const auto list = in.optional("checkpoints")) {
     request.checkpoints = read_strings(in, "checkpoints");
     for (const JsonNode& entry : list->is_string() ? std::vector<JsonNode>{*list} : list->as_array())

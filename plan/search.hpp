@@ -2,10 +2,12 @@
 // The search of a plan: which candidates may be worth a simulation, and what follows from what became of them. Whoever
 // drives it decides which process evaluates what (planner.cpp, studies/plan_shards.hpp).
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "plan/evaluate.hpp"
+#include "plan/front.hpp"
 #include "plan/planner.hpp"
 
 namespace ganymede::plan {
@@ -32,7 +34,11 @@ class Search {
   UnitOutcome evaluate(std::size_t unit);
   /// Takes in what evaluate() has given for a unit, in this process or in another one. At most once for each unit.
   void take(std::size_t unit, const UnitOutcome& outcome);
-  /// The plan, at the end. Throws ConfigError if no candidate has a valid scenario.
+  /// The best candidate of what was taken; none if nothing meets the goals.
+  std::optional<std::size_t> best() const { return best_; }
+  const PlanCandidate& candidate(std::size_t i) const { return plan_.candidates.all[i]; }
+  const PlannedRun& run(std::size_t i) const { return plan_.runs[i]; }
+  /// The plan of what was taken. Throws ConfigError if no candidate has a valid scenario.
   Plan plan();
 
  private:
@@ -42,16 +48,15 @@ class Search {
     std::size_t group = 0;
     bool at_risk = false;
     std::vector<std::size_t> members;
+    bool taken = false;
     auto operator<=>(const Unit&) const = default;
   };
 
-  const PlanCandidate& candidate(std::size_t i) const { return plan_.candidates.all[i]; }
   void rule_out_candidates();
   void make_units();
-  double objective_of(const Bounds& bounds) const;
-  bool is_open(std::size_t i) const { return plan_.runs[i].verdict == Verdict::beaten && !dearer_[i]; }
-  bool is_beaten(const PlanCandidate& candidate, const Bounds& bounds) const;
+  /// Lets candidate `i`, which meets the goals, beat others.
   void take_in(std::size_t i);
+  bool is_open(std::size_t i) const { return plan_.runs[i].verdict == Verdict::beaten && !dearer_[i]; }
 
   const Request& request_;
   PlanOptions options_;
@@ -59,10 +64,9 @@ class Search {
   CandidateScenarios scenarios_;
   std::vector<bool> dearer_;  // in_dearer_region() of each candidate
   std::vector<Unit> units_;
-  std::vector<std::size_t> front_;             // candidates that meet the goals and that no simulated one beats
-  std::optional<double> least_;                // the lowest objective among those, or PlanOptions::at_most
-  std::optional<double> least_of_known_risk_;  // the lowest objective among those of known risk
-  std::string invalid_;                        // why the first invalid scenario is invalid
+  std::optional<std::size_t> best_;
+  Front front_;          // of what was taken
+  std::string invalid_;  // why the first invalid scenario is invalid
 };
 
 }  // namespace ganymede::plan

@@ -129,18 +129,27 @@ class SensitivityAnalysis {
     others_ = make_plan(request_, options);
     if (others_.best) rival_ = objective_of(request_, others_.runs[*others_.best]);
     for (std::size_t i = 0; i < others_.runs.size(); ++i)
-      if (affects(others_.candidates.all[i])) others_.runs[i] = {};
+      if (affects(others_.candidates.all[i]))
+        others_.runs[i] = {};
+      else if (others_.runs[i].verdict == Verdict::beaten)
+        others_.runs[i].verdict = Verdict::impossible;  // by one that the assumption does not affect either
   }
 
-  /// Finds the affected candidates that the plan has simulated and that are no better than the rival. Raising
-  /// an assumption makes nearly all of them worse still, so they need not be simulated again at each value.
+  /// Finds the affected candidates that are no better than the rival. Raising an assumption makes nearly all of them
+  /// worse still, so they need not be simulated again at each value.
   void find_hopeless() {
-    for (std::size_t i = 0; i < plan_.runs.size(); ++i) {
-      const PlannedRun& run = plan_.runs[i];
-      if (run.simulated() && affects(plan_.candidates.all[i]) &&
-          (run.verdict == Verdict::misses || objective_of(request_, run) > rival_))
-        hopeless_.insert(identity_of(plan_.candidates.all[i]));
-    }
+    if (rival_ == kNothing) return;
+    PlanOptions options;
+    options.jobs = jobs_;
+    options.known = &plan_;
+    options.only = [&](const PlanCandidate& candidate) { return affects(candidate); };
+    options.at_most = rival_;
+    options.all_at_most = true;
+    const Plan now = make_plan(request_, options);
+    for (std::size_t i = 0; i < now.runs.size(); ++i)
+      if (affects(now.candidates.all[i]) &&
+          (now.runs[i].verdict != Verdict::meets || objective_of(request_, now.runs[i]) > rival_))
+        hopeless_.insert(identity_of(now.candidates.all[i]));
   }
 
   /// True if the same nodes are chosen among the affected candidates with the assumption at this value, and no other

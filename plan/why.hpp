@@ -27,7 +27,7 @@ struct Sensitivity {
 /// It is raised in steps, and the first step that changes the choice is halved until both ends of it differ by
 /// less than 0.02 % (boot: one second). At each value the candidates that it affects are simulated again as a
 /// plan would, and compared with the best of all others; these include candidates that the plan left out because only
-/// affected ones beat them. Affected ones that the plan has simulated and found no better than that are left out,
+/// affected ones beat them. Affected ones that are no better than that at the present value are left out,
 /// because a higher value makes nearly all of them worse. What is chosen at the threshold is then planned among all
 /// candidates, so that it is the choice of a plan there. `progress` is called with the number of assumptions that are
 /// done.

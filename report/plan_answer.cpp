@@ -100,6 +100,23 @@ std::string doubts(const PlanRow& row) {
   return out;
 }
 
+/// How many nodes a run loses, on average.
+std::string interruptions_of(const PlanRow& row) {
+  const double losses = row.losses_mean;
+  return losses == 0      ? "none"
+         : losses < 0.095 ? "< 0.1"
+         : losses < 99.5  ? fmt::format("{:.2g}", losses)
+                          : with_thousands(std::llround(losses));
+}
+
+/// What it loses with nodes that are taken back, and how often it saves itself; empty in a document without it.
+std::string losses_sentence(const PlanRow& row) {
+  if (row.risk == "none" || !row.lost_s || !row.saved_every_s) return "";
+  return fmt::format(" The training saves itself {}; a run loses {} of work to interruptions ({}).",
+                     *row.saved_every_s > 0 ? "every " + spoken_time(*row.saved_every_s) : "at its end alone",
+                     spoken_time(*row.lost_s), interruptions_of(row));
+}
+
 /// Says what a row of "more_money" gives for its price, beside the chosen one.
 std::string for_more_money(const PlanRow& row, const PlanRow& chosen, const PlanRequest& request) {
   const double more = row.usd.median - chosen.usd.median;
@@ -200,12 +217,7 @@ std::string plan_probability_of_runs(const PlanRow& row) {
 }
 
 std::string plan_interruptions(const PlanRow& row) {
-  if (row.risk == "none") return "none";
-  const double losses = row.losses_mean;
-  return fmt::format("{} a run", losses == 0      ? "none"
-                                 : losses < 0.095 ? "< 0.1"
-                                 : losses < 99.5  ? fmt::format("{:.2g}", losses)
-                                                  : with_thousands(std::llround(losses)));
+  return row.risk == "none" ? "none" : interruptions_of(row) + " a run";
 }
 
 std::string plan_answer(const Plan& plan) {
@@ -220,7 +232,7 @@ std::string plan_answer(const Plan& plan) {
                                 cost_with_range(chosen), time_with_range(chosen));
   if (const std::string goals = goals_in_words(request); !goals.empty()) out += goals_sentence(chosen, goals);
   out += quality_in_words(chosen, request);
-  out += doubts(chosen);
+  out += losses_sentence(chosen) + doubts(chosen);
   if (plan.more_money)
     for (const PlanRow& row : *plan.more_money) out += for_more_money(row, chosen, request);
   if (plan.more_money && plan.more_money->empty() && request.objective == "cost")

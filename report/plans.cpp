@@ -176,17 +176,20 @@ std::string search_of(const Plan& plan) {
   const PlanRequest& request = plan.request;
   const Plan::Searched& searched = plan.searched;
   return fmt::format(
-      "{} candidates in {}: {} proved too slow, {} too dear{}, {} beaten; {} simulated with {} seeds each{}, {} of "
-      "them "
-      "{} with a probability of at least {}{}\n",
-      searched.candidates, fmt::join(request.catalogs, ", "), searched.too_slow, searched.too_dear,
-      searched.too_rare == 0 ? "" : fmt::format(", {} to get to the FID too rarely", searched.too_rare),
-      searched.beaten, searched.simulated, request.seeds,
-      request.seeds_without_risk != 0 && request.seeds_without_risk != request.seeds
-          ? fmt::format(" ({} where no node may be lost)", request.seeds_without_risk)
-          : "",
-      searched.meeting, plan_outcome(request) == "finishes" ? "finish" : "meet the goals", percent(request.certainty),
-      searched.impossible == 0 ? "" : fmt::format("; {} cannot run", searched.impossible));
+             "{} candidates in {}: {} proved too slow, {} too dear{}, {} beaten; {} simulated with {} seeds each{}, {} "
+             "of "
+             "them "
+             "{} with a probability of at least {}{}\n",
+             searched.candidates, fmt::join(request.catalogs, ", "), searched.too_slow, searched.too_dear,
+             searched.too_rare == 0 ? "" : fmt::format(", {} to get to the FID too rarely", searched.too_rare),
+             searched.beaten, searched.simulated, request.seeds,
+             request.seeds_without_risk != 0 && request.seeds_without_risk != request.seeds
+                 ? fmt::format(" ({} where no node may be lost)", request.seeds_without_risk)
+                 : "",
+             searched.meeting, plan_outcome(request) == "finishes" ? "finish" : "meet the goals",
+             percent(request.certainty),
+             searched.impossible == 0 ? "" : fmt::format("; {} cannot run", searched.impossible)) +
+         (searched.untried == 0 ? "" : fmt::format("{} were not tried: the search ended early.\n", searched.untried));
 }
 
 const std::vector<std::string>& warnings_of(const Plan& plan) {

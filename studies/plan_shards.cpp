@@ -14,6 +14,8 @@
 namespace ganymede::studies {
 namespace {
 
+plan::Effort effort_of(bool exhaustive) { return exhaustive ? plan::Effort::exhaustive : plan::Effort::normal; }
+
 /// The units of a request as work to split; the question is written down for a folder's `shards.json`.
 ShardedWork sharded_plan(const plan::Request& request, bool exhaustive, const plan::Search& search,
                          const std::string& program, const std::filesystem::path& folder) {
@@ -78,7 +80,7 @@ ShardOutcome run_plan_shard(const plan::Request& request, bool exhaustive, const
                             const Shard& shard, const std::filesystem::path& folder, const ShardOptions& options) {
   if (!request.start.empty() && !request.content.contains("start"))
     throw ConfigError("--shard: the deadline is a time; say with --start from when it counts, the same for all shards");
-  plan::Search search(request, {.exhaustive = exhaustive});
+  plan::Search search(request, {.effort = effort_of(exhaustive)});
   const ShardedWork work = sharded_plan(request, exhaustive, search, program, folder);
   FoundUnits found(work, folder, search);
   return run_shard(work, shard, folder,
@@ -99,9 +101,10 @@ MergedPlan merge_plan(const ShardFolder& folder, const std::filesystem::path& pa
   MergedPlan merged{plan::read_request(JsonNode::wrap(document.value(), file, path), ""), {}};
   merged.request.content = asked.required("as_read").value();
   merged.request.trace_choice = asked.required("trace").as_string();
-  plan::PlanOptions options{.jobs = jobs, .exhaustive = asked.required("exhaustive").as_bool()};
-  const plan::Search search(merged.request, {.exhaustive = options.exhaustive});
-  require_same_work(sharded_plan(merged.request, options.exhaustive, search, program, path), work, path.string());
+  const bool exhaustive = asked.required("exhaustive").as_bool();
+  plan::PlanOptions options{.jobs = jobs, .effort = effort_of(exhaustive)};
+  const plan::Search search(merged.request, {.effort = options.effort});
+  require_same_work(sharded_plan(merged.request, exhaustive, search, program, path), work, path.string());
   options.known_outcome = [&](std::size_t unit) -> std::optional<plan::UnitOutcome> {
     if (folder.kind(unit) != RowKind::result) return {};
     return outcome_of(search, unit, folder.text(unit), work.label(unit));

@@ -100,13 +100,6 @@ std::vector<std::string> allreduce_scheme_names(SchemeTable table) {
   return names;
 }
 
-std::vector<std::string> default_plan_schemes(SchemeTable table) {
-  std::vector<std::string> names;
-  for (const AllReduceScheme& scheme : table)
-    if (scheme.planned_by_default) names.emplace_back(scheme.name);
-  return names;
-}
-
 std::string allreduce_scheme_pattern(SchemeTable table) {
   std::string names;
   for (const AllReduceScheme& scheme : table)

@@ -63,11 +63,6 @@ struct AllReduceScheme {
   std::string_view variants = {};  ///< says what may follow the colon; "": there are no variants
   std::string_view needs = {};     ///< says what the fabric must offer; "": any fabric will do
   CollectiveSet collectives = {Collective::all_reduce};
-  /// True: `ganymede plan` tries the scheme if a request names no scheme. None of the other schemes was the fastest for
-  /// any of 1,065 sets of 1 to 16 GPUs of the catalogs that train dcgan-64 in batches of 16 to 128 per GPU: there
-  /// multi-ring and two-level take as long as the ring, trees and hierarchical-copy move all bytes over one link, and
-  /// torus needs a fabric with the shape of a torus.
-  bool planned_by_default = false;
   /// True: messages are sent by kernels that occupy multiprocessors of the GPUs meanwhile, as NCCL's are. False: by
   /// copy engines or hosts, or the scheme is an algorithm of which no implementation is modelled.
   bool by_kernels = false;
@@ -96,8 +91,6 @@ using SchemeTable = std::span<const AllReduceScheme>;
 SchemeTable allreduce_schemes();
 
 std::vector<std::string> allreduce_scheme_names(SchemeTable table = allreduce_schemes());
-/// The names of schemes that are planned by default.
-std::vector<std::string> default_plan_schemes(SchemeTable table = allreduce_schemes());
 /// A regular expression (ECMA 262) that a JSON schema may use: "^(ring|tree(:.+)?|...)$". It accepts every known name,
 /// and text after a colon if the scheme has variants.
 std::string allreduce_scheme_pattern(SchemeTable table = allreduce_schemes());

@@ -1,5 +1,7 @@
 #include "sim/steps/communication.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cassert>
 
@@ -27,6 +29,24 @@ Communication::Communication(std::vector<Site> sites, const Scheme& scheme, std:
   for (const Site& site : sites_)
     inside_.push_back(std::make_unique<SiteCommunication>(site, scheme, buckets_, message, jitter, pairs));
   if (message && sites_.size() > 1) join(between);
+}
+
+void Communication::share(ReductionCache& cache, const std::string& what) {
+  for (std::size_t s = 0; s < sites_.size(); ++s) {
+    std::string key = what;
+    for (const std::int64_t bytes : buckets_) key += fmt::format(" {}", bytes);
+    // Nodes of two markets are on the same network as so many of one.
+    const auto& groups = sites_[s].groups;
+    for (std::size_t g = 0, nodes = 0; g < groups.size(); ++g) {
+      nodes += static_cast<std::size_t>(groups[g].nodes);
+      if (g + 1 < groups.size() && groups[g + 1].instance == groups[g].instance &&
+          groups[g + 1].gpus_per_node == groups[g].gpus_per_node)
+        continue;
+      key += fmt::format(", {} {} {}", nodes, groups[g].instance->name, groups[g].gpus_per_node);
+      nodes = 0;
+    }
+    inside_[s]->share(cache[key]);
+  }
 }
 
 /// Puts all sites on one SimGrid engine.

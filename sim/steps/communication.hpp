@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -34,6 +35,10 @@ class Communication {
   /// `between`: the links that join each pair of sites.
   Communication(std::vector<Site> sites, const Scheme& scheme, std::vector<std::int64_t> buckets, bool message,
                 bool jitter, bool pairs, const std::vector<SiteLink>& between);
+
+  /// Shares what is simulated with others on the same platform, by the same scheme; `what` names both. `cache` must
+  /// outlive this.
+  void share(ReductionCache& cache, const std::string& what);
 
   // The same functions as in SiteCommunication, over all sites.
   std::vector<std::vector<Seconds>> reduce(std::span<const Reduction> reductions, bool remember);

@@ -124,7 +124,7 @@ std::vector<std::vector<Seconds>> SiteCommunication::from_last_arrival(std::span
 
 std::vector<std::vector<Seconds>> SiteCommunication::reduce(std::span<const Reduction> reductions, bool remember) {
   if (!after_last_.empty()) return from_last_arrival(reductions);
-  if (!remember) return simulate(reductions);
+  if (!remember) return simulate_now(reductions);  // such arrivals do not come again
   const Seconds first = reductions.front().arrivals.front();
   // In picoseconds: with finer arrivals the rounding of the clock would make equal steps differ.
   std::vector<std::int64_t> pattern;
@@ -145,6 +145,18 @@ std::vector<std::vector<Seconds>> SiteCommunication::reduce(std::span<const Redu
 }
 
 std::vector<std::vector<Seconds>> SiteCommunication::simulate(std::span<const Reduction> reductions) {
+  if (!shared_) return simulate_now(reductions);
+  std::vector<double> exact;
+  for (const auto& reduction : reductions) {
+    exact.push_back(static_cast<double>(reduction.bucket));
+    for (const Seconds arrival : reduction.arrivals) exact.push_back(arrival.si);
+  }
+  const auto [known, is_new] = shared_->try_emplace(std::move(exact));
+  if (is_new) known->second = simulate_now(reductions);
+  return known->second;
+}
+
+std::vector<std::vector<Seconds>> SiteCommunication::simulate_now(std::span<const Reduction> reductions) {
   Job job{{Communicator{in_engine_, {}}}};
   for (const auto& reduction : reductions)
     job.communicators[0].calls.push_back({&schedules_[reduction.bucket], reduction.arrivals});

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "sim/collectives/allreduce.hpp"
@@ -28,6 +29,12 @@ struct Site {
   std::size_t first_worker = 0, workers = 0;
 };
 
+/// When the workers are done with reductions, by the exact bucket and arrivals of each: a function of them alone on one
+/// network with one scheme.
+using KnownReductions = std::map<std::vector<double>, std::vector<std::vector<Seconds>>>;
+/// The same for several networks, each named by all that its times depend on.
+using ReductionCache = std::map<std::string, KnownReductions>;
+
 /// The gradients of a model as schedules on the fabric of one site. At message fidelity the sites of a process share an
 /// engine, because SimGrid allows one.
 class SiteCommunication {
@@ -42,6 +49,8 @@ class SiteCommunication {
   /// Simulates messages with this engine, whose network has the site's endpoints from `first_endpoint` on.
   void share_engine(std::shared_ptr<CommunicationEngine> engine, int first_endpoint);
   const Network& network() const { return fabric_; }
+  /// Takes reductions from `known`, which must outlive this, and adds those that it simulates.
+  void share(KnownReductions& known) { shared_ = &known; }
 
   /// Runs reductions in order, as Reduce does. With `remember` each pattern of arrivals is simulated only once: without
   /// jitter every step has the same pattern.
@@ -72,6 +81,7 @@ class SiteCommunication {
 
  private:
   std::vector<std::vector<Seconds>> simulate(std::span<const Reduction> reductions);
+  std::vector<std::vector<Seconds>> simulate_now(std::span<const Reduction> reductions);
   std::vector<std::vector<Seconds>> from_last_arrival(std::span<const Reduction> reductions) const;
   Seconds to_next(Bytes bytes, int stride) const;
   void measure_load();
@@ -87,6 +97,7 @@ class SiteCommunication {
   double messages_ = 0;  // of one step
   Seconds busiest_link_;
   std::map<std::vector<std::int64_t>, std::vector<std::vector<Seconds>>> known_;  // by pattern of arrivals
+  KnownReductions* shared_ = nullptr;                                             // null: nothing is shared
 };
 
 }  // namespace ganymede::sim

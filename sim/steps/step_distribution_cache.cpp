@@ -130,6 +130,7 @@ StepDistribution ScenarioSteps::simulate(const Configuration& configuration, std
       workloads.begin(), workloads.end(),
       [](const calibration::WorkloadModel& workload) { return !calibration::is_of_the_device(workload.provenance); });
   StepSimulator simulator(scenario_, configuration, workloads, seed);
+  if (cache_) simulator.share(cache_->reductions());
   StepDistribution central = simulator.simulate(Bound::central);
   align_spans(central);
   central.low = transferred ? simulator.simulate(Bound::low).mean : central.mean;

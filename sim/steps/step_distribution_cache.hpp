@@ -12,6 +12,7 @@
 
 #include "calibration/workload_model.hpp"
 #include "sim/scenario/scenario.hpp"
+#include "sim/steps/site_communication.hpp"
 #include "sim/steps/step_distribution.hpp"
 
 namespace ganymede::sim {
@@ -40,6 +41,8 @@ class StepDistributionCache {
   Json take_new();
   /// Adds what take_new() of another process has returned. Throws JsonError for anything else.
   void take_in(const Json& added);
+  /// All-reduces that were simulated for distributions.
+  ReductionCache& reductions() { return reductions_; }
   /// The models of the scenario's trace.
   calibration::KnownWorkloads& models(const Scenario& scenario) { return models_[scenario.workload_fingerprint]; }
 
@@ -47,6 +50,7 @@ class StepDistributionCache {
   std::map<std::string, Distribution> distributions_;
   std::vector<std::string> new_;  // keys of distributions_ that take_new() has not returned
   std::map<std::string, Workload> workloads_;
+  ReductionCache reductions_;
   std::map<std::string, calibration::KnownWorkloads> models_;  // by fingerprint
 };
 

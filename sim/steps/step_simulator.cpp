@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <utility>
 
 #include "calibration/statistics.hpp"
@@ -34,6 +35,19 @@ StepSimulator::StepSimulator(const Scenario& scenario, const Configuration& conf
   jitter_ = std::any_of(layout_.pool_of.begin(), layout_.pool_of.end(),
                         [&](std::size_t pool) { return workloads[pool].central.samples > 1; });
   if (workers() > 1 || scenario.servers.nodes > 0) connect(workloads[layout_.pool_of.front()].central);
+}
+
+void StepSimulator::share(ReductionCache& cache) {
+  const Synchronization& sync = scenario_.synchronization;
+  // A platform is known by the hash of its catalog; one that stands in the scenario itself has none.
+  std::set<std::string> catalogs;
+  for (const auto& [pointer, hash] : scenario_.file_hashes)
+    if (pointer.starts_with("/platform/")) catalogs.insert(hash);
+  if (!communication_ || message_ || configuration_.network != 1 || catalogs.size() != 1 ||
+      sync.mode != Mode::all_reduce || !sync.variables.empty())
+    return;
+  communication_->share(cache, fmt::format("{} {} {}", *catalogs.begin(), sync.scheme.name(),
+                                           sync.placement == Placement::component_split ? "pairs" : "whole"));
 }
 
 /// The share of the gradients that each variable has.

@@ -26,6 +26,8 @@ class StepSimulator {
   StepSimulator(const Scenario& scenario, const Configuration& configuration,
                 const std::vector<calibration::WorkloadModel>& workloads, std::uint64_t seed);
 
+  /// Shares all-reduces that are simulated with other configurations. `cache` must outlive this.
+  void share(ReductionCache& cache);
   /// The distribution of steps for one bound of the workloads, without `low` and `high`. Throws ConfigError if message
   /// fidelity would take too long or is not possible.
   StepDistribution simulate(Bound bound);

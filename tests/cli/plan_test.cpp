@@ -209,6 +209,16 @@ TEST(PlanCommand, NothingThatFitsIsExitCode3AndNamesTheNearest) {
   EXPECT_EQ(run_program(kPlan + "--budget 0.01USD").code, 3);
 }
 
+TEST(PlanCommand, SaysItsEffort) {
+  const std::string request =
+      "plan --model dcgan-64 --images 5M --gpu V100 --max-gpus 1 --region us-east-1 --market on-demand --format json ";
+  const auto effort_of = [&](const char* flags) { return Json::parse(run_program(request + flags).out)["effort"]; };
+  EXPECT_EQ(effort_of(""), "normal");
+  EXPECT_EQ(effort_of("--effort quick"), "quick");
+  EXPECT_EQ(effort_of("--exhaustive"), "exhaustive");
+  EXPECT_EQ(run_program(request + "--effort exhaustive").out, run_program(request + "--exhaustive").out);
+}
+
 TEST(PlanCommand, TheExampleIsARequest) {
   const Scratch scratch;
   const std::string file = scratch.write("request.json", run_program("example request").out);
@@ -230,6 +240,8 @@ TEST(PlanCommand, NamesWhatIsWrong) {
   refused("--model dcgan-64 --images 5 --deadline 2026-01-01T00:00:00Z --start 2026-02-01T00:00:00Z", "is not after");
   refused("--model dcgan-64 --images 5 --gpu H1000", "did you mean \"H100\"?");
   refused("--model dcgan-64 --images 5 --scheme rng", "--scheme");
+  refused("--model dcgan-64 --images 5 --effort fast", "--effort");
+  refused("--model dcgan-64 --images 5 --effort quick --shard 0/2 -o shards", "--effort quick: found with --shard");
   refused("--model dcgan-64 --images 5 --saves hourly", "--saves: found hourly, expected on-notice, never, or every:");
   refused("--model dcgan-64 --images 5 --saves every:", "--saves");
   refused("--model dcgan-64 --images 5 --saves every:soon", "/checkpoint/every");

@@ -155,7 +155,7 @@ TEST_F(DearerRegions, AreChosenByNoSearch) {
   const Request of = request();
   PlanOptions options;
   const Plan quick = make_plan(of, options);
-  options.exhaustive = true;
+  options.effort = Effort::exhaustive;
   const Plan whole = make_plan(of, options);
   ASSERT_TRUE(quick.best && whole.best);
   EXPECT_LT(quick.simulated, whole.simulated);

@@ -200,7 +200,7 @@ TEST_P(CloudPlans, AreThoseOfExhaustiveSearch) {
   PlanOptions options;
   options.jobs = 2;
   const Plan quick = make_plan(request, options);
-  options.exhaustive = true;
+  options.effort = Effort::exhaustive;
   const Plan all = make_plan(request, options);
   EXPECT_GE(all.candidates.all.size(), 200U);
   ASSERT_TRUE(quick.best && all.best && quick.best_of_known_risk && all.best_of_known_risk);

@@ -33,7 +33,7 @@ class Plans : public testing::Test {
     const Request of = request();
     PlanOptions options;
     options.jobs = jobs;
-    options.exhaustive = exhaustive;
+    if (exhaustive) options.effort = Effort::exhaustive;
     return make_plan(of, options);
   }
   Json json(int jobs = 2) const {

@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include "common/units.hpp"
+#include "plan/candidate_scenarios.hpp"
 #include "plan/chosen_scenario.hpp"
+#include "plan/known_runs.hpp"
 #include "plans.hpp"
 #include "report/plans.hpp"
 #include "sim/run/simulate.hpp"
@@ -221,7 +223,7 @@ TEST_F(SearchedPlans, SomeNodesOnSpotBesideOthersOnDemand) {
     return request();
   }();
   PlanOptions options;
-  options.exhaustive = true;
+  options.effort = Effort::exhaustive;
   const Plan plan = make_plan(of, options);
   int mixed = 0;
   for (std::size_t i = 0; i < plan.runs.size(); ++i) {
@@ -233,9 +235,72 @@ TEST_F(SearchedPlans, SomeNodesOnSpotBesideOthersOnDemand) {
     EXPECT_NEAR(plan.runs[i].usd.median, 4.5 * std::ceil(plan.runs[i].time_s.median) / 3600, 0.002);
     EXPECT_GE(plan.runs[i].usd.median, candidate.bounds.usd);
   }
-  EXPECT_EQ(mixed, 3);  // one for each checkpoint interval
+  EXPECT_EQ(mixed, 1);  // with the one checkpoint interval that is tried
   content["search"]["mixed"] = false;
   EXPECT_THAT(report::plan_text(planned()), Not(HasSubstr("on demand,")));
+}
+
+// The search goes on in rounds of 16 groups. Four numbers of "four" and eight of "one" and of "other", each on demand
+// and at risk, are more than one round.
+TEST_F(SearchedPlans, QuickAndInterruptedOnesSayWhatTheyDidNotTry) {
+  content["search"].erase("instances");
+  content["search"].erase("markets");
+  content["search"]["max_gpus"] = 16;
+  content["search"]["checkpoints"] = {"1h"};
+  folder_.add("lab.json", platform.dump());
+  const Request of = request();
+  PlanOptions options;
+  options.effort = Effort::quick;
+  const Plan quick = make_plan(of, options);
+  ASSERT_TRUE(quick.best);
+  EXPECT_GT(quick.untried, 0U);
+  const Json file = Json::parse(plan_json(of, quick, folder_.path()));
+  EXPECT_EQ(file["effort"], "quick");
+  EXPECT_EQ(file["searched"]["untried"], quick.untried);
+  EXPECT_EQ(file["searched"]["beaten"].get<std::size_t>() + quick.untried, quick.count(Verdict::beaten));
+  // Interrupted after the first round, it is the same answer, and interrupted at once it is none.
+  options.effort = Effort::normal;
+  std::string better;
+  options.better = [&](const PlanCandidate& candidate, const PlannedRun& /*run*/) { better = label_of(of, candidate); };
+  options.stopped = [&] { return !better.empty(); };
+  EXPECT_EQ(make_plan(of, options).best, quick.best);
+  EXPECT_EQ(better, label_of(of, quick.candidates.all[*quick.best]));
+  options.stopped = [] { return true; };
+  const Plan none = make_plan(of, options);
+  EXPECT_FALSE(none.best);
+  EXPECT_EQ(none.untried, none.candidates.all.size());
+}
+
+// Candidates share all-reduces and steps, which changes none of their runs: each is that of its scenario alone.
+TEST_F(SearchedPlans, RunAsTheirScenariosDoAlone) {
+  prices("one")[1]["region"] = "room-1";
+  content["search"]["markets"] = {"on-demand", "spot"};
+  content["search"]["min_gpus"] = content["search"]["max_gpus"] = 4;
+  content["search"]["schemes"] = {"tree"};
+  content["search"]["seeds"] = 1;
+  folder_.add("lab.json", platform.dump());
+  const Request of = request();
+  PlanOptions options;
+  options.effort = Effort::exhaustive;
+  const Plan plan = make_plan(of, options);
+  int compared = 0;
+  for (std::size_t i = 0; i < plan.runs.size(); ++i) {
+    if (!plan.runs[i].simulated()) continue;
+    sim::Scenario alone = CandidateScenarios(of).scenario(plan.candidates.all[i]);
+    sim::set_seed(alone, of.seed);
+    EXPECT_EQ(sim::simulate(alone).total.si, plan.runs[i].time_s.median) << label_of(of, plan.candidates.all[i]);
+    ++compared;
+  }
+  EXPECT_GE(compared, 5);  // on demand, spot by two policies, and two numbers of nodes on demand beside others on spot
+}
+
+TEST(LeastMedians, TakeUnknownRunsAtTheirBounds) {
+  Request of;
+  const Bounds least{1, 1, 1};
+  const Bounds some = least_medians(of, {{9, 5, 7}, {9, 5, 7}}, 4, least);  // 1, 5, 7 and 9
+  EXPECT_EQ(some.time_s, 6);
+  EXPECT_EQ(some.usd_at_worst, 6);
+  EXPECT_EQ(least_medians(of, {{9, 5}, {9, 5}}, 5, least).time_s, 1);  // 1, 1, 1, 5 and 9
 }
 
 }  // namespace

@@ -117,6 +117,7 @@ TEST_F(Whys, InterruptionsUpToWhereOnDemandIsCheaper) {
   content["workload"]["images"] = 9'216'000'000;
   content["search"]["mixed"] = false;
   content["search"]["checkpoints"] = {"1h"};
+  content["checkpoint"] = {{"on_notice", true}};
   Json& prices = platform["instances"]["one"]["prices"];
   std::swap(prices[0], prices[1]);
   prices[0].update({{"per_hour", "3.5985USD/h"}, {"interrupted_per_month", 0.5}});

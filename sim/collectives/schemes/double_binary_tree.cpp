@@ -21,7 +21,6 @@ extern const AllReduceScheme double_binary_tree_scheme{
     .name = "double-binary-tree",
     .summary = "two complementary trees, each with half of the bytes",
     .variants = kChunksVariant,
-    .planned_by_default = true,
     .plan = plan_double_binary_tree,
     .refusal = refuse_bad_chunks,
 };

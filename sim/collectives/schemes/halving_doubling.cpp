@@ -71,7 +71,6 @@ extern const AllReduceScheme halving_doubling_scheme{
     .summary = "bandwidth-optimal in 2 log2(n) rounds",
     .needs = "a power of two of ranks for all but all-reduce",
     .collectives = {Collective::all_reduce, Collective::reduce_scatter, Collective::all_gather},
-    .planned_by_default = true,
     .plan = plan_halving_doubling,
     .refusal = refuse_halving_doubling,
     .on_star = halving_doubling_on_star,

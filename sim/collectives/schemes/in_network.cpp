@@ -26,7 +26,6 @@ extern const AllReduceScheme in_network_scheme{
     .summary = "switches add in passing and multicast the sum",
     .variants = kChunksVariant,
     .needs = "switches with `\"reduces\": true`",
-    .planned_by_default = true,
     .plan = switch_tree,
     .refusal = refuse_in_network,
 };

@@ -100,7 +100,6 @@ Schedule plan_mixed(const PlanRequest& request) {
 extern const AllReduceScheme mixed_scheme{
     .name = "mixed",
     .summary = "for nodes of unlike GPUs: ring inside, parameter server across",
-    .planned_by_default = true,
     .plan = plan_mixed,
 };
 

@@ -77,7 +77,6 @@ extern const AllReduceScheme nccl_scheme{
     .summary = "NCCL's choice: ring, tree, NVLS or NVLSTree with LL, LL128 or Simple",
     .variants = "version/algorithm/protocol, as 2.18.3/ring",
     .collectives = {Collective::all_reduce, Collective::reduce_scatter, Collective::all_gather},
-    .planned_by_default = true,
     .by_kernels = true,
     .plan = plan_nccl,
     .refusal = refuse_nccl,

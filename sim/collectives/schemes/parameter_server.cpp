@@ -88,7 +88,6 @@ extern const AllReduceScheme parameter_server_scheme{
     .summary = "push to servers on the ranks, pull the sums",
     .variants = "sharded, whole, all or number of servers, and /grpc; asynchronous: dedicated or dedicated/NUMBER",
     .needs = "the mode `async-parameter-server` for `dedicated`",
-    .planned_by_default = true,
     .has_servers = true,
     .plan = plan_parameter_server,
     .refusal = refuse_parameter_server,

@@ -37,7 +37,6 @@ Seconds recursive_doubling_on_star(const PlanRequest& request, const Star& star)
 extern const AllReduceScheme recursive_doubling_scheme{
     .name = "recursive-doubling",
     .summary = "fewest rounds, log2(n) exchanges of all bytes",
-    .planned_by_default = true,
     .plan = plan_recursive_doubling,
     .on_star = recursive_doubling_on_star,
 };

@@ -31,7 +31,6 @@ extern const AllReduceScheme ring_scheme{
     .name = "ring",
     .summary = "bandwidth-optimal: 2(n-1) rounds of one n-th of the bytes",
     .collectives = {Collective::all_reduce, Collective::reduce_scatter, Collective::all_gather},
-    .planned_by_default = true,
     .plan = plan_ring,
     .on_star = ring_on_star,
 };

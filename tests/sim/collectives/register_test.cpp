@@ -42,7 +42,6 @@ constexpr AllReduceScheme kRelay{
     .variants = "fast",
     .needs = "patience",
     .collectives = {Collective::broadcast},
-    .planned_by_default = true,
     .plan = plan_relay,
     .refusal = refuse_relay,
 };
@@ -56,7 +55,6 @@ std::vector<AllReduceScheme> with_relay() {
 TEST(Register, AMadeUpSchemeIsListedOfferedAndDocumented) {
   const std::vector<AllReduceScheme> table = with_relay();
   EXPECT_THAT(allreduce_scheme_names(table), Contains("relay"));
-  EXPECT_THAT(default_plan_schemes(table), Contains("relay"));
   EXPECT_EQ(find_scheme("relay", table).description(), "one after the other (:fast)");
   EXPECT_THAT(allreduce_scheme_docs(table),
               HasSubstr("- `relay`: one after the other. After a colon: fast. Needs patience. Other collectives: "
