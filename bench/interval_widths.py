@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""Fits the widths of `validate`'s intervals (studies/interval_classes.cpp) to the published studies.
+"""Fits the widths of `validate`'s intervals (calibration/interval_classes.cpp) to the published studies.
 
     ganymede validate --format json > validation.json && python3 bench/interval_widths.py validation.json
 
 The half-width of a step's interval, as a logarithm, is the root of the sum of squares of: what a published figure
-repeats within, a factor on the share of workers that differ, a factor on the share of collectives, and a floor. The
-program prints the narrowest widths that hold 90 % of the cells whose batch was measured, by class, and how many cells
-of a study the widths hold that are fitted to all other studies. A study that is the only one of its class is held by
-nothing but its own widths, and is not counted. For curves of collectives it prints the 90 % quantile of the error.
+repeats within, a factor on the share of workers that differ, what the error of a collective alone makes of the share of
+collectives, and a floor. The program prints the narrowest widths that hold 90 % of the cells whose batch was measured,
+by class, and how many cells of a study the widths hold that are fitted to all other studies. A study that is the only
+one of its class is held by nothing but its own widths, and is not counted. For curves of collectives it prints the 90 %
+quantile of the error.
 """
 import json
 import math
@@ -35,23 +36,23 @@ def rows_of(result):
                          "error": abs(math.log(step / parts["measured_s"])),
                          "fixed": 1.6449 * math.sqrt(2) * cell["repeat"],
                          "pauses": 0.5 * parts["pause_s"] / (step + parts["pause_s"]),
-                         "collectives": parts["collectives_s"] / step,
+                         "collectives": parts["links_half_width"],
                          "workers": (step - parts["alone_s"] - parts["collectives_s"]) / step})
     return rows
 
 
-def width(row, workers, collectives, floor):
+def width(row, workers, floor):
     return math.sqrt(row["fixed"] ** 2 + row["pauses"] ** 2 + (workers * row["workers"]) ** 2
-                     + (collectives * row["collectives"]) ** 2 + floor ** 2)
+                     + row["collectives"] ** 2 + floor ** 2)
 
 
 def held(rows, *widths):
     return sum(row["error"] <= width(row, *widths) for row in rows) / len(rows)
 
 
-def narrowest(rows, collectives=1.0, share=0.9):
-    found = [(sum(width(row, workers, collectives, floor) for row in rows) / len(rows), workers, floor)
-             for workers in FACTORS for floor in FLOORS if held(rows, workers, collectives, floor) >= share]
+def narrowest(rows, share=0.9):
+    found = [(sum(width(row, workers, floor) for row in rows) / len(rows), workers, floor)
+             for workers in FACTORS for floor in FLOORS if held(rows, workers, floor) >= share]
     return min(found) if found else (math.nan, FACTORS[-1], FLOORS[-1])
 
 
@@ -71,10 +72,10 @@ def main():
             if not others:
                 continue
             _, workers, floor = narrowest(others)
-            kept += held(own, workers, 1.0, floor) * len(own)
+            kept += held(own, workers, floor) * len(own)
             counted += len(own)
             print(f"    without {study}: factor {workers:.1f}, floor {floor:.3f}; holds "
-                  f"{100 * held(own, workers, 1.0, floor):.0f} % of its {len(own)} cells")
+                  f"{100 * held(own, workers, floor):.0f} % of its {len(own)} cells")
         if counted:
             print(f"    held by widths that have not seen the study: {100 * kept / counted:.0f} % of {counted}")
     for several in ("one machine", "several machines"):

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "common/random.hpp"
+
 namespace ganymede::calibration {
 namespace {
 
@@ -12,11 +14,16 @@ constexpr double kRepeat = 0.05;
 
 }  // namespace
 
-StepAtBatch step_at_batch(double measured_s, double ratio, int networks, double launch_s) {
+double fixed_per_network(double bandwidth, double on_v100_s, double exponent) {
+  constexpr double kBandwidthOfV100 = 900e9;
+  return on_v100_s * portable_exp(exponent * portable_log(kBandwidthOfV100 / bandwidth));
+}
+
+StepAtBatch step_at_batch(double measured_s, double ratio, int networks, double launch_s, double fixed_s) {
   if (ratio == 1) return {measured_s, measured_s, measured_s};
   const auto with_fixed = [&](double factor) {
-    const double fixed_s = factor * kFixedPerNetwork_s * std::max(1, networks);
-    const double share = fixed_s / (fixed_s + measured_s);
+    const double fixed = factor * fixed_s * std::max(1, networks);
+    const double share = fixed / (fixed + measured_s);
     return std::max(measured_s * (share + (1 - share) * ratio), std::min(launch_s, measured_s));
   };
   const double least = with_fixed(kMinFixed), most = with_fixed(kMaxFixed);

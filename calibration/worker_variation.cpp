@@ -37,8 +37,17 @@ double normal_quantile(double p) {
 
 }  // namespace
 
+bool is_eager(const traces::TraceSoftware& software) {
+  return software.name == "PyTorch" || software.backend == traces::kRooflineBackend;
+}
+
 WorkerVariation default_worker_variation(const traces::TraceSoftware& software) {
-  return software.name == "PyTorch" || software.backend == traces::kRooflineBackend ? kEagerVariation : kGraphVariation;
+  return is_eager(software) ? kEagerVariation : kGraphVariation;
+}
+
+double work_on_gradients(const WorkerVariation& variation, const platforms::Gpu& gpu) {
+  if (variation.bandwidth == 0 || gpu.kind == platforms::Gpu::Kind::cpu) return 1;
+  return variation.bandwidth / gpu.memory_bandwidth.si;
 }
 
 double expected_slowest(std::size_t workers, std::size_t k) {

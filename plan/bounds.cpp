@@ -116,7 +116,9 @@ LeastWork least_work(const Request& request, const Request::Batch& choice, const
     double bytes = 0;
     for (const traces::TraceBucket& bucket : batch.buckets) bytes += static_cast<double>(bucket.bytes);
     const bool exchanges_each_step = !request.common.contains("synchronization") && instance.nic;
-    const double exchange = exchanges_each_step ? bytes / (instance.nic->bandwidth.si * instance.nic->count) : 0;
+    const double exchange =
+        exchanges_each_step ? bytes / (instance.nic->burst.value_or(instance.nic->bandwidth).si * instance.nic->count)
+                            : 0;
     const double images = request.stage_shares[i] * least_stage_length(request) / choice.per_gpu;
     work.alone_s += images * fastest;
     work.joined_s += images * std::max(fastest, exchange);

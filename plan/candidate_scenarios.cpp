@@ -7,6 +7,7 @@
 #include "plan/checks.hpp"
 #include "plan/evaluate.hpp"
 #include "plan/what_if.hpp"
+#include "sim/collectives/allreduce.hpp"
 
 namespace ganymede::plan {
 namespace {
@@ -58,6 +59,9 @@ sim::ScenarioParts CandidateScenarios::parts(const PlanCandidate& candidate) {
   add(parts, "synchronization", candidate.scheme, [&] {
     Json synchronization = common.value("synchronization", Json::object());
     synchronization["scheme"] = candidate.scheme == "none" ? request_.schemes.front() : candidate.scheme;
+    // Other schemes do not care how large single variables are.
+    if (!sim::parse_scheme(synchronization["scheme"].get<std::string>()).row->has_servers)
+      synchronization.erase("variables");
     return synchronization;
   });
   add(parts, "policy", candidate.policy->content.dump(), [&] { return candidate.policy->content; });

@@ -18,6 +18,7 @@
 #include "sim/run/seeds.hpp"
 #include "sim/run/simulate.hpp"
 #include "sim/scenario/images_to_fid.hpp"
+#include "sim/steps/worker_layout.hpp"
 
 namespace ganymede::plan {
 namespace {
@@ -281,6 +282,7 @@ double add_mean_steps(const Request& request, PlanCandidate candidate, Candidate
     sim::Configuration whole;
     whole.nodes = {candidate.nodes};
     whole.stage = stage;
+    whole.nic_burst = sim::nics_burst(scenario, whole.nodes);  // no later step is shorter
     const sim::StepDistribution& known = times.distribution(whole);
     out.mean_s.push_back(known.mean.si);
     out.images = known.images;

@@ -89,9 +89,12 @@ struct Nic : Link {
   bool rendezvous_in_tuner = false;        ///< true: the network brings a tuner for NCCL that counts the rendezvous
   bool gpu_direct = true;                  ///< false: messages between nodes cross the host links of both ends too
   std::optional<BytesPerSecond> per_flow;  ///< largest bandwidth of one message
-  /// Bandwidth until the credits of the instance are spent, after minutes; `bandwidth` is what it sustains. Trainings
-  /// are simulated at `bandwidth`.
+  /// Bandwidth until the credits of the instance are spent, after minutes; `bandwidth` is what it sustains.
   std::optional<BytesPerSecond> burst;
+  /// How long full credits last at the burst rate: "typically from 5 to 60 minutes, depending on the instance size",
+  /// and full when an instance starts (Amazon EC2 user guide, instance network bandwidth). Their geometric middle is an
+  /// assumption.
+  static constexpr Seconds kFullBurst{1040};
   /// Limits of TCP over this NIC, which hold if `transport` is tcp.
   struct Tcp {
     std::optional<BytesPerSecond> per_flow;  ///< largest bandwidth of one connection

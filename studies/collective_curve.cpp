@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 
+#include "calibration/interval_classes.hpp"
 #include "common/json.hpp"
 #include "common/random.hpp"
 #include "sim/engine/collective_benchmark.hpp"
 #include "sim/engine/fabric_graph.hpp"
-#include "studies/interval_classes.hpp"
 
 namespace ganymede::studies {
 
@@ -38,7 +38,7 @@ std::string CollectiveCurve::evidence() const {
 }
 
 double CollectiveCurve::interval() const {
-  return portable_exp(link_factor_ * half_width_of_collective(machine_.evidence, nodes_ > 1));
+  return portable_exp(link_factor_ * calibration::half_width_of_collective(machine_.evidence, nodes_ > 1));
 }
 
 std::vector<double> CollectiveCurve::predict() const {

@@ -17,20 +17,6 @@ platforms::Platform in_burst(platforms::Platform platform) {
 
 }  // namespace
 
-std::string_view to_string(LinkEvidence evidence) {
-  switch (evidence) {
-    case LinkEvidence::measured:
-      return "measured link";
-    case LinkEvidence::fitted:
-      return "fitted log";
-    case LinkEvidence::datasheet:
-      return "datasheet link";
-    case LinkEvidence::assumed:
-      return "assumed network";
-  }
-  return "";
-}
-
 JsonNode find_named(const JsonNode& root, const char* section, const JsonNode& name) {
   const std::string key = name.as_string();
   std::vector<std::string> known;
@@ -56,10 +42,7 @@ Machine read_machine(const JsonNode& node) {
   out.evidence = own ? LinkEvidence::assumed : LinkEvidence::datasheet;
   if (auto evidence = machine.optional("evidence")) {
     const std::string word = evidence->as_choice({"measured", "fitted", "datasheet", "assumed"});
-    out.evidence = word == "measured"    ? LinkEvidence::measured
-                   : word == "fitted"    ? LinkEvidence::fitted
-                   : word == "datasheet" ? LinkEvidence::datasheet
-                                         : LinkEvidence::assumed;
+    out.evidence = word == "fitted" ? LinkEvidence::fitted : calibration::link_evidence(word);
   }
   const JsonNode type = machine.required("instance");
   out.instance = type.as_string();

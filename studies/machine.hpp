@@ -3,17 +3,14 @@
 
 #include <memory>
 #include <string>
-#include <string_view>
 
+#include "calibration/interval_classes.hpp"
 #include "common/json_fwd.hpp"
 #include "platforms/platform.hpp"
 
 namespace ganymede::studies {
 
-/// Where the bandwidths and latencies of a machine's links come from, best first.
-enum class LinkEvidence { measured, fitted, datasheet, assumed };
-std::string_view to_string(
-    LinkEvidence evidence);  ///< "measured link", "fitted log", "datasheet link", "assumed network"
+using calibration::LinkEvidence;
 
 struct Machine {
   std::shared_ptr<const platforms::Platform> platform;

@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "calibration/interval_classes.hpp"
 #include "calibration/statistics.hpp"
 #include "common/errors.hpp"
 #include "common/json_value.hpp"
 #include "common/random.hpp"
-#include "studies/interval_classes.hpp"
 
 namespace ganymede::studies {
 namespace {
@@ -21,16 +21,10 @@ constexpr double kPlayedLinks = 0.1, kReplayedCompute = 0.02;
 /// No link is measured to be so far from what any source says of it; other links than those that are stated are.
 constexpr double kMostApart = 10;
 
-LinkEvidence evidence_of_links(const std::string& links) {
-  return links == "measured"    ? LinkEvidence::measured
-         : links == "datasheet" ? LinkEvidence::datasheet
-                                : LinkEvidence::assumed;
-}
-
 /// The half-width that a class states for communication between machines.
 double half_width_of_links(const std::string& links) {
   if (links == kPlayedNetwork) return kPlayedLinks;
-  return half_width({.link = evidence_of_links(links), .several_machines = true, .collectives = 1});
+  return calibration::half_width_of_collective(calibration::link_evidence(links), true);
 }
 
 bool is_communication(const OrderedJson& cell) {

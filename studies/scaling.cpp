@@ -7,12 +7,12 @@
 #include <cmath>
 #include <set>
 
+#include "calibration/interval_classes.hpp"
 #include "calibration/statistics.hpp"
 #include "common/random.hpp"
 #include "sim/steps/gradient_passes.hpp"
 #include "sim/steps/step_distribution_cache.hpp"
 #include "studies/bare_scenario.hpp"
-#include "studies/interval_classes.hpp"
 
 namespace ganymede::studies {
 namespace {
@@ -139,8 +139,9 @@ double ScalingSeries::passes(const ScalingCell& cell) const {
 /// One pass, of which only another number of images may have been measured.
 calibration::StepAtBatch ScalingSeries::pass_s(const ScalingCell& cell) const {
   const ScalingCell& from = reference_cell(cell);
-  return calibration::step_at_batch(alone_s(from) / passes(from), static_cast<double>(cell.pass()) / from.pass(),
-                                    networks(), shape_.launch_s);
+  return calibration::step_at_batch(
+      alone_s(from) / passes(from), static_cast<double>(cell.pass()) / from.pass(), networks(), shape_.launch_s,
+      calibration::fixed_per_network(gpu().memory_bandwidth.si, fixed_s_, fixed_exponent_));
 }
 
 /// Seconds of a step. `alike`: workers do not differ.
@@ -160,11 +161,18 @@ double ScalingSeries::simulate(const ScalingCell& cell, double bytes_factor, dou
       bare_scenario(machine_.platform, machine_.instance, cell.gpus / per_node, per_node, trace, 1000);
   scenario.accumulation_steps = cell.accumulation;
   scenario.synchronization = synchronization(cell.gpus);
+  if (scheme_.row->has_servers && bytes_factor > 0)
+    for (const double variable : shape_.variables)
+      scenario.synchronization.variables.emplace_back(variable * bytes_factor / links_);
   scenario.dataset.bytes_per_image = image_bytes_ * bytes_factor / links_;
   sim::ScenarioSteps times(scenario, workload);
   sim::Configuration configuration;
   configuration.nodes = {cell.gpus / per_node};
   return times.distribution(configuration).mean.si;
+}
+
+const platforms::Gpu& ScalingSeries::gpu() const {
+  return machine_.platform->gpu_of(machine_.platform->instance(machine_.instance));
 }
 
 std::vector<Baseline> ScalingSeries::baselines(const ScalingCell& cell) const {
@@ -201,14 +209,15 @@ CellPrediction ScalingSeries::predict(const ScalingCell& cell) const {
   const double alike = simulate(cell, 1, serial_host_s_, true);
   const double alone = simulate(cell, 0, serial_host_s_, true);
   const double pause = images_of(cell) * pause_s_per_image(cell.gpus);
-  const double width = half_width({.link = link_evidence(),
-                                   .link_factor = link_factor_,
-                                   .eager = eager_,
-                                   .several_machines = cell.gpus > machine_.gpus_per_node,
-                                   .collectives = (alike - alone) / step,
-                                   .workers = (step - alike) / step,
-                                   .pauses = pause / (step + pause),
-                                   .repeat = repeat_});
+  const calibration::StepEvidence evidence{.link = link_evidence(),
+                                           .link_factor = link_factor_,
+                                           .eager = eager_,
+                                           .several_machines = cell.gpus > machine_.gpus_per_node,
+                                           .collectives = (alike - alone) / step,
+                                           .workers = (step - alike) / step,
+                                           .pauses = pause / (step + pause),
+                                           .repeat = repeat_};
+  const double width = calibration::half_width(evidence);
   // Slower links need not make a slower step, because a fitted parameter may compensate for them.
   const calibration::StepAtBatch pass = pass_s(cell);
   const double below =
@@ -223,7 +232,13 @@ CellPrediction ScalingSeries::predict(const ScalingCell& cell) const {
   out.high = in_unit(cell, step * portable_exp(above));
   if (out.low > out.high) std::swap(out.low, out.high);
   out.evidence = evidence_of(cell);
-  out.parts = {alone, alike - alone, step, step_seconds(cell, cell.measured), pause, gradient_bytes()};
+  out.parts = {alone,
+               alike - alone,
+               step,
+               step_seconds(cell, cell.measured),
+               pause,
+               flat_ && eager_ ? 0 : gradient_bytes() * calibration::work_on_gradients(spread_, gpu()),
+               calibration::half_width_of_links(evidence)};
   out.baselines = baselines(cell);
   return out;
 }

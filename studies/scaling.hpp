@@ -35,7 +35,8 @@ struct StepShape {
   };
   std::vector<Phase> phases;
   std::vector<Bucket> buckets;
-  double launch_s = 0;  ///< least time of a step: that of launching its kernels; 0: unknown
+  std::vector<double> variables;  ///< bytes of the largest ones, which parameter servers hold whole
+  double launch_s = 0;            ///< least time of a step: that of launching its kernels; 0: unknown
 };
 
 /// One published measurement.
@@ -57,12 +58,13 @@ struct Baseline {
 
 /// The parts of a predicted step, in seconds, from which constants are fitted again.
 struct StepParts {
-  double alone_s = 0;        ///< one worker's step
-  double collectives_s = 0;  ///< the simulated step of workers that do not differ, less `alone_s`
-  double step_s = 0;         ///< the predicted step without pauses
-  double measured_s = 0;     ///< the measured step without pauses
-  double pause_s = 0;        ///< a step's share of the pauses
-  double bytes = 0;          ///< gradients of a step
+  double alone_s = 0;           ///< one worker's step
+  double collectives_s = 0;     ///< the simulated step of workers that do not differ, less `alone_s`
+  double step_s = 0;            ///< the predicted step without pauses
+  double measured_s = 0;        ///< the measured step without pauses
+  double pause_s = 0;           ///< a step's share of the pauses
+  double bytes = 0;             ///< gradients of a step that are work for the workers, as if on a V100
+  double links_half_width = 0;  ///< of the interval, as far as it comes from collectives: a logarithm
 };
 
 /// The prediction of one cell, in the unit of the series.
@@ -100,6 +102,8 @@ class ScalingSeries {
   double repeat() const { return repeat_; }
   /// Workers differ like this instead of as the executor's do. Call it before fit().
   void set_variation(const calibration::WorkerVariation& variation) { spread_ = variation; }
+  /// Another batch size is predicted with these constants instead of batch_step.hpp's.
+  void set_fixed_step(double on_v100_s, double exponent) { fixed_s_ = on_v100_s, fixed_exponent_ = exponent; }
   /// Intervals have the width that rehearsals of such links suggest.
   void set_rehearsed(const RehearsedLinks& rehearsed) { link_factor_ = rehearsed.factor(link_evidence()); }
   /// Fits the series to its fit cells and returns the results as sentences for people. `before` are series that were
@@ -133,6 +137,7 @@ class ScalingSeries {
   void fit_links();
   std::vector<Baseline> baselines(const ScalingCell& cell) const;
   double gradient_bytes() const;
+  const platforms::Gpu& gpu() const;
   double pause_s_per_image(int gpus) const;
   int networks() const;
   bool fits_several() const { return fits_links_ || fits_serial_host_ || !links_as_.empty(); }
@@ -152,6 +157,7 @@ class ScalingSeries {
   bool component_split_ = false;  // generator and discriminator on GPUs of their own
   double image_bytes_ = 0;        // bytes of an image that is sent between them
   calibration::WorkerVariation spread_;
+  double fixed_s_ = calibration::kFixedPerNetwork_s, fixed_exponent_ = calibration::kFixedExponent;
   double repeat_ = 0.01;  // standard deviation of a published figure, relative
   double steps_ = 1;      // number of steps of a run, if the unit is seconds
   bool fits_links_ = false;

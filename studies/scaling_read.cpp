@@ -39,6 +39,8 @@ StepShape read_shape(const JsonNode& node) {
     if (auto ready = bucket.optional("ready")) out.ready = ready->as_number(0, 1);
     bucket.finish();
   }
+  if (auto variables = in.optional("variables"))
+    for (const JsonNode& size : variables->as_array()) shape.variables.push_back(size.as_positive<Bytes>().si);
   if (auto launch = in.optional("launch")) shape.launch_s = launch->as_positive<Seconds>().si;
   in.finish();
   return shape;

@@ -115,6 +115,15 @@ void read_variation(const JsonNode& node, std::vector<ScalingSeries>& series) {
   in.finish();
 }
 
+/// The same for the part of a step that does not depend on its batch.
+void read_fixed_step(const JsonNode& node, std::vector<ScalingSeries>& series) {
+  JsonObject in(node);
+  const double on_v100_s = in.required("on_v100").as_quantity<Seconds>().si;
+  const double exponent = in.required("exponent").as_number(0, 2);
+  in.finish();
+  for (ScalingSeries& one : series) one.set_fixed_step(on_v100_s, exponent);
+}
+
 }  // namespace
 
 Validation read_validation(const JsonNode& root) {
@@ -138,6 +147,7 @@ Validation read_validation(const JsonNode& root) {
   if (auto series = in.optional("series"))
     for (const JsonNode& item : series->as_array()) out.series.emplace_back(item, root);
   if (auto variation = in.optional("worker_variation")) read_variation(*variation, out.series);
+  if (auto fixed = in.optional("fixed_step")) read_fixed_step(*fixed, out.series);
   if (auto curves = in.optional("collectives")) {
     if (curves->as_array().empty()) curves->expected("at least one curve");
     for (const JsonNode& curve : curves->as_array()) out.curves.emplace_back(curve, root);

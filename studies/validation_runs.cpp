@@ -159,9 +159,13 @@ void predict_series(Validation& validation, OrderedJson& out) {
         row["evidence"] = prediction.evidence;
         row["executor"] = series.eager() ? "eager" : "graph";
         row["repeat"] = series.repeat();
-        row["parts"] = {{"alone_s", prediction.parts.alone_s}, {"collectives_s", prediction.parts.collectives_s},
-                        {"step_s", prediction.parts.step_s},   {"measured_s", prediction.parts.measured_s},
-                        {"pause_s", prediction.parts.pause_s}, {"bytes", prediction.parts.bytes}};
+        row["parts"] = {{"alone_s", prediction.parts.alone_s},
+                        {"collectives_s", prediction.parts.collectives_s},
+                        {"step_s", prediction.parts.step_s},
+                        {"measured_s", prediction.parts.measured_s},
+                        {"pause_s", prediction.parts.pause_s},
+                        {"bytes", prediction.parts.bytes},
+                        {"links_half_width", prediction.parts.links_half_width}};
       }
       out["cells"].push_back(std::move(row));
     }

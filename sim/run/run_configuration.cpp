@@ -6,6 +6,7 @@
 
 #include "sim/run/hazards.hpp"
 #include "sim/steps/dataset_cache.hpp"
+#include "sim/steps/worker_layout.hpp"
 
 namespace ganymede::sim {
 namespace {
@@ -79,6 +80,7 @@ Configuration configuration_of(const RunContext& context, const RunState& state)
   const double done = state.training.done(state.now);
   configuration.stage = stage_at(context, state, done);
   apply_slowdowns(context, state, configuration);
+  configuration.nic_burst = state.nic_credits_left && nics_burst(scenario, configuration.nodes);
   if (scenario.input.storage) {
     const int workers = worker_count(scenario, configuration.nodes);
     const double images_a_unit =

@@ -58,8 +58,10 @@ struct WaitingRetried {
 struct PauseEnded {};
 /// The last step of the segment under way is done: the target, a stage or the first epoch is complete.
 struct SegmentCompleted {};
-/// Storage falls back to its baseline rate.
-struct BurstCreditsUsedUp {};
+/// Storage, or NICs, fall back to the rate that they sustain.
+struct BurstCreditsUsedUp {
+  bool nics = false;
+};
 
 // Faults.
 

@@ -99,7 +99,9 @@ struct RunState {
   bool restoring = false;       ///< nodes were lost since training last began
 
   std::vector<ActiveSlowdown> slowdowns = {};
-  bool burst_credits_left = true;
+  bool burst_credits_left = true;  ///< of storage
+  bool nic_credits_left = true;
+  Seconds nic_burst{0};  ///< time trained with NICs in their burst
   Stagnation stagnation = {};
   Nanoseconds accounted_until = 0;  ///< until when the ledgers contain rented time without training
 

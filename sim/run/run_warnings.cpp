@@ -111,6 +111,10 @@ std::vector<std::string> pool_warnings(const Scenario& scenario, const ScenarioP
   if (const std::string owned = platforms::owning_assumes(*pool.platform, pool.instance(), pool.price); !owned.empty())
     warnings.push_back(fmt::format("owned: \"{}\" costs what it does if this holds: {}", pool.name, owned));
   if (scenario.workers() > 1) append_new(warnings, message_size_warnings(scenario, *pool.platform));
+  if (const auto& nic = pool.instance().nic; pool.max_nodes > 1 && nic && nic->burst)
+    warnings.push_back(fmt::format(
+        "NICs of {} send {} while their credits last, which is taken to be {} of it, then {}", pool.pool.instance,
+        to_string(*nic->burst), to_string(platforms::Nic::kFullBurst), to_string(nic->bandwidth)));
   if (pool.spot == Spot::uninterrupted)
     warnings.push_back(fmt::format("no interruptions of \"{}\" are simulated, as its {} says", pool.name,
                                    pool.spot_choice ? "scenario" : "platform"));

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <utility>
 
+#include "calibration/statistics.hpp"
 #include "common/units.hpp"
 #include "sim/ledger/nanoseconds.hpp"
 
@@ -46,7 +47,7 @@ void add_error(RunError& error, const StepDistribution& d, double steps, double 
   const double training_s = steps * d.mean.si;
   error.sampling_s += training_s * d.half_width;
   error.own_s2 += steps * d.own_variance;
-  error.measured_s += training_s * relative_error;
+  error.measured_s += training_s * calibration::in_quadrature(relative_error, d.error);
   error.low_s += steps * (d.mean - d.low).si;
   error.high_s += steps * (d.high - d.mean).si;
 }

@@ -15,9 +15,9 @@ namespace ganymede::sim {
 
 /// The parts of a run's error, summed over its segments.
 struct RunError {
-  double sampling_s = 0;         ///< half-width of the mean steps' sampling, times their number
-  double own_s2 = 0;             ///< variance of the sum of this run's own steps
-  double measured_s = 0;         ///< time under measured workloads times their relative error
+  double sampling_s = 0;  ///< half-width of the mean steps' sampling, times their number
+  double own_s2 = 0;      ///< variance of the sum of this run's own steps
+  double measured_s = 0;  ///< time under measured workloads times their relative error, with that of several workers
   double low_s = 0, high_s = 0;  ///< by how much steps of transferred workloads may be shorter and longer
 };
 

@@ -85,6 +85,26 @@ void schedule_end_of_burst(const RunContext& context, const RunState& state, Act
   actions.schedule.push_back({state.now + to_nanoseconds(lasts), BurstCreditsUsedUp{}, state.phase_number});
 }
 
+/// Schedules the moment at which the first NICs have used up their credits. Full credits last for Nic::kFullBurst at
+/// the burst rate and flow back at the rate that is sustained: a step that sends less than that on average keeps them.
+/// The busiest link is taken to be a NIC, which it is wherever NICs have a burst.
+void schedule_end_of_nic_burst(const RunContext& context, const RunState& state, Actions& actions,
+                               const Segment& segment) {
+  if (!segment.configuration.nic_burst) return;
+  const double busy = segment.steps->busiest_link / segment.steps->mean;
+  double least_s = kMaxBurst_s;
+  for (std::size_t p = 0; p < segment.configuration.nodes.size(); ++p) {
+    const auto& nic = context.scenario.pools[p].instance().nic;
+    if (segment.configuration.nodes[p] == 0 || !nic || !nic->burst) continue;
+    const BytesPerSecond excess = busy * *nic->burst - nic->bandwidth;
+    if (excess.si > 0)
+      least_s = std::min(least_s, (*nic->burst - nic->bandwidth) / excess * platforms::Nic::kFullBurst.si);
+  }
+  const Seconds left{std::max(0.0, least_s - state.nic_burst.si)};
+  if (least_s < kMaxBurst_s)
+    actions.schedule.push_back({state.now + to_nanoseconds(left), BurstCreditsUsedUp{true}, state.phase_number});
+}
+
 /// The largest relative error of the measured steps of a segment's pools.
 double measured_error(const RunContext& context, const Configuration& configuration) {
   double error = 0;
@@ -154,11 +174,13 @@ void begin_segment(const RunContext& context, RunState& state, Actions& actions,
   ++state.phase_number;
   actions.schedule.push_back({state.training.segment().time_of(left), SegmentCompleted{}, state.phase_number});
   schedule_end_of_burst(context, state, actions, segment);
+  schedule_end_of_nic_burst(context, state, actions, segment);
 }
 
 void end_segment(const RunContext& context, RunState& state, Actions& actions, bool lost) {
   assert(state.phase == RunPhase::training);
   const Segment& segment = state.training.segment();
+  if (segment.configuration.nic_burst) state.nic_burst += to_seconds(state.now - segment.start);
   std::vector<Span>& trained = state.facts.trained;
   if (!trained.empty() && trained.back().to == segment.start)
     trained.back().to = state.now;

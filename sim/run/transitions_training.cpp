@@ -69,10 +69,10 @@ Actions transition(const RunContext& context, RunState& state, const SegmentComp
   return actions;
 }
 
-Actions transition(const RunContext& context, RunState& state, const BurstCreditsUsedUp&) {
+Actions transition(const RunContext& context, RunState& state, const BurstCreditsUsedUp& event) {
   Actions actions;
-  state.burst_credits_left = false;
-  log_event(actions, state, "burst credits used up");
+  (event.nics ? state.nic_credits_left : state.burst_credits_left) = false;
+  log_event(actions, state, event.nics ? "network credits used up" : "burst credits used up");
   change_pace(context, state, actions);
   return actions;
 }

@@ -20,9 +20,10 @@ std::string to_text(const StepDistribution& d) {
     pools.push_back({p.compute.si, p.exposed.si, p.straggler.si, p.stall.si, p.lost.si, p.device.si});
   Json between = Json::array();
   for (const PlaceTraffic& traffic : d.between_places) between.push_back({traffic.from, traffic.to, traffic.bytes.si});
-  const Json out = {d.mean.si,         d.low.si,    d.high.si, d.half_width, d.own_variance, d.simulated,
-                    d.precise,         d.staleness, between,   d.host.si,    d.reads,        d.flops,
-                    d.busiest_link.si, d.workers,   d.images,  pools,        d.warnings,     spans_json(d.spans)};
+  const Json out = {d.mean.si,   d.low.si,   d.high.si,           d.half_width, d.own_variance,
+                    d.simulated, d.precise,  d.staleness,         between,      d.host.si,
+                    d.reads,     d.flops,    d.busiest_link.si,   d.workers,    d.images,
+                    pools,       d.warnings, spans_json(d.spans), d.error};
   return out.dump();
 }
 
@@ -49,6 +50,7 @@ StepDistribution parse_distribution(const std::string& text) {
   for (const auto& span : in[17])
     d.spans.push_back({span[0].get<std::size_t>(), static_cast<StepSpan::Kind>(span[1].get<int>()),
                        span[2].get<std::string>(), Seconds{span[3].get<double>()}, Seconds{span[4].get<double>()}});
+  d.error = number(18);
   return d;
 }
 

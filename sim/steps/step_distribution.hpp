@@ -19,6 +19,7 @@ struct Configuration {
   std::size_t stage = 0;            ///< Index into Scenario::stages.
   bool cached = true;               ///< True: the dataset comes from the cache; false: from storage.
   bool burst = false;               ///< True: storage exceeds its baseline rate while credits last.
+  bool nic_burst = false;           ///< True: NICs exceed the rate that they sustain while credits last.
   double network = 1, storage = 1;  ///< Share of the rate that is left, 0 to 1.
   int slow = 0;                     ///< Workers whose steps take `slow_factor` times as long.
   double slow_factor = 1;
@@ -41,9 +42,10 @@ struct PlaceTraffic {
 /// The result of simulating the steps of one configuration. Sums of a step are over all its workers.
 struct StepDistribution {
   Seconds mean;
-  Seconds low, high;           ///< Mean steps at the bounds of a transferred workload; else `mean`.
-  double half_width = 0;       ///< Relative half-width of the mean's 95 % interval, from simulating a sample only.
-  double own_variance = 0;     ///< In s²: the time of n steps of a run has n times this variance.
+  Seconds low, high;        ///< Mean steps at the bounds of a transferred workload, with the next; else `mean`.
+  double error = 0;         ///< Relative half-width for several workers and their links; 0 if `low` and `high` hold it.
+  double half_width = 0;    ///< Relative half-width of the mean's 95 % interval, from simulating a sample only.
+  double own_variance = 0;  ///< In s²: the time of n steps of a run has n times this variance.
   std::int64_t simulated = 0;  ///< Steps that were simulated.
   bool precise = true;         ///< True: the requested precision was reached.
   double staleness = 0;        ///< Asynchronous: updates by others between reading the weights and updating them.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "calibration/statistics.hpp"
 #include "common/json_value.hpp"
 #include "common/process.hpp"
 #include "common/random.hpp"
@@ -23,10 +24,10 @@ constexpr std::size_t kMaxShownWorkers = 1024;
 std::string key_of(const Scenario& scenario, const Configuration& configuration) {
   std::string key = scenario.step_fingerprint;
   for (const int nodes : configuration.nodes) key += fmt::format(" {}", nodes);
-  key +=
-      fmt::format(" stage {} {}{} {} {} {} {} cpus {}", configuration.stage, configuration.cached ? "cached" : "read",
-                  configuration.burst ? " burst" : "", configuration.network, configuration.storage, configuration.slow,
-                  configuration.slow_factor, configuration.cpus);
+  key += fmt::format(" stage {} {}{}{} {} {} {} {} cpus {}", configuration.stage,
+                     configuration.cached ? "cached" : "read", configuration.burst ? " burst" : "",
+                     configuration.nic_burst ? " nic burst" : "", configuration.network, configuration.storage,
+                     configuration.slow, configuration.slow_factor, configuration.cpus);
   if (scenario.servers.nodes > 0) key += fmt::format(" servers {}", scenario.servers.instance);
   if (scenario.shown_steps > 0) key += fmt::format(" shown {}", scenario.shown_steps);
   return key;
@@ -133,8 +134,19 @@ StepDistribution ScenarioSteps::simulate(const Configuration& configuration, std
   if (cache_) simulator.share(cache_->reductions());
   StepDistribution central = simulator.simulate(Bound::central);
   align_spans(central);
-  central.low = transferred ? simulator.simulate(Bound::low).mean : central.mean;
-  central.high = transferred ? simulator.simulate(Bound::high).mean : central.mean;
+  central.low = central.high = central.mean;
+  if (!transferred) {
+    central.error *= 1.96 / 1.645;  // the interval of a measured step holds 95 %, that of any other 90 %
+    return central;
+  }
+  const double error = std::exchange(central.error, 0);
+  const auto end = [&](Bound bound, double sign) {
+    const Seconds mean = simulator.simulate(bound).mean;
+    if (error == 0) return mean;
+    return portable_exp(sign * calibration::in_quadrature(portable_log(mean / central.mean), error)) * central.mean;
+  };
+  central.low = end(Bound::low, -1);
+  central.high = end(Bound::high, 1);
   return central;
 }
 

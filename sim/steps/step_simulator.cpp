@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "calibration/interval_classes.hpp"
 #include "calibration/statistics.hpp"
 #include "calibration/worker_variation.hpp"
 #include "common/errors.hpp"
@@ -100,14 +101,15 @@ Topology StepSimulator::topology() const {
 }
 
 /// All workers get the slowest one's time, so that they stay alike; StepSums separates their work from waiting.
-double StepSimulator::slowest_factor(const calibration::WorkloadModel& workload, const calibration::StepModel& model,
-                                     Bound bound) const {
+double StepSimulator::slowest_factor(std::size_t pool, const calibration::StepModel& model) const {
   const Synchronization& sync = scenario_.synchronization;
   if (sync.mode == Mode::async_parameter_server || sync.mode == Mode::gossip) return 1;
-  calibration::WorkerVariation variation = workload.worker_variation;
-  const double scale = bound == Bound::low ? variation.low : bound == Bound::high ? variation.high : 1;
-  variation.central *= scale;
-  variation.seconds_per_byte *= scale;
+  calibration::WorkerVariation variation = workloads_[pool].worker_variation;
+  // With an eager executor a flat reduction has neither hooks nor buckets, and its one copy is part of the recorded
+  // step: one GPU makes it too.
+  const bool eager = variation.bandwidth > 0;
+  variation.seconds_per_byte *=
+      sync.flat_reduction && eager ? 0 : calibration::work_on_gradients(variation, scenario_.pools[pool].gpu());
   if (sync.jitter) {
     variation.central = *sync.jitter;
     variation.seconds_per_byte = 0;
@@ -133,7 +135,7 @@ StepSimulator::Workers StepSimulator::prepare_workers(Bound bound) const {
       if (workers() > calibration::kBlockSteps && model.samples >= kMinSamplesOfTail) out.tail = fit_tail(model);
     }
     out.host_s[p] = mean_host_s(model);
-    out.slowest[p] = slowest_factor(workloads_[p], model, bound);
+    out.slowest[p] = slowest_factor(p, model);
     if (out.slowest[p] > 1) slow_down(model, out.slowest[p]);
   }
   if (configuration_.slow > 0) out.slow = out.models.by_pool;
@@ -265,6 +267,26 @@ void StepSimulator::check_message_count() const {
                   scenario_.file, scenario_.steps, messages));
 }
 
+/// The half-width of the 90 % interval of a step for what several workers and their exchange may be off.
+double StepSimulator::half_width(const Workers& workers, const StepDistribution& step) const {
+  if (!communication_ || step.mean.si <= 0) return 0;
+  const double all = static_cast<double>(this->workers()) * step.mean.si;
+  calibration::StepEvidence evidence{.link = calibration::LinkEvidence::measured,
+                                     .eager = calibration::is_eager(scenario_.trace.software),
+                                     .several_machines = layout_.node_sizes.size() + scenario_.servers.nodes > 1};
+  for (std::size_t p = 0; p < step.pools.size(); ++p) {
+    evidence.collectives += step.pools[p].exposed.si / all;
+    evidence.workers += step.pools[p].compute.si * (workers.slowest[p] - 1) / all;
+  }
+  for (const Site& site : layout_.sites)
+    for (const Site::Group& group : site.groups)
+      evidence.link =
+          std::max(evidence.link, calibration::link_evidence(site.platform->fabric_label(
+                                      *group.instance, evidence.several_machines ? 2 : 1, group.gpus_per_node)));
+  if (layout_.sites.size() > 1) evidence.link = calibration::LinkEvidence::assumed;
+  return calibration::half_width(evidence);
+}
+
 StepDistribution StepSimulator::simulate(Bound bound) {
   const Workers workers = prepare_workers(bound);
   const SamplingOptions options = sampling_options(workers);
@@ -281,6 +303,7 @@ StepDistribution StepSimulator::simulate(Bound bound) {
     out.staleness = steps->staleness();
     if (bound == Bound::central) show_steps(*steps, options, out);
   }
+  out.error = half_width(workers, out);
   add_work(workers, out);
   add_traffic(out);
   add_warnings(workers, out);

@@ -63,8 +63,8 @@ class StepSimulator {
   Topology topology() const;
   std::vector<double> shares_of(const std::vector<Bytes>& variables, Bytes gradients) const;
   void connect(const calibration::StepModel& model);
-  double slowest_factor(const calibration::WorkloadModel& workload, const calibration::StepModel& model,
-                        Bound bound) const;
+  double slowest_factor(std::size_t pool, const calibration::StepModel& model) const;
+  double half_width(const Workers& workers, const StepDistribution& step) const;
   Workers prepare_workers(Bound bound) const;
   std::vector<const calibration::StepModel*> model_of_each(const Workers& workers) const;
   SamplingOptions sampling_options(const Workers& workers) const;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <optional>
 
 #include "common/units.hpp"
@@ -14,13 +15,15 @@ namespace {
 constexpr BytesPerSecond kAssumedRegionBandwidth{5e9 / 8};
 constexpr Seconds kAssumedRegionLatency{0.03};
 
-/// The platform with NICs and fabric at `share` of their bandwidth.
-std::shared_ptr<const platforms::Platform> with_slower_network(
-    const std::shared_ptr<const platforms::Platform>& platform, double share) {
-  if (share == 1) return platform;
+/// The platform with NICs and fabric at `share` of their bandwidth, which is that of a NIC's burst if it has one and
+/// `burst` is true.
+std::shared_ptr<const platforms::Platform> with_network(const std::shared_ptr<const platforms::Platform>& platform,
+                                                        double share, bool burst) {
+  if (share == 1 && !burst) return platform;
   auto copy = std::make_shared<platforms::Platform>(*platform);
   for (auto& instance : copy->instances)
     if (instance.nic) {
+      if (burst && instance.nic->burst) instance.nic->bandwidth = *instance.nic->burst;
       instance.nic->bandwidth *= share;
       if (instance.nic->per_flow) *instance.nic->per_flow *= share;
       if (instance.nic->tcp && instance.nic->tcp->per_flow) *instance.nic->tcp->per_flow *= share;
@@ -42,13 +45,21 @@ void add_servers(const ServerNodes& servers, Site& site) {
 
 }  // namespace
 
+bool nics_burst(const Scenario& scenario, const std::vector<int>& nodes) {
+  if (std::accumulate(nodes.begin(), nodes.end(), scenario.servers.nodes) < 2) return false;
+  for (std::size_t p = 0; p < nodes.size(); ++p)
+    if (const auto& nic = scenario.pools[p].instance().nic; nodes[p] > 0 && nic && nic->burst) return true;
+  return false;
+}
+
 WorkerLayout layout_workers(const Scenario& scenario, const Configuration& configuration) {
   WorkerLayout layout;
   std::vector<bool> taken(scenario.pools.size(), false);
   for (std::size_t p = 0; p < scenario.pools.size(); ++p) {
     if (taken[p] || configuration.nodes[p] == 0) continue;
     const ScenarioPool& first = scenario.pools[p];
-    Site site{with_slower_network(first.platform, configuration.network), {}, layout.pool_of.size(), 0};
+    Site site{
+        with_network(first.platform, configuration.network, configuration.nic_burst), {}, layout.pool_of.size(), 0};
     for (std::size_t q = p; q < scenario.pools.size(); ++q) {
       const ScenarioPool& pool = scenario.pools[q];
       if (taken[q] || configuration.nodes[q] == 0 || !same_place(first, pool)) continue;

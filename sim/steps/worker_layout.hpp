@@ -17,6 +17,9 @@ struct WorkerLayout {
   std::vector<int> node_sizes;       ///< Workers of each node.
 };
 
+/// True if nodes that train exchange gradients over NICs that have a burst rate.
+bool nics_burst(const Scenario& scenario, const std::vector<int>& nodes);
+
 /// Puts the pools of one place on one site; a network slowdown of the configuration is applied to the sites' platforms.
 WorkerLayout layout_workers(const Scenario& scenario, const Configuration& configuration);
 

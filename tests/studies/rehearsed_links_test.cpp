@@ -4,9 +4,9 @@
 
 #include <cmath>
 
+#include "calibration/interval_classes.hpp"
 #include "common/errors.hpp"
 #include "common/json_value.hpp"
-#include "studies/interval_classes.hpp"
 
 namespace ganymede::studies {
 namespace {
@@ -30,7 +30,7 @@ TEST(RehearsedLinks, NarrowTheirKindIfTheyWereAsPredicted) {
 }
 
 TEST(RehearsedLinks, WidenTheirKindIfTheyWereOffByMoreThanTheClassSays) {
-  const double width = half_width({.link = LinkEvidence::measured, .several_machines = true, .collectives = 1});
+  const double width = calibration::half_width_of_collective(LinkEvidence::measured, true);
   RehearsedLinks links;
   links.add(rehearsal("measured", std::exp(2 * width)), "a.json");
   links.add(rehearsal("measured", std::exp(-2 * width)), "b.json");

@@ -6,6 +6,7 @@
 
 #include <cmath>
 
+#include "calibration/interval_classes.hpp"
 #include "calibration/worker_variation.hpp"
 #include "common/errors.hpp"
 #include "sim/run/scenario_files.hpp"
@@ -59,6 +60,17 @@ TEST(WorkersThatDiffer, HardlyMatterOverManyLocalSteps) {
   EXPECT_LT(waits(100), waits(1) / 3);
   const Json alone = on_other_nodes(4, {{"scheme", "ring"}, {"mode", "async-parameter-server"}, {"jitter", 0.1}});
   EXPECT_EQ(number(alone, "/gpu_seconds/straggler"), 0);  // nobody waits for anybody
+}
+
+// Nobody waits, and nothing else widens the interval: what is left of a step of several machines does.
+TEST(WorkersThatDiffer, HaveAnIntervalWithAServerToo) {
+  const Json run = on_other_nodes(4, {{"scheme", "ring"}, {"mode", "async-parameter-server"}});
+  const double total = number(run, "/time/total_s");
+  const double training = number(run, "/time/steps") * number(run, "/time/step_mean_s");
+  const double width =
+      calibration::half_width({.link = calibration::LinkEvidence::datasheet, .eager = false, .several_machines = true});
+  EXPECT_LE(number(run, "/time/interval_s/0"), total - (1 - std::exp(-width)) * training);
+  EXPECT_GE(number(run, "/time/interval_s/1"), total + (std::exp(width) - 1) * training);
 }
 
 TEST(WorkersThatDiffer, OneWaitsForNobody) {

@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "calibration/interval_classes.hpp"
+#include "calibration/statistics.hpp"
 #include "common/errors.hpp"
 #include "common/units.hpp"
 #include "scenario_files.hpp"
@@ -219,6 +221,53 @@ TEST(Simulate, ARunsCostDoesNotGrowWhereStepsAlternate) {
   const Json run = simulate_json(ScenarioFiles(on_a_processor(trace)).load(content));
   EXPECT_LT(number(run, "/time/steps_simulated"), 10'000);
   EXPECT_NEAR(number(run, "/time/step_mean_s"), 1.5e-3, 1e-6);
+}
+
+// Two nodes whose steps are 10 ms of work and an exchange that nothing hides.
+Json exchanging(const Json& nic, std::int64_t steps) {
+  const ScenarioFiles files;
+  Json platform = Json::parse(made_up_platform());
+  platform["instances"]["one"]["nic"] = nic;
+  platform["instances"]["one"]["nic"]["latency"] = "20us";
+  files.folder().add("lab.json", platform.dump());
+  Json content = ScenarioFiles::with("/workload/steps", steps);
+  content["synchronization"] = {{"scheme", "ring"}, {"overlap", false}};
+  return simulate_json(files.load(content));
+}
+
+// A step that sends at 10 Gbit/s for the share u of its time spends 10 u - 1 of the 10 - 1 Gbit/s for which full
+// credits last Nic::kFullBurst; all further steps are those of 1 Gbit/s.
+TEST(Simulate, NicsBurstUntilTheirCreditsAreUsedUp) {
+  constexpr std::int64_t kMany = 200'000;
+  const Json fast = exchanging({{"bandwidth", "10Gbit/s"}}, kMany),
+             slow = exchanging({{"bandwidth", "1Gbit/s"}}, kMany);
+  const Json both = exchanging({{"bandwidth", "1Gbit/s"}, {"burst", "10Gbit/s"}}, kMany);
+  const double fast_s = number(fast, "/time/step_mean_s"), slow_s = number(slow, "/time/step_mean_s");
+  const double busy = number(fast, "/utilization/network") * number(fast, "/time/total_s") / (kMany * fast_s);
+  const double burst_s = platforms::Nic::kFullBurst.si * 9 / (10 * busy - 1);
+  EXPECT_GT(burst_s, 1000);
+  EXPECT_NEAR(number(both, "/time/total_s"), kBoot + burst_s + (kMany - burst_s / fast_s) * slow_s, slow_s);
+  EXPECT_THAT(both["events"].dump(), HasSubstr("network credits used up"));
+  EXPECT_THAT(both["provenance"]["warnings"].dump(), HasSubstr("NICs of one send 1.25 GB/s while their credits last"));
+  // A run of some minutes is all burst, and one worker exchanges nothing.
+  EXPECT_EQ(exchanging({{"bandwidth", "1Gbit/s"}, {"burst", "10Gbit/s"}}, 1000)["time"]["step_mean_s"],
+            exchanging({{"bandwidth", "10Gbit/s"}}, 1000)["time"]["step_mean_s"]);
+}
+
+// Beside the drift between two runs, the interval has what `validate` states of steps of several machines.
+TEST(Simulate, SeveralWorkersAddTheErrorOfTheirLinks) {
+  const Json run = exchanging({{"bandwidth", "1Gbit/s"}}, kSteps);
+  const double training = kSteps * number(run, "/time/step_mean_s");
+  const double width =
+      calibration::half_width({.link = calibration::LinkEvidence::datasheet,
+                               .eager = false,
+                               .several_machines = true,
+                               .collectives = number(run, "/gpu_seconds/exposed_communication") / (2 * training)});
+  EXPECT_GT(width, 0.2);
+  const double drift = 1.96 * std::sqrt(2.0) * calibration::kRunDrift;
+  const double error = calibration::in_quadrature(drift, width * 1.96 / 1.645);
+  EXPECT_NEAR(number(run, "/time/interval_s/0"), kBoot + (1 - error) * training, 1e-6);
+  EXPECT_NEAR(number(run, "/time/interval_s/1"), kBoot + (1 + error) * training, 1e-6);
 }
 
 }  // namespace
