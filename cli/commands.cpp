@@ -16,6 +16,7 @@
   ROW(validate) \
   ROW(plan) \
   ROW(why) \
+  ROW(fits) \
   ROW(watch) \
   ROW(quality) \
   ROW(compare_own) \

@@ -4,6 +4,7 @@
 
 #include "common/json_value.hpp"
 #include "documents/cluster_result.hpp"
+#include "documents/fits.hpp"
 #include "documents/forms.hpp"
 #include "documents/plan.hpp"
 #include "documents/recipe.hpp"
@@ -24,6 +25,8 @@ constexpr std::array kDocuments = {
                         return schema<ClusterResult>(kClusterResultSchema,
                                                      "the life of a cluster: ganymede simulate --format json");
                       }},
+    DescribedDocument{
+        "fits", [] { return schema<Fits>(kFitsSchema, "which GPUs hold a training: ganymede fits --format json"); }},
     DescribedDocument{
         "plan", [] { return schema<Plan>(kPlanSchema, "what to rent for a target: ganymede plan --format json"); }},
     DescribedDocument{"recipe",

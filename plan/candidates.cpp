@@ -9,8 +9,6 @@
 
 #include "common/units.hpp"
 #include "plan/bounds.hpp"
-#include "sim/scenario/scenario.hpp"
-#include "traces/layer_list.hpp"
 
 namespace ganymede::plan {
 namespace {
@@ -48,21 +46,26 @@ class Enumeration {
     const std::size_t before = out_.all.size();
     bool fits = false;
     for (std::size_t batch = 0; batch < request_.batches.size(); ++batch) {
-      if (needed_memory(request_, request_.batches[batch]) > gpu.memory) continue;
+      if (Bytes{needed_memory(request_, request_.batches[batch], gpu).high} > gpu.memory) continue;
       fits = true;
       add_sizes(catalog, instance, batch);
     }
     if (!fits)
-      leave_out(fmt::format("a step needs {} of GPU memory, of which theirs have {}{}",
-                            to_string(needed_memory(request_, request_.batches.front())), to_string(gpu.memory),
-                            traces::is_counted(request_.trace.software) ? " (" + memory_margin(request_) + ")" : ""),
-                instance.name);
+      leave_out(no_memory(gpu), instance.name);
     else if (out_.all.size() == before)
       leave_out(fmt::format("no number of them has {} GPUs",
                             request_.min_gpus == request_.max_gpus
                                 ? std::to_string(request_.min_gpus)
                                 : fmt::format("{} to {}", request_.min_gpus, request_.max_gpus)),
                 instance.name);
+  }
+
+  /// Why no batch of the request fits the GPU, and which would.
+  std::string no_memory(const platforms::Gpu& gpu) const {
+    const int batch = calibration::largest_batch(request_.trace, gpu, request_.max_gpus > 1, /*surely=*/true);
+    return fmt::format("a step needs {} of GPU memory, of which theirs have {}, for a batch of {}",
+                       calibration::to_text(needed_memory(request_, request_.batches.front(), gpu)),
+                       to_string(gpu.memory), batch == 0 ? "not even one" : fmt::format("at most {}", batch));
   }
 
   /// True if the instance has a price in a region and on a market that are searched.
@@ -177,13 +180,6 @@ class Enumeration {
   std::map<std::string, std::set<std::string>> left_out_;
 };
 
-/// The GPU memory that a plan leaves to a training, over what its list of layers counts. Published peaks (of 10^9
-/// bytes) over those of traces/layers/stylegan2.json: 13.3 over 6.2 GB (NVlabs/stylegan2, README: 1024 x 1024, fp32,
-/// batch 4), 8.6 over 3.7 GB (NVlabs/stylegan2-ada-pytorch, README: the same in mixed precision), 6.4 over 2.1 GB
-/// (NVlabs/stylegan2, 256 x 256, batch 4) and 8.2 over 3.4 GB (rosinality/stylegan2-pytorch, issue 10: batch 8): 2.1 to
-/// 3.0. The list counts a step's tensors; regularization, the allocator's gaps and libraries' workspace come on top.
-constexpr double kListMargin = 3;
-
 }  // namespace
 
 std::string left_out_line(const std::string& why, const std::set<std::string>& names) {
@@ -208,14 +204,15 @@ std::vector<int> node_counts(int least, int most) {
   return counts;
 }
 
-Bytes needed_memory(const Request& request, const Request::Batch& batch) {
-  double most = 0;
-  for (const std::size_t stage : batch.stages) most = std::max(most, sim::gpu_memory(request.trace.batches[stage]).si);
-  return Bytes{(traces::is_counted(request.trace.software) ? kListMargin : 1) * most};
-}
-
-std::string memory_margin(const Request& request) {
-  return fmt::format("{:g} times what the list of layers of {} counts", kListMargin, request.trace.model);
+calibration::DeviceMemory needed_memory(const Request& request, const Request::Batch& batch,
+                                        const platforms::Gpu& gpu) {
+  calibration::DeviceMemory most;
+  for (const std::size_t stage : batch.stages) {
+    calibration::DeviceMemory memory =
+        calibration::device_memory(request.trace, request.trace.batches[stage], gpu, request.max_gpus > 1);
+    if (memory.expected >= most.expected) most = std::move(memory);
+  }
+  return most;
 }
 
 Candidates enumerate(const Request& request, bool each_scheme) { return Enumeration(request, each_scheme).run(); }

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "calibration/device_memory.hpp"
 #include "plan/request.hpp"
 
 namespace ganymede::plan {
@@ -48,10 +49,8 @@ struct Candidates {
   std::vector<std::string> left_out;  ///< lines of left_out_line(): what was not considered, and why
 };
 
-/// The GPU memory that a step of this batch needs, in the stage that needs the most. If it is only counted, from a list
-/// of layers, this includes a margin, which memory_margin() states: "3 times what the list of layers of dcgan counts".
-Bytes needed_memory(const Request& request, const Request::Batch& batch);
-std::string memory_margin(const Request& request);
+/// The GPU memory that a step of this batch needs, in the stage that needs the most. Candidates hold its upper end.
+calibration::DeviceMemory needed_memory(const Request& request, const Request::Batch& batch, const platforms::Gpu& gpu);
 
 /// Lists all candidates for `request`, which must outlive them. With `each_scheme` there is one candidate for each
 /// all-reduce scheme; otherwise there is one with the scheme "any", and the search replaces that by the fastest.

@@ -263,11 +263,11 @@ std::vector<std::string> assumptions_of(const Request& request, const PlanCandid
         "the request says how it does",
         to_string(platforms::provider_of(catalog.platform->provider).spot_notice)));
   if (traces::is_counted(request.trace.software))
-    out.push_back(
-        fmt::format("{} of GPU memory are left to a step of {} images, {}: "
-                    "published peaks of trainings are 2.1 to 3 times as high",
-                    to_string(needed_memory(request, request.batches[candidate.batch])),
-                    request.batches[candidate.batch].per_gpu, memory_margin(request)));
+    out.push_back(fmt::format("a step of {} images takes {} of GPU memory, counted from the layers of {}",
+                              request.batches[candidate.batch].per_gpu,
+                              calibration::to_text(needed_memory(request, request.batches[candidate.batch],
+                                                                 catalog.platform->gpu_of(*candidate.instance))),
+                              request.trace.model));
   return out;
 }
 

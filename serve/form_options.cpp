@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "calibration/device_memory.hpp"
 #include "calibration/kernels/gpu_sheets.hpp"
 #include "common/embedded.hpp"
 #include "common/json.hpp"
@@ -15,7 +16,6 @@
 #include "platforms/providers.hpp"
 #include "policies/policy.hpp"
 #include "sim/collectives/allreduce.hpp"
-#include "sim/scenario/scenario.hpp"
 #include "traces/layer_list.hpp"
 #include "traces/recorded.hpp"
 #include "traces/step_trace.hpp"
@@ -58,7 +58,7 @@ WorkloadOption workload_of(const std::string& name, const traces::StepTrace& ste
   for (const traces::TraceBatch& batch : steps.batches) {
     stages.insert(batch.stage);
     double& most = option.memory_bytes[batch.batch];  // a growing model needs most in its last stage
-    most = std::max(most, sim::gpu_memory(batch).si);
+    most = std::max(most, calibration::device_memory(steps, batch, platforms::Gpu{}, /*several_gpus=*/true).high);
   }
   option.dataset = dataset_of(bytes_per_image > 0 ? bytes_per_image : bytes_per_image_of(steps.model));
   option.measurable = !steps.kernels.empty() && stages.size() == 1;

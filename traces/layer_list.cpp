@@ -44,6 +44,10 @@ std::vector<LayerPass> read_step(const JsonNode& node, const std::map<std::strin
                 : kind == "backward-input" ? PassKind::backward_input
                                            : PassKind::update;
     if (const auto times = in.optional("times")) pass.times = times->as_number(1e-6, 1e6);
+    if (const auto images = in.optional("images")) pass.images = images->as_number(1e-6, 1);
+    const auto again = in.optional("differentiable");
+    pass.differentiable = again && again->as_bool();
+    if (pass.differentiable && kind != "forward") again->fail("only a forward pass is differentiated twice");
     const auto name = in.optional("name");
     pass.name = name ? name->as_string() : pass.network + "." + kind;
     for (int i = 2; !seen.insert(pass.name).second; ++i) pass.name = fmt::format("{}.{}_{}", pass.network, kind, i);
@@ -98,6 +102,8 @@ LayerList read_layer_list(const JsonNode& root, std::optional<int> image, const 
   list.precision = precision ? precision->as_choice({"fp32", "tf32", "bf16", "fp16"}) : "fp32";
   const auto format = in.optional("memory_format");
   list.channels_last = format && format->as_choice({"channels_first", "channels_last"}) == "channels_last";
+  const auto equalized = in.optional("equalized");
+  list.equalized = equalized && equalized->as_bool();
   const auto executor = in.optional("executor");
   list.executor = executor ? executor->as_choice({"eager", "compiled", "graph"}) : "eager";
   const auto optimizer = in.optional("optimizer");
@@ -110,6 +116,7 @@ LayerList read_layer_list(const JsonNode& root, std::optional<int> image, const 
   list.step = step ? read_step(*step, list.networks) : gan_step();
   check_step(step ? *step : networks, list);
   if (const auto bytes = in.optional("bytes_per_image")) list.bytes_per_image = bytes->as_number(0, 1e12);
+  if (const auto bytes = in.optional("bytes_beside")) list.bytes_beside = bytes->as_number(0, 1e12);
   in.finish();
   return list;
 }

@@ -41,6 +41,8 @@ struct LayerCost {
 /// A layer with the kernels that PyTorch launches for it, whose phases are not named yet.
 struct Layer : LayerCost {
   std::string precision;                   ///< "fp16"; empty: that of the list
+  double scaled = 0;                       ///< bytes that a convolution with styles keeps beside its output, in fp32
+  double filters = 0;                      ///< bytes of the filters that each image makes for itself, always in fp32
   std::vector<TraceKernel> forward;        ///< of the forward pass
   std::vector<TraceKernel> inner;          ///< of the backward pass: what both kinds of gradients need, comes first
   std::vector<TraceKernel> to_inputs;      ///< of the backward pass: gradients of the inputs
@@ -50,6 +52,7 @@ struct Layer : LayerCost {
 struct LayerNetwork {
   double copies = 1;    ///< number of equal networks, for example CycleGAN's two generators
   bool frozen = false;  ///< it is not trained, as a network that measures how alike images look
+  bool average = false;  ///< a moving average of its weights is kept, as for the generator of a StyleGAN
   std::vector<Layer> layers;
   std::vector<int> output;  ///< shape of its result: channels, depth if it has one, height, width
   LayerCost total() const;  ///< sum over the layers of one copy
@@ -63,6 +66,8 @@ struct LayerPass {
   std::string network;
   Kind kind = Kind::forward;
   double times = 1;
+  double images = 1;            ///< share of the batch that it sees; `times` is counted in whole batches
+  bool differentiable = false;  ///< the gradients of this forward pass are differentiated again, as for R1
 };
 
 struct LayerList {
@@ -70,10 +75,12 @@ struct LayerList {
   std::string executor;        ///< how the host launches kernels, as StepTrace::executor
   std::string optimizer;       ///< "adam", or "sgd" with momentum and weight decay
   bool channels_last = false;  ///< memory format of activations and filters
+  bool equalized = false;      ///< weights are scaled where they are used, and the scaled copies kept (StyleGAN)
   std::map<std::string, LayerNetwork> networks;
   std::vector<LayerPass> step;
   double bytes_per_image = 0;   ///< bytes that are copied to the device for each image
   bool flat_gradients = false;  ///< all of a network's gradients are reduced together, after its backward pass
+  double bytes_beside = 0;     ///< bytes on the device that do not train, such as a network that measures quality
 };
 
 /// Reads and checks a list. Throws ConfigError with file and pointer for unknown kinds, sizes that do not fit (a kernel

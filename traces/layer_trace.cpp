@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "traces/layer_list.hpp"
+#include "traces/layer_memory.hpp"
 #include "traces/layer_walk.hpp"
 
 namespace ganymede::traces {
@@ -32,7 +33,7 @@ NetworkCost cost_of(const LayerList& list, const LayerNetwork& network) {
   for (const Layer& layer : network.layers) {
     const double share = size_share(list, layer);
     LayerCost one = layer;
-    one.read *= share, one.written *= share, one.kept *= share;
+    one.read *= share, one.written *= share;
     sum += one;
     sum.weights += share * kBytesPerNumber * static_cast<double>(layer.parameters);
   }
@@ -42,15 +43,14 @@ NetworkCost cost_of(const LayerList& list, const LayerNetwork& network) {
 /// The work of an optimizer for each parameter.
 struct Update {
   double kernels, reads, writes;  ///< reads and writes of all kernels
-  double states;                  ///< numbers that it keeps for each parameter
 };
 /// Adam. Fused by a compiler it reads weight, gradient and two moments and writes weight and moments. Eager
 /// PyTorch (torch/optim/adam.py) runs seven operations one after the other over all tensors: lerp, mul, addcmul, sqrt,
 /// div, add and addcdiv, which read 2, 1, 2, 1, 1, 1 and 3 numbers for each parameter and write one each.
-constexpr Update kFusedAdam{1, 4, 3, 2}, kEagerAdam{7, 11, 7, 2};
+constexpr Update kFusedAdam{1, 4, 3}, kEagerAdam{7, 11, 7};
 /// SGD with momentum and weight decay. Eager PyTorch (torch/optim/sgd.py) runs four operations: add, mul, add and add,
 /// which read 2, 1, 2 and 2 numbers and write one each.
-constexpr Update kFusedSgd{1, 3, 2, 1}, kEagerSgd{4, 7, 4, 1};
+constexpr Update kFusedSgd{1, 3, 2}, kEagerSgd{4, 7, 4};
 Update update_rule(const LayerList& list) {
   const bool eager = list.executor == "eager";
   if (list.optimizer == "sgd") return eager ? kEagerSgd : kFusedSgd;
@@ -204,7 +204,6 @@ std::int64_t launches_of(const std::vector<TraceKernel>& kernels, const std::str
 
 /// Adds the buckets of all networks in the order in which they become ready, and the memory that they need.
 void add_networks(TraceBatch& entry, const LayerList& list) {
-  double parameters = 0, activations = 0;
   for (const auto& [name, network] : list.networks) {
     // The gradients that are reduced are complete after the last backward pass before the network's first update.
     std::string after;
@@ -216,8 +215,6 @@ void add_networks(TraceBatch& entry, const LayerList& list) {
     add_buckets(entry, name, network, after,
                 list.flat_gradients ? std::numeric_limits<double>::infinity() : kBucketBytes);
     add_missing_gradients(entry, name, network);
-    parameters += network.copies * kBytesPerNumber * static_cast<double>(network.total().parameters);
-    activations += network.copies * entry.batch * cost_of(list, network).kept;
   }
   std::stable_sort(entry.buckets.begin(), entry.buckets.end(), [&](const TraceBucket& a, const TraceBucket& b) {
     const auto index = [&](const std::string& name) {
@@ -226,11 +223,7 @@ void add_networks(TraceBatch& entry, const LayerList& list) {
     };
     return index(a.after_phase) < index(b.after_phase);
   });
-  entry.memory_bytes = {{"parameters", parameters},
-                        {"gradients", parameters},
-                        {"optimizer", update_rule(list).states * parameters},
-                        {"activations", activations},
-                        {"data", entry.batch * list.bytes_per_image}};
+  entry.memory_bytes = allocated_memory(list, entry.batch);
 }
 
 TraceBatch entry_of(const LayerList& list, int batch, const RooflineDevice& device,

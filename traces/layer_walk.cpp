@@ -38,6 +38,7 @@ class Walk {
         {"convolution", "transposed-convolution", "linear", "attention", "norm", "activation", "elementwise",
          "upsample", "downsample", "concat", "reshape", "constant", "residual", "branch", "side", "repeat"});
     const std::string around = precision_;
+    const std::size_t before = costs_.size();
     if (const auto own = in.optional("precision")) precision_ = own->as_choice({"fp32", "tf32", "bf16", "fp16"});
     if (kind == "convolution" || kind == "transposed-convolution") {
       convolution(in, kind != "convolution");
@@ -69,6 +70,9 @@ class Walk {
       for (int i = 0; i < times; ++i) layers(inner);
     }
     precision_ = around;
+    if (costs_.size() > before)
+      if (const auto keeps = in.optional("keeps"))  // what follows cannot undo what is stated
+        costs_.back().kept = kBytesPerNumber * shape_.size() * keeps->as_number(0, 1000), own_ = false;
     in.finish();
     if (costs_.size() > kMaxLayers) node.fail(fmt::format("more than {} layers", kMaxLayers));
     if (shape_.size() > kMaxImageNumbers)
@@ -85,10 +89,8 @@ class Walk {
   /// Adds a layer that reads `in` numbers and writes `out`, which are kept for the backward pass.
   Layer& add(const char* what, double flops, double in, double out, std::int64_t parameters) {
     Layer& layer = costs_.emplace_back();
-    layer.flops = flops;
+    layer.flops = flops, layer.parameters = parameters, layer.precision = precision_;
     layer.read = kBytesPerNumber * in, layer.written = layer.kept = kBytesPerNumber * out;
-    layer.parameters = parameters;
-    layer.precision = precision_;
     label_ = fmt::format("{} {}", costs_.size(), what);
     own_ = true, needed_ = false;
     return layer;
@@ -223,6 +225,8 @@ class Walk {
     Layer& layer = add(transposed ? "transposed-convolution" : "convolution", 2 * weights * places, from.size(),
                        shape_.size(), static_cast<std::int64_t>(weights) + (bias ? out : 0));
     if (each_image) layer.read += kBytesPerNumber * weights, layer.kept += kBytesPerNumber * weights;
+    if (optional_flag(in, "styles", false)) layer.scaled = layer.read + layer.written;
+    if (layer.scaled > 0 && taps > 1) layer.filters = kBytesPerNumber * weights;
     const LayerShape& large = transposed ? shape_ : from;
     shape.in_channels = large.channels, shape.out_channels = transposed ? from.channels : out;
     shape.groups = groups, shape.in = large.sides;
@@ -382,6 +386,7 @@ LayerNetwork read_layer_network(const JsonNode& node) {
   JsonObject in(node);
   LayerNetwork network;
   if (const auto copies = in.optional("copies")) network.copies = static_cast<double>(copies->as_integer(1, 1000));
+  network.average = optional_flag(in, "average", false);
   Walk walk(read_layer_shape(in.required("input")));
   const JsonNode layers = in.required("layers");
   walk.layers(layers);

@@ -6,20 +6,16 @@ import {ownFiles} from './uploads.js';
 // What a form begins with: at most the usual batch, and what a GPU of that memory holds: P100, V100 and T4 have it, with
 // one of which a comparison begins.
 const kUsualBatch = 64, kMemoryAtFirst = 16 * 2 ** 30;
-// Trainings have taken up to so many times the memory that their layers say: StyleGAN2 at 256 pixels and batch 4 takes
-// 6.4 GB (rosinality/stylegan2-pytorch, issue 10), where 2.0 GiB are counted.
-const kBeyondLayers = 3;
 
 /** The batch that a workload begins with, and why it is not the usual one; `memory`: what a GPU of it needs. */
 function firstBatch(one) {
-  const counted = one.trace.startsWith('layers:');
-  const fits = (value) => one.memory_bytes[value] * (counted ? kBeyondLayers : 1) <= kMemoryAtFirst;
+  const fits = (value) => one.memory_bytes[value] <= kMemoryAtFirst;
   const usual = one.batches.filter((value) => value <= kUsualBatch);
   const value = usual.filter(fits).at(-1) ?? one.batches[0];
   const most = usual.at(-1);
   if (most === undefined || value === most) return {value, why: ''};
-  const room = `${bytes(kMemoryAtFirst)}${counted ? `, even if the training takes ${kBeyondLayers} times what its layers say, as some have` : ''}`;
-  return {value, why: `${fits(value) ? `Batch ${value} to begin with: it fits a GPU of ${room}.` : `Even batch ${value} may not fit a GPU of ${room}.`} Batch ${most} needs ${bytes(one.memory_bytes[most])} or more.`};
+  const room = bytes(kMemoryAtFirst);
+  return {value, why: `${fits(value) ? `Batch ${value} to begin with: it fits a GPU of ${room}.` : `Even batch ${value} may not fit a GPU of ${room}.`} Batch ${most} needs up to ${bytes(one.memory_bytes[most])}.`};
 }
 
 const groups = [['Recorded step by step', 'recorded:'], ['Counted from layers', 'layers:'], ['Yours', 'upload:']];

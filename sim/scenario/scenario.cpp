@@ -6,6 +6,7 @@
 #include <cmath>
 #include <functional>
 
+#include "calibration/device_memory.hpp"
 #include "common/errors.hpp"
 #include "common/json.hpp"
 #include "common/units.hpp"
@@ -118,21 +119,41 @@ void check_goals(Scenario& scenario) {
   if (policy.needs_budget && !scenario.budget) warn("budget");
 }
 
-void check_memory(const Scenario& scenario) {
+void check_memory(Scenario& scenario) {
+  const bool several = scenario.workers() > 1;
   for (const auto& pool : scenario.pools) {
-    Bytes needed{0};
-    for (const std::size_t stage : scenario.stages)
-      needed = std::max(needed, gpu_memory(scenario.trace.batches[stage]));
     const platforms::Gpu& gpu = pool.gpu();
-    if (needed <= gpu.memory) continue;
-    std::string fits;
-    for (const auto& other : pool.platform->gpus)
-      if (needed <= other.memory)
+    const auto on = [&](const platforms::Gpu& one) {
+      calibration::DeviceMemory most;
+      for (const std::size_t stage : scenario.stages) {
+        calibration::DeviceMemory memory =
+            calibration::device_memory(scenario.trace, scenario.trace.batches[stage], one, several);
+        if (memory.expected >= most.expected) most = std::move(memory);
+      }
+      return most;
+    };
+    const calibration::DeviceMemory needed = on(gpu);
+    if (needed.high <= gpu.memory.si) continue;
+    const std::string what =
+        fmt::format("batch {} of {} needs {} of GPU memory, {} has {}", scenario.batch().batch, scenario.trace.model,
+                    calibration::to_text(needed), gpu.name, to_string(gpu.memory));
+    if (needed.expected <= gpu.memory.si) {
+      scenario.warnings.push_back(fmt::format("{}: perhaps it does not fit", what));
+      continue;
+    }
+    std::string fits, largest;
+    for (const auto& other : pool.platform->gpus) {
+      if (on(other).expected <= other.memory.si)
         fits += fmt::format("{}{} ({})", fits.empty() ? "" : ", ", other.name, to_string(other.memory));
-    throw Infeasible(
-        fmt::format("{}: batch {} of {} needs {} of GPU memory, {} has {}; {}", scenario.file, scenario.batch().batch,
-                    scenario.trace.model, to_string(needed), gpu.name, to_string(gpu.memory),
-                    fits.empty() ? "nothing in this platform holds it: take a smaller batch" : "it would fit " + fits));
+      else if (const int batch = calibration::largest_batch(scenario.trace, other, several, /*surely=*/false);
+               batch > 0)
+        largest += fmt::format("{}{} on {}", largest.empty() ? "" : ", ", batch, other.name);
+    }
+    throw Infeasible(fmt::format("{}: {}; {}", scenario.file, what,
+                                 !fits.empty() ? "it would fit " + fits
+                                 : !largest.empty()
+                                     ? "nothing in this platform holds it: the largest batch that fits is " + largest
+                                     : "nothing in this platform holds it, not even with a batch of one"));
   }
 }
 

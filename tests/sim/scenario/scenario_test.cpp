@@ -149,7 +149,7 @@ TEST_F(Scenarios, ThatDoNotFitTheGpuAreInfeasibleAndSayWhatWouldFit) {
   traces::StepTrace huge = constant_trace(4);
   huge.batches.front().memory_bytes = {{"activations", 1e15}};
   EXPECT_THAT(message_of<Infeasible>([&] { ScenarioFiles(huge).load(ScenarioFiles::basic()); }),
-              HasSubstr("nothing in this platform holds it: take a smaller batch"));
+              HasSubstr("nothing in this platform holds it, not even with a batch of one"));
 }
 
 }  // namespace

@@ -1,0 +1,151 @@
+#include "calibration/device_memory.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+#include <set>
+#include <vector>
+
+#include "calibration/kernels/gpu_sheets.hpp"
+#include "calibration/statistics.hpp"
+#include "common/random.hpp"
+#include "common/units.hpp"
+#include "traces/layer_list.hpp"
+
+namespace ganymede::calibration {
+namespace {
+
+constexpr double kMiB = 1 << 20;
+constexpr int kMostBatch = 1 << 20;
+
+/// What PyTorch's caching allocator holds over what it has handed out, at the peak: blocks are rounded to 512 bytes and
+/// cut from segments of 2 MiB, 20 MiB or multiples of 2 MiB (c10/cuda/CUDACachingAllocator.cpp). Mean of the logs of
+/// four trainings, which are 1.086 to 1.18: StyleGAN's "gpumem" and "reserved" of a run at 512 pixels (6.13, 6.66) and
+/// in NVlabs/stylegan3 issues 216 (9.79, 10.64) and 213 (17.68, 20.87), and an EDM's stats.jsonl
+/// (siyeopyoon/Diffusion-Cortical-Thickness-Trajectory: 4.68, 5.33).
+constexpr double kFragmentation = 1.12;
+/// Half of the 90 % interval of its logarithm: 1.645 standard deviations of these four.
+constexpr double kFragmentationError = 0.06;
+/// Half of the 90 % interval of ln(published / counted peak) for lists of layers: the 37 peaks of
+/// NVlabs/stylegan2-ada-pytorch (README @d72cc7d041b4) and NVlabs/stylegan3 (configs.md @c233a919a6fa), 20
+/// configurations, are 0.94 to 1.10 times what is counted, and nothing in the count was fitted to them
+/// (tests/traces/layer_memory_test.cpp). An assumption for programs of others, which is twice that.
+constexpr double kCountError = 0.18;
+
+/// The CUDA context of a process with PyTorch's kernels. Since CUDA 11.7 kernels are loaded when they are first used:
+/// about 300 MB (pytorch/pytorch issue 107667).
+constexpr double kContext = 300 * kMiB;
+/// Before that all of them were loaded, by compute capability times ten: GTX 1080 721 MB and RTX 3090 1687 MB (issue
+/// 55277), Titan V 1008 MB (issue 28394), RTX 2080 Ti 879 MB (issue 49877: 1035 MB with a tensor of 156 MB).
+double loaded_context(int capability) {
+  return kMiB * (capability < 70 ? 721 : capability < 75 ? 1008 : capability < 80 ? 879 : capability < 89 ? 1687 : 300);
+}
+
+/// Kinds that do not grow with the batch.
+bool is_fixed(const std::string& kind) {
+  static const std::set<std::string> fixed = {"parameters", "gradients", "optimizer", "statistics",
+                                              "average",    "averages",  "beside",    "workspace"};
+  return fixed.contains(kind);
+}
+
+double sum_of(const std::map<std::string, double>& bytes) {
+  return std::accumulate(bytes.begin(), bytes.end(), 0.0, [](double sum, const auto& kind) {
+    return kind.first.starts_with("host") ? sum : sum + kind.second;
+  });
+}
+
+/// The memory of a stage's step at a batch: straight between the recorded batches next to it.
+std::map<std::string, double> memory_at(const std::vector<const traces::TraceBatch*>& entries, int batch) {
+  const auto above = std::find_if(entries.begin(), entries.end(),
+                                  [&](const traces::TraceBatch* entry) { return entry->batch >= batch; });
+  const traces::TraceBatch& next = above == entries.end() ? *entries.back() : **above;
+  std::map<std::string, double> bytes = next.memory_bytes;
+  if (next.batch == batch) return bytes;
+  if (above == entries.begin() || above == entries.end()) {
+    for (auto& [kind, size] : bytes)
+      if (!is_fixed(kind)) size *= static_cast<double>(batch) / next.batch;
+    return bytes;
+  }
+  const traces::TraceBatch& last = **std::prev(above);
+  const double share = static_cast<double>(batch - last.batch) / (next.batch - last.batch);
+  for (auto& [kind, size] : bytes) size *= share;
+  for (const auto& [kind, size] : last.memory_bytes) bytes[kind] += (1 - share) * size;
+  return bytes;
+}
+
+std::map<std::string, double> recorded_memory(const traces::StepTrace& trace, int batch) {
+  std::map<std::string, std::vector<const traces::TraceBatch*>> stages;
+  for (const traces::TraceBatch& entry : trace.batches) stages[entry.stage].push_back(&entry);
+  std::map<std::string, double> most;
+  for (auto& [stage, entries] : stages) {
+    std::sort(entries.begin(), entries.end(), [](const auto* a, const auto* b) { return a->batch < b->batch; });
+    std::map<std::string, double> bytes = memory_at(entries, batch);
+    if (sum_of(bytes) > sum_of(most)) most = std::move(bytes);
+  }
+  return most;
+}
+
+double context_high(const platforms::Gpu& gpu) {
+  const GpuSheet* sheet = find_gpu_sheet(gpu.name);
+  return std::max(kContext, sheet == nullptr ? kContext : loaded_context(sheet->capability));
+}
+
+DeviceMemory with_allocator(std::map<std::string, double> bytes, const traces::StepTrace& trace,
+                            const platforms::Gpu& gpu, bool several_gpus) {
+  DeviceMemory memory;
+  memory.bytes = std::move(bytes);
+  const bool counted = traces::is_counted(trace.software);
+  memory.allocated = sum_of(memory.bytes);
+  if ((!counted && trace.software.name != "PyTorch") || memory.allocated == 0) {
+    memory.low = memory.expected = memory.high = memory.allocated;
+    return memory;
+  }
+  if (several_gpus && counted) {
+    // DistributedDataParallel's buckets are copies of the gradients (gradient_as_bucket_view=False).
+    for (const auto& [name, network] : trace.networks)
+      memory.bytes["buckets"] += static_cast<double>(network.gradient_bytes);
+    memory.allocated = sum_of(memory.bytes);
+  }
+  memory.bytes["fragmentation"] = (kFragmentation - 1) * memory.allocated;
+  memory.bytes["context"] = kContext;
+  const double held = kFragmentation * memory.allocated;
+  const double error = portable_exp(in_quadrature(counted ? kCountError : 0, kFragmentationError));
+  memory.low = held / error + kContext;
+  memory.expected = held + kContext;
+  memory.high = held * error + context_high(gpu);
+  return memory;
+}
+
+}  // namespace
+
+DeviceMemory device_memory(const traces::StepTrace& trace, int batch, const platforms::Gpu& gpu, bool several_gpus) {
+  return with_allocator(recorded_memory(trace, batch), trace, gpu, several_gpus);
+}
+
+DeviceMemory device_memory(const traces::StepTrace& trace, const traces::TraceBatch& entry, const platforms::Gpu& gpu,
+                           bool several_gpus) {
+  return with_allocator(entry.memory_bytes, trace, gpu, several_gpus);
+}
+
+int largest_batch(const traces::StepTrace& trace, const platforms::Gpu& gpu, bool several_gpus, bool surely) {
+  const auto fits = [&](int batch) {
+    const DeviceMemory memory = device_memory(trace, batch, gpu, several_gpus);
+    return (surely ? memory.high : memory.expected) <= gpu.memory.si;
+  };
+  int most = 0, not_fits = kMostBatch + 1;
+  while (most + 1 < not_fits) {
+    const int batch = std::midpoint(most, not_fits);
+    (fits(batch) ? most : not_fits) = batch;
+  }
+  return most;
+}
+
+std::string to_text(const DeviceMemory& memory) {
+  const std::string expected = to_string(Bytes{memory.expected});
+  return memory.low == memory.high
+             ? expected
+             : fmt::format("{} ({} to {})", expected, to_string(Bytes{memory.low}), to_string(Bytes{memory.high}));
+}
+
+}  // namespace ganymede::calibration

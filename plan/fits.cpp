@@ -1,0 +1,124 @@
+#include "plan/fits.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "calibration/device_memory.hpp"
+#include "common/errors.hpp"
+#include "common/json.hpp"
+#include "common/json_value.hpp"
+#include "common/text.hpp"
+#include "plan/pick_trace.hpp"
+#include "platforms/catalog_lists.hpp"
+#include "traces/layer_list.hpp"
+#include "traces/recorded.hpp"
+
+namespace ganymede::plan {
+namespace {
+
+traces::StepTrace counted(traces::LayerList list, const std::string& precision) {
+  if (!precision.empty()) list.precision = precision;
+  std::vector<int> batches;
+  for (int batch = 1; batch <= 4096; batch *= 2) batches.push_back(batch);
+  // Only the memory of the trace is looked at, which does not depend on the device.
+  return traces::trace_of(list, batches, {"GPU", FlopsPerSecond{1e13}, BytesPerSecond{1e12}, Seconds{0}, Bytes{1e9}});
+}
+
+traces::StepTrace trace_for(const FitsOptions& options, std::string& how) {
+  const std::string& name = options.model;
+  const auto recorded = [&](traces::StepTrace trace) {
+    if (!options.precision.empty() && options.precision != trace.precision)
+      throw ConfigError(
+          fmt::format("--precision {}: {} was recorded in {}; only a list of layers can be taken in "
+                      "another precision",
+                      options.precision, name, trace.precision));
+    return trace;
+  };
+  if (name.find('/') != std::string::npos || name.ends_with(".json")) {
+    const JsonNode root = JsonNode::load(name);
+    how = name;
+    if (root.is_object() && root.value().value("schema", "") == traces::kStepTraceSchema)
+      return recorded(traces::read_step_trace(root));
+    return counted(traces::read_layer_list(root), options.precision);
+  }
+  const std::string picked = pick_trace(JsonNode::wrap({{"model", name}}, "fits", "").child("model"), how);
+  if (picked.starts_with(traces::kLayers)) return counted(traces::load_layer_list(picked), options.precision);
+  return recorded(
+      traces::read_step_trace(JsonNode::parse(traces::trace_text(JsonNode::wrap(Json(picked), picked, "")), picked)));
+}
+
+/// The GPUs of the catalogs by name; those that are wanted, or all but TPUs and processors. The largest come last.
+std::vector<platforms::Gpu> gpus_for(const std::vector<std::string>& wanted) {
+  std::map<std::string, platforms::Gpu> all;
+  platforms::for_each_instance([&](const platforms::Platform& platform, const platforms::Instance& instance) {
+    const platforms::Gpu& gpu = platform.gpu_of(instance);
+    all.emplace(gpu.name, gpu);
+  });
+  std::set<std::string> known;
+  for (const auto& [name, gpu] : all) known.insert({name, gpu.family});
+  for (const std::string& name : wanted) {
+    if (known.contains(name)) continue;
+    const std::vector<std::string> names(known.begin(), known.end());
+    const auto close = nearest(name, names);
+    throw ConfigError(fmt::format("--gpu {}: no catalog has it, expected {}{}", name, list_of(names),
+                                  close ? fmt::format("; did you mean \"{}\"?", *close) : ""));
+  }
+  std::vector<platforms::Gpu> gpus;
+  for (const auto& [name, gpu] : all) {
+    const auto is = [&](const std::string& one) { return one == name || one == gpu.family; };
+    if (wanted.empty() ? gpu.kind == platforms::Gpu::Kind::gpu : std::any_of(wanted.begin(), wanted.end(), is))
+      gpus.push_back(gpu);
+  }
+  std::stable_sort(gpus.begin(), gpus.end(), [](const auto& a, const auto& b) { return a.memory < b.memory; });
+  return gpus;
+}
+
+documents::FitsMemory memory_of(const calibration::DeviceMemory& memory) {
+  return {memory.expected, {memory.low, memory.high}};
+}
+
+}  // namespace
+
+documents::Fits fits(const traces::StepTrace& trace, int batch, const std::vector<platforms::Gpu>& gpus,
+                     bool several_gpus) {
+  documents::Fits out;
+  out.model = trace.model, out.precision = trace.precision, out.several_gpus = several_gpus;
+  const bool asked = batch > 0;
+  out.batch = asked ? batch : std::max(1, trace.batches.front().batch);
+  const calibration::DeviceMemory memory = calibration::device_memory(trace, out.batch, gpus.front(), several_gpus);
+  if (memory.expected <= 0) throw ConfigError(fmt::format("the trace of {} states no memory", trace.model));
+  for (const auto& [kind, bytes] : memory.bytes)
+    if (!kind.starts_with("host")) out.kinds.push_back({kind, bytes});
+  out.allocated = memory.allocated;
+  out.total = memory_of(memory);
+  for (const platforms::Gpu& gpu : gpus) {
+    documents::FitsGpu row;
+    row.gpu = gpu.name, row.memory = gpu.memory.si;
+    row.largest_batch = calibration::largest_batch(trace, gpu, several_gpus, /*surely=*/true);
+    row.perhaps_batch = calibration::largest_batch(trace, gpu, several_gpus, /*surely=*/false);
+    if (asked) {
+      const calibration::DeviceMemory there = calibration::device_memory(trace, batch, gpu, several_gpus);
+      row.at_batch = memory_of(there);
+      row.at_verdict = there.high <= row.memory ? "fits" : there.expected <= row.memory ? "perhaps" : "no";
+    }
+    out.gpus.push_back(std::move(row));
+  }
+  return out;
+}
+
+documents::Fits fits(const FitsOptions& options) {
+  std::string how;
+  const traces::StepTrace trace = trace_for(options, how);
+  documents::Fits out = fits(trace, options.batch, gpus_for(options.gpus), options.several_gpus);
+  out.trace = how;
+  out.how = traces::is_counted(trace.software)
+                ? "counted from layers: what PyTorch's autograd keeps and its allocator holds"
+            : trace.software.name == "PyTorch" ? "the peak that PyTorch's allocator recorded, and what it holds beside"
+                                               : "that of Ganymede's own kernel, exactly";
+  return out;
+}
+
+}  // namespace ganymede::plan

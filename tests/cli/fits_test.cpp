@@ -1,0 +1,48 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "common/json_value.hpp"
+#include "run_program.hpp"
+
+namespace ganymede::cli {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+TEST(Fits, SaysWhichGpusHoldIt) {
+  const Outcome table = run_program("fits 'stylegan2?image=256' --batch 8 --gpu V100,T4");
+  EXPECT_EQ(table.code, 0) << table.err;
+  EXPECT_THAT(table.out, AllOf(HasSubstr("stylegan2-256 with batch 8"), HasSubstr("activations"), HasSubstr("V100")));
+  const Json json = Json::parse(run_program("fits stylegan2 --batch 4 --gpu V100 --format json").out);
+  EXPECT_EQ(json["schema"], "ganymede.fits/1");
+  double sum = 0;
+  for (const Json& kind : json["kinds"]) sum += kind["bytes"].get<double>();
+  EXPECT_NEAR(sum, json["total"]["bytes"].get<double>(), 1);
+  EXPECT_THAT(run_program("fits dcgan-64 --gpu H100 --format csv").out, HasSubstr("gpu,memory_bytes,largest_batch"));
+}
+
+TEST(Fits, SaysTheLargestBatchWhereNothingHoldsIt) {
+  const Outcome none = run_program("fits stylegan2 --batch 512 --gpu T4");
+  EXPECT_EQ(none.code, 3);
+  EXPECT_THAT(none.out, testing::StartsWith("None of these GPUs holds a step of stylegan2 with batch 512. The largest "
+                                            "batch that fits is "));
+}
+
+TEST(Fits, RefusesWhatItDoesNotKnow) {
+  const auto refused = [](const std::string& arguments, const std::string& why) {
+    const Outcome outcome = run_program("fits " + arguments);
+    EXPECT_EQ(outcome.code, 2) << arguments;
+    EXPECT_THAT(outcome.err, HasSubstr(why)) << arguments;
+  };
+  refused("stylegan --batch 4", "did you mean \"stylegan2\"?");
+  refused("stylegan2 --gpu A10O", "did you mean \"A100\"?");
+  refused("stylegan2 --batch 0", "--batch");
+  refused("stylegan2 --batch many", "--batch");
+  refused("stylegan2 --precision fp8", "fp16");
+  refused("'stylegan2?image=300'", "300");
+  refused("/no/such/file.json", "/no/such/file.json");
+}
+
+}  // namespace
+}  // namespace ganymede::cli
