@@ -77,9 +77,9 @@ struct Use {
 };
 
 /// Plays the passes of a step.
-class Step {
+class PlayedStep {
  public:
-  Step(const LayerList& list, int batch) : list_(list), batch_(batch) {
+  PlayedStep(const LayerList& list, int batch) : list_(list), batch_(batch) {
     for (const auto& [name, network] : list.networks)
       for (const Layer& layer : network.layers) layers_[name].push_back(memory_of(list, layer));
   }
@@ -200,7 +200,7 @@ std::map<std::string, double> allocated_memory(const LayerList& list, int batch)
     parameters += bytes;
     if (network.average) averages += bytes;
   }
-  const Use peak = Step(list, batch).peak();
+  const Use peak = PlayedStep(list, batch).peak();
   std::map<std::string, double> bytes{{"parameters", parameters},
                                       {"gradients", parameters},
                                       {"optimizer", (list.optimizer == "sgd" ? 1 : 2) * parameters},
