@@ -14,6 +14,7 @@
 #include "plan/pick_trace.hpp"
 #include "platforms/catalog_lists.hpp"
 #include "traces/layer_list.hpp"
+#include "traces/recipe.hpp"
 #include "traces/recorded.hpp"
 
 namespace ganymede::plan {
@@ -28,7 +29,11 @@ traces::StepTrace counted(traces::LayerList list, const std::string& precision) 
 }
 
 traces::StepTrace trace_for(const FitsOptions& options, std::string& how) {
-  const std::string& name = options.model;
+  std::string name = options.model;
+  const std::vector<std::string> recipes = traces::recipe_names();
+  const bool is_recipe =
+      std::find(recipes.begin(), recipes.end(), name.substr(0, name.find_first_of("/?"))) != recipes.end();
+  if (is_recipe) name = std::string(traces::kRecipe) + name;
   const auto recorded = [&](traces::StepTrace trace) {
     if (!options.precision.empty() && options.precision != trace.precision)
       throw ConfigError(
@@ -37,7 +42,7 @@ traces::StepTrace trace_for(const FitsOptions& options, std::string& how) {
                       options.precision, name, trace.precision));
     return trace;
   };
-  if (name.find('/') != std::string::npos || name.ends_with(".json")) {
+  if (!name.starts_with(traces::kRecipe) && (name.find('/') != std::string::npos || name.ends_with(".json"))) {
     const JsonNode root = JsonNode::load(name);
     how = name;
     if (root.is_object() && root.value().value("schema", "") == traces::kStepTraceSchema)

@@ -31,6 +31,8 @@ void add_styled(Json& layers, int in, int out, int kernel, bool demodulates) {
       each.push_back(one);
   each.push_back(elementwise(1, 1, {1, 1}, true));
   each.push_back(elementwise(1, 0.5, {0.5, 1}));
+  // Autograd keeps the first product; the convolution counts the copy that it reads.
+  for (std::size_t i = 1; i < each.size(); ++i) each[i]["keeps"] = 0;
   layers.push_back(side({out, in, kernel * kernel}, each));
 }
 
@@ -80,8 +82,9 @@ Json alias_free_layers(const LayerSettings& settings, int kernel, int scale) {
     layers.push_back({{"kind", "elementwise"}, {"reads", 0}, {"writes", 0}, {"parameters", channels[at]}});
     // The filtered activation is one kernel: up to twice the higher rate, leaky ReLU there, and down.
     const auto fine = std::llround(2.0 * std::max(rates[before], rates[at]) * sizes[at] / rates[at]);
-    if (!last)
-      layers.push_back(side({channels[at], fine, fine}, Json::array({elementwise(0.5, 0.5, {1, 0.5})}), precision));
+    Json filtered = elementwise(0.5, 0.5, {1, 0.5});
+    filtered["keeps"] = precision == std::string_view("fp16") ? 0.125 : 0.0625;  // two bits of each number
+    if (!last) layers.push_back(side({channels[at], fine, fine}, Json::array({filtered}), precision));
   }
   return layers;
 }

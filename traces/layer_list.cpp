@@ -74,6 +74,14 @@ void check_step(const JsonNode& at, const LayerList& list) {
 
 }  // namespace
 
+bool read_keeps(const JsonNode& node, double numbers, Layer& layer) {
+  const auto each = node.value().is_array() ? node.as_numbers(0, 1000) : std::vector{node.as_number(0, 1000)};
+  if (each.empty() || each.size() > 2) node.expected("one number, or two: the second to differentiate gradients");
+  layer.kept = kBytesPerNumber * numbers * each[0];
+  if (each.size() > 1) layer.again = kBytesPerNumber * numbers * each[1];
+  return false;
+}
+
 LayerCost& LayerCost::operator+=(const LayerCost& more) {
   flops += more.flops;
   read += more.read;

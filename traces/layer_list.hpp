@@ -42,6 +42,7 @@ struct LayerCost {
 struct Layer : LayerCost {
   std::string precision;                   ///< "fp16"; empty: that of the list
   double scaled = 0;                       ///< bytes that a convolution with styles keeps beside its output, in fp32
+  std::optional<double> again;             ///< bytes kept to differentiate its gradients, in fp32; else by its kind
   double filters = 0;                      ///< bytes of the filters that each image makes for itself, always in fp32
   std::vector<TraceKernel> forward;        ///< of the forward pass
   std::vector<TraceKernel> inner;          ///< of the backward pass: what both kinds of gradients need, comes first

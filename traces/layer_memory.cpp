@@ -57,9 +57,10 @@ LayerMemory memory_of(const LayerList& list, const Layer& layer) {
   memory.kept = size * (layer.kept + layer.scaled) + layer.filters;
   // The gradient of a product needs the gradient of its result; those of other layers lie in the same memory or are
   // functions of what is kept.
-  const bool product =
-      layer.flops > 0 || layer.parameters > 0 || (!layer.forward.empty() && layer.forward.front().op == "broadcast");
+  const std::string op = layer.forward.empty() ? "" : layer.forward.front().op;
+  const bool product = layer.flops > 0 || layer.parameters > 0 || op == "broadcast";
   if (product) memory.again = size * (layer.written + layer.scaled) + 2 * layer.filters;
+  if (layer.again) memory.again = size * *layer.again;
   add_workspace(memory, list, layer, precision);
   const double gradients = size * (layer.read + layer.written);
   memory.passing_again = memory.passing + gradients + kFilterGradientsAgain * layer.filters;
@@ -194,16 +195,17 @@ class PlayedStep {
 }  // namespace
 
 std::map<std::string, double> allocated_memory(const LayerList& list, int batch) {
-  double parameters = 0, averages = 0;
+  double parameters = 0, trained = 0, averages = 0;
   for (const auto& [name, network] : list.networks) {
     const double bytes = network.copies * kBytesPerNumber * static_cast<double>(network.total().parameters);
     parameters += bytes;
+    if (!network.frozen) trained += bytes;
     if (network.average) averages += bytes;
   }
   const Use peak = PlayedStep(list, batch).peak();
   std::map<std::string, double> bytes{{"parameters", parameters},
-                                      {"gradients", parameters},
-                                      {"optimizer", (list.optimizer == "sgd" ? 1 : 2) * parameters},
+                                      {"gradients", trained},
+                                      {"optimizer", (list.optimizer == "sgd" ? 1 : 2) * trained},
                                       {"activations", peak.activations},
                                       {"passing", peak.passing},
                                       {"workspace", kBlasWorkspace},

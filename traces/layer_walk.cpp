@@ -38,7 +38,6 @@ class Walk {
         {"convolution", "transposed-convolution", "linear", "attention", "norm", "activation", "elementwise",
          "upsample", "downsample", "concat", "reshape", "constant", "residual", "branch", "side", "repeat"});
     const std::string around = precision_;
-    const std::size_t before = costs_.size();
     if (const auto own = in.optional("precision")) precision_ = own->as_choice({"fp32", "tf32", "bf16", "fp16"});
     if (kind == "convolution" || kind == "transposed-convolution") {
       convolution(in, kind != "convolution");
@@ -65,14 +64,12 @@ class Walk {
     } else if (kind == "branch" || kind == "side") {
       beside(in, kind == "side");
     } else {
-      const int times = static_cast<int>(in.required("times").as_integer(0, 10'000));
       const JsonNode inner = in.required("layers");
-      for (int i = 0; i < times; ++i) layers(inner);
+      for (auto left = in.required("times").as_integer(0, 10'000); left > 0; --left) layers(inner);
     }
     precision_ = around;
-    if (costs_.size() > before)
-      if (const auto keeps = in.optional("keeps"))  // what follows cannot undo what is stated
-        costs_.back().kept = kBytesPerNumber * shape_.size() * keeps->as_number(0, 1000), own_ = false;
+    if (const auto keeps = costs_.empty() || kind == "reshape" ? std::nullopt : in.optional("keeps"))
+      own_ = read_keeps(*keeps, shape_.size(), costs_.back());
     in.finish();
     if (costs_.size() > kMaxLayers) node.fail(fmt::format("more than {} layers", kMaxLayers));
     if (shape_.size() > kMaxImageNumbers)

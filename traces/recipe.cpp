@@ -146,8 +146,9 @@ void add_regularizers(Json& layers, const Recipe& recipe, const JsonNode& at) {
       const auto added = [&](const char* kind, const std::string& name, double count) -> Json {
         return {{"network", network}, {"pass", kind}, {"times", count}, {"name", fmt::format("{}.{}", network, name)}};
       };
-      const std::vector<Json> passes = {added("forward", one.name + "_forward", share),
-                                        added("backward-input", one.name + "_gradient", share),
+      Json forward = added("forward", one.name + "_forward", share);
+      forward["differentiable"] = true, forward["images"] = one.share;
+      const std::vector<Json> passes = {std::move(forward), added("backward-input", one.name + "_gradient", share),
                                         added("backward", one.name + "_backward", 2 * share)};
       step.insert(step.begin() + static_cast<std::ptrdiff_t>(part), passes.begin(), passes.end());
       step.push_back(added("update", "update_" + one.name, times / one.every));
@@ -282,6 +283,8 @@ Recipe resolve_recipe(const std::string& name, const std::filesystem::path& dire
     given.fail(error.what());
   }
   recipe.layers.flat_gradients = recipe.training.gradients == "flat";
+  if (const auto generator = recipe.layers.networks.find("generator"); generator != recipe.layers.networks.end())
+    generator->second.average = recipe.training.moving_average;
   recipe.settings["image"] = side;
   return recipe;
 }
