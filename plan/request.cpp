@@ -28,8 +28,7 @@
 
 namespace ganymede::plan {
 namespace {
-constexpr int kMaxGpus = 65536;
-constexpr int kMaxPasses = 1024;
+constexpr int kMaxGpus = 65536, kMaxPasses = 1024;
 constexpr std::int64_t kMaxImages = 1'000'000'000'000;
 /// What PyTorch's DistributedDataParallel reduces with on GPUs: users of it cannot choose another scheme.
 constexpr const char* kDefaultScheme = "nccl";

@@ -217,12 +217,12 @@ std::vector<std::string> explanations(Setting& setting, const calibration::LinkF
   }
   std::vector<std::string> out;
   for (const Run& run : runs)
-    out.push_back(fmt::format(
-        "{}{}: by links up to {:.0f} % too {}; {}{}", to_string(Bytes{static_cast<double>(run.first)}),
-        run.first == run.last ? "" : " to " + to_string(Bytes{static_cast<double>(run.last)}),
-        100 * std::abs(run.worst), run.worst > 0 ? "long" : "short",
-        run.choice.empty() ? "" : run.choice + (setting.is_large() ? "" : ", "),
-        setting.is_large() ? "" : "bounded by " + (run.bottleneck.empty() ? "nothing" : run.bottleneck)));
+    out.push_back(
+        fmt::format("{}{}: by links up to {:.0f} % too {}; {}{}", to_string(Bytes{static_cast<double>(run.first)}),
+                    run.first == run.last ? "" : " to " + to_string(Bytes{static_cast<double>(run.last)}),
+                    100 * std::abs(run.worst), run.worst > 0 ? "long" : "short",
+                    run.choice.empty() ? "" : run.choice + (setting.is_large() ? "" : ", "),
+                    setting.is_large() ? "" : "bounded by " + (run.bottleneck.empty() ? "nothing" : run.bottleneck)));
   return out;
 }
 

@@ -51,8 +51,8 @@ struct Layer : LayerCost {
 };
 
 struct LayerNetwork {
-  double copies = 1;    ///< number of equal networks, for example CycleGAN's two generators
-  bool frozen = false;  ///< it is not trained, as a network that measures how alike images look
+  double copies = 1;     ///< number of equal networks, for example CycleGAN's two generators
+  bool frozen = false;   ///< it is not trained, as a network that measures how alike images look
   bool average = false;  ///< a moving average of its weights is kept, as for the generator of a StyleGAN
   std::vector<Layer> layers;
   std::vector<int> output;  ///< shape of its result: channels, depth if it has one, height, width
@@ -81,7 +81,7 @@ struct LayerList {
   std::vector<LayerPass> step;
   double bytes_per_image = 0;   ///< bytes that are copied to the device for each image
   bool flat_gradients = false;  ///< all of a network's gradients are reduced together, after its backward pass
-  double bytes_beside = 0;     ///< bytes on the device that do not train, such as a network that measures quality
+  double bytes_beside = 0;      ///< bytes on the device that do not train, such as a network that measures quality
 };
 
 /// Reads and checks a list. Throws ConfigError with file and pointer for unknown kinds, sizes that do not fit (a kernel

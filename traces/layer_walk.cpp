@@ -383,15 +383,13 @@ LayerNetwork read_layer_network(const JsonNode& node) {
   JsonObject in(node);
   LayerNetwork network;
   if (const auto copies = in.optional("copies")) network.copies = static_cast<double>(copies->as_integer(1, 1000));
-  network.average = optional_flag(in, "average", false);
+  network.average = optional_flag(in, "average", false), network.frozen = optional_flag(in, "frozen", false);
   Walk walk(read_layer_shape(in.required("input")));
   const JsonNode layers = in.required("layers");
   walk.layers(layers);
-  network.frozen = optional_flag(in, "frozen", false);
   in.optional("about");
   in.finish();
-  network.output = walk.shape().numbers();
-  network.layers = walk.take();
+  network.output = walk.shape().numbers(), network.layers = walk.take();
   if (network.frozen)
     for (Layer& layer : network.layers) layer.parameters = 0, layer.to_parameters.clear();
   else if (network.total().parameters == 0)

@@ -1,115 +1,24 @@
 #include "traces/profiler_events.hpp"
 
 #include <fmt/format.h>
-#include <zlib.h>
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <cmath>
 #include <cstddef>
 #include <functional>
-#include <iterator>
 #include <map>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <unordered_map>
 
 #include "common/errors.hpp"
 #include "common/random.hpp"
+#include "traces/inflated_file.hpp"
 #include "traces/profiler_steps.hpp"
 
 namespace ganymede::traces {
 namespace {
-
-/// Reads a file character by character, inflated if it is gzipped. Numbers that JSON does not have, and that Kineto
-/// writes all the same for an occupancy that it cannot compute (nan, inf, NaN, Infinity), are read as 0.
-class Characters {
- public:
-  Characters(const std::filesystem::path& file, const std::function<void(std::int64_t)>& progress)
-      : name_(file.string()), progress_(progress), file_(::gzopen(name_.c_str(), "rb"), ::gzclose) {
-    if (file_ == nullptr || std::filesystem::is_directory(file))
-      throw ConfigError(fmt::format("{}: cannot be read", name_));
-    fill();
-  }
-
-  bool at_end() const { return at_ == size_; }
-  char now() const { return is_number_ ? '0' : buffer_[at_]; }
-  void next() {
-    if (is_number_) {
-      while (!at_end() && std::isalpha(static_cast<unsigned char>(buffer_[at_])) != 0) step();
-    } else {
-      const char passed = buffer_[at_];
-      step();
-      if (is_escaped_)
-        is_escaped_ = false;
-      else if (passed == '"')
-        in_string_ = !in_string_;
-      else
-        is_escaped_ = in_string_ && passed == '\\';
-    }
-    is_number_ = !at_end() && !in_string_ && begins_a_number();
-  }
-  bool damaged() const { return damaged_; }  ///< the compressed data ends before it should, or is no such data
-
- private:
-  /// Of the letters with which something begins outside of strings, t, f and "nu" are JSON's.
-  bool begins_a_number() const {
-    const char first = buffer_[at_];
-    if (first == 'n') return at_ + 1 < size_ && buffer_[at_ + 1] == 'a';
-    return first == 'N' || first == 'I' || first == 'i';
-  }
-  void step() {
-    ++at_;
-    if (size_ - at_ < 2 && !ended_) fill();  // there is always one to look ahead at
-  }
-  void fill() {
-    const std::size_t kept = size_ - at_;
-    std::copy_n(buffer_.begin() + static_cast<std::ptrdiff_t>(at_), kept, buffer_.begin());
-    const int got = ::gzread(file_.get(), buffer_.data() + kept, static_cast<unsigned>(buffer_.size() - kept));
-    damaged_ = got < 0;
-    ended_ = got <= 0;
-    if (progress_) progress_(::gzoffset(file_.get()));
-    at_ = 0;
-    size_ = kept + static_cast<std::size_t>(std::max(got, 0));
-  }
-
-  std::string name_;
-  const std::function<void(std::int64_t)>& progress_;
-  std::unique_ptr<gzFile_s, int (*)(gzFile)> file_;
-  std::array<char, 1 << 16> buffer_{};
-  std::size_t at_ = 0, size_ = 0;
-  bool ended_ = false, damaged_ = false;
-  bool in_string_ = false, is_escaped_ = false, is_number_ = false;
-};
-
-/// An input iterator over the characters of a file, from which the JSON parser reads.
-class Cursor {
- public:
-  using iterator_category = std::input_iterator_tag;
-  using value_type = char;
-  using difference_type = std::ptrdiff_t;
-  using pointer = const char*;
-  using reference = char;
-
-  explicit Cursor(Characters* characters = nullptr) : characters_(characters) {}
-  char operator*() const { return characters_->now(); }
-  Cursor& operator++() {
-    characters_->next();
-    return *this;
-  }
-  Cursor operator++(int) {
-    Cursor before = *this;
-    ++*this;
-    return before;
-  }
-  bool operator==(const Cursor& other) const { return at_end() == other.at_end(); }
-
- private:
-  bool at_end() const { return characters_ == nullptr || characters_->at_end(); }
-  Characters* characters_;
-};
 
 /// The members of one event that are used, as they are in the file.
 struct RawEvent {
@@ -181,7 +90,7 @@ bool is_operator(const std::string& name) {
 
 class Reader final : public nlohmann::json_sax<nlohmann::json> {
  public:
-  Reader(ProfilerEvents& out, const Characters& characters) : out_(out), characters_(characters) {}
+  Reader(ProfilerEvents& out, const InflatedFile& characters) : out_(out), characters_(characters) {}
 
   bool null() override { return true; }
   bool boolean(bool /*value*/) override { return true; }
@@ -248,7 +157,7 @@ class Reader final : public nlohmann::json_sax<nlohmann::json> {
   void take_gpu(std::string_view category);
 
   ProfilerEvents& out_;
-  const Characters& characters_;
+  const InflatedFile& characters_;
   int depth_ = 0, event_depth_ = 3;
   std::array<std::string, 5> keys_;  // the last key at each depth
   bool in_events_ = false, seen_events_ = false;
@@ -382,9 +291,9 @@ ProfilerEvents read_profiler_events(const std::filesystem::path& file,
                                     const std::function<void(std::int64_t)>& progress) {
   ProfilerEvents out;
   out.file = file.string();
-  Characters characters(file, progress);
+  InflatedFile characters(file, progress);
   Reader reader(out, characters);
-  nlohmann::json::sax_parse(Cursor(&characters), Cursor(), &reader);
+  nlohmann::json::sax_parse(InflatedCursor(&characters), InflatedCursor(), &reader);
   if (!reader.seen_events())
     throw ConfigError(
         fmt::format("{}: neither an object with \"traceEvents\" nor a list of events: not a Chrome trace", out.file));

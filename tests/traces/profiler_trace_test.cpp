@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <zlib.h>
 
 #include <map>
 
@@ -11,8 +10,8 @@
 #include "common/json.hpp"
 #include "common/json_value.hpp"
 #include "common/units.hpp"
+#include "kineto.hpp"
 #include "support/errors.hpp"
-#include "support/temporary_folder.hpp"
 
 namespace ganymede::traces {
 namespace {
@@ -20,88 +19,6 @@ namespace {
 using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
-/// A trace of `steps` steps of 10 ms, as Kineto writes it, times in microseconds. The host launches 1 ms ahead. On the
-/// GPU: a copy of 0.2 ms, "forward" from 1 to 4 ms in two kernels with a gap of 0.5 ms, "backward" from 4 to 7 ms, an
-/// all-reduce of 1,000,000 floats from 6 to 8 ms (one ms of it alone), "update" from 8 to 8.5 ms.
-class Kineto {
- public:
-  explicit Kineto(int steps = 5, bool collectives = true, bool annotations = true) {
-    trace = {{"schemaVersion", 1},
-             {"deviceProperties", {{{"id", 0}, {"name", "NVIDIA A100-SXM4-40GB"}}}},
-             {"distributedInfo", {{"backend", "nccl"}, {"rank", 1}, {"world_size", 4}}},
-             {"traceEvents", Json::array()}};
-    events().push_back({{"ph", "M"}, {"name", "process_name"}, {"pid", "Spans"}, {"args", {{"name", "x"}}}});
-    for (int i = 0; i < steps; ++i) step(i, 1e6 + 10'000.0 * i, collectives, annotations);
-    // Work after the last step counts to none.
-    kernel("late", 1e6 + 10'000.0 * steps + 5000, 100, 7, 1e6 + 10'000.0 * steps + 4000);
-  }
-  Json& events() { return trace["traceEvents"]; }
-
-  void host(const std::string& category, const std::string& name, double start, double length,
-            Json args = Json::object()) {
-    events().push_back({{"ph", "X"},
-                        {"cat", category},
-                        {"name", name},
-                        {"pid", 11},
-                        {"tid", 11},
-                        {"ts", start},
-                        {"dur", length},
-                        {"args", args}});
-  }
-  /// `launched` < 0: the launch is not in the trace.
-  void kernel(const std::string& name, double start, double length, int stream, double launched,
-              const Json& more = Json::object(), const std::string& category = "kernel") {
-    const int correlation = ++correlations_;
-    if (launched >= 0) host("cuda_runtime", "cudaLaunchKernel", launched, 5, {{"correlation", correlation}});
-    Json args = {{"device", 0}, {"stream", stream}, {"correlation", correlation}};
-    args.update(more);
-    events().push_back({{"ph", "X"},
-                        {"cat", category},
-                        {"name", name},
-                        {"pid", 0},
-                        {"tid", stream},
-                        {"ts", start},
-                        {"dur", length},
-                        {"args", args}});
-  }
-
-  Json trace;
-
- private:
-  void step(int i, double at, bool collectives, bool annotations) {
-    host("user_annotation", fmt::format("ProfilerStep#{}", i), at - 1000, 10'000);
-    if (annotations) {
-      host("user_annotation", "forward", at - 100, 2000);
-      host("user_annotation", "inner", at, 500);  // nested: no phase of its own
-      host("user_annotation", "backward", at + 2000, 3000);
-      host("user_annotation", "nccl:all_reduce", at + 4500, 300);
-      host("user_annotation", "update", at + 6000, 1000);
-    }
-    kernel("Memcpy HtoD (Pinned -> Device)", at, 200, 7, at - 900, {{"bytes", 786'432}}, "gpu_memcpy");
-    kernel("conv", at + 1000, 1500, 7, at);
-    kernel("relu", at + 3000, 1000, 7, at + 200);
-    kernel("dgrad", at + 4000, 3000, 7, at + 2100);
-    if (collectives)
-      kernel("ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)", at + 6000, 2000, 20,
-             at + 4600,
-             {{"Collective name", "allreduce"}, {"In msg nelems", 1'000'000}, {"dtype", "Float"}, {"Group size", 4}});
-    kernel("adam", at + 8000, 500, 7, at + 6100);
-  }
-  int correlations_ = 0;
-};
-
-class Profiler : public testing::Test {
- protected:
-  ProfilerEvents read(const std::string& text, const std::string& name = "rank1.json") const {
-    return read_profiler_events(folder_.add(name, text));
-  }
-  ProfilerImport import(const Kineto& kineto) const { return import_profiler(read(kineto.trace.dump()), options); }
-
-  TemporaryFolder folder_;
-  ProfilerOptions options{
-      64, "gan", {"A100-40GB", FlopsPerSecond{19.5e12}, BytesPerSecond{1.555e12}, Seconds{0}, Bytes{40e9}}, 0, {}};
-};
-
 TEST_F(Profiler, ReadsWhatMatters) {
   const ProfilerEvents events = read(Kineto().trace.dump());
   EXPECT_EQ(events.steps.size(), 5U);
@@ -218,47 +135,6 @@ TEST_F(Profiler, AKernelWithoutItsLaunchFollowsTheOneBeforeItOnItsStream) {
   EXPECT_EQ(result.trace.batches[0].phases.back().launches, 2);
 }
 
-// PyTorch 1.8 to 1.11 had no category for annotations.
-TEST_F(Profiler, CategoriesOfOldVersionsAreTheSame) {
-  Kineto old;
-  const std::map<std::string, std::string> names = {
-      {"kernel", "Kernel"}, {"gpu_memcpy", "Memcpy"}, {"cuda_runtime", "Runtime"}, {"user_annotation", "Operator"}};
-  for (Json& event : old.events())
-    if (event.contains("cat")) event["cat"] = names.at(event["cat"].get<std::string>());
-  old.host("Operator", "aten::mul_", 1e6 + 7100, 50);
-  old.host("Operator", "MulBackward0", 1e6 + 17'100, 50);
-  EXPECT_EQ(write_step_trace(import(old).trace), write_step_trace(import(Kineto()).trace));
-}
-
-TEST_F(Profiler, GzippedIsTheSame) {
-  const std::string text = Kineto().trace.dump();
-  const auto file = folder_ / "rank1.json.gz";
-  gzFile out = ::gzopen(file.c_str(), "wb");
-  ::gzwrite(out, text.data(), static_cast<unsigned>(text.size()));
-  ::gzclose(out);
-  EXPECT_EQ(write_step_trace(import_profiler(read_profiler_events(file), options).trace),
-            write_step_trace(import_profiler(read(text), options).trace));
-}
-
-// Converting such numbers to integers is undefined: the sanitizers ended the program.
-TEST_F(Profiler, NumbersBeyondIntegersCountAsMissing) {
-  Kineto with;
-  with.trace["distributedInfo"] = {{"rank", 1e300}, {"world_size", -1e300}};
-  for (auto& event : with.trace["traceEvents"]) {
-    if (!event.contains("args")) continue;
-    for (const char* key : {"bytes", "stream", "correlation", "In msg nelems"})
-      if (event["args"].contains(key)) event["args"][key] = 1e300;
-  }
-  with.trace["traceEvents"].push_back({{"ph", "X"}, {"tid", -1e300}, {"ts", 1e300}, {"dur", 1e300}});
-  EXPECT_THROW(import(with), ConfigError);  // nothing is left that tells which thread launched a kernel
-}
-
-// The file was left open; the sanitizers' build sees that.
-TEST_F(Profiler, DamagedGzipIsRefused) {
-  const auto file = folder_.add("damaged.json.gz", "\x1f\x8b\x08 and no more of the format");
-  EXPECT_THAT(message_of<ConfigError>([&] { read_profiler_events(file); }), HasSubstr("damaged or cut short"));
-}
-
 TEST_F(Profiler, WithoutCollectivesTheParametersMustBeSaid) {
   const Kineto alone(5, false);
   EXPECT_THAT(message_of<ConfigError>([&] { import(alone); }), HasSubstr("--parameters"));
@@ -353,94 +229,6 @@ TEST_F(Profiler, PhasesThatTellNothingAreJoined) {
   EXPECT_NEAR(result.mean.step, 10e-3, 1e-9);
 }
 
-TEST_F(Profiler, ABareListOfEventsIsATraceToo) {
-  const ProfilerEvents events = read(Kineto().trace["traceEvents"].dump());
-  EXPECT_EQ(events.steps.size(), 5U);
-  EXPECT_EQ(events.device, "");
-  EXPECT_NEAR(import_profiler(events, options).mean.step, 10e-3, 1e-9);
-}
-
-// Without marks, steps are where the kernels repeat. Those of the layers repeat within a step, too.
-TEST_F(Profiler, StepsThatAreNotMarkedAreFoundWhereKernelsRepeat) {
-  Kineto kineto(6);
-  for (int i = 0; i < 6; ++i)
-    for (int layer = 0; layer < 40; ++layer)
-      for (int part = 0; part < 2; ++part)
-        kineto.kernel(part == 0 ? "gemm" : "gelu", 1e6 + 10'000 * i + 4000 + 40 * layer + 20 * part, 10, 7,
-                      1e6 + 10'000 * i + 2100);
-  std::erase_if(kineto.events().elements(),
-                [](const Json& event) { return event.value("name", "").starts_with("ProfilerStep"); });
-  const ProfilerImport result = import(kineto);
-  EXPECT_EQ(result.steps, 5U);  // the sixth has no next one to end it
-  EXPECT_NEAR(result.mean.step, 10e-3, 1e-6);
-  EXPECT_THAT(result.notes, testing::Contains(HasSubstr("its kernels repeat, 5 times")));
-  // The copy before the first kernel belongs to the step before, the phases to their own.
-  EXPECT_EQ(result.trace.batches[0].phases[1].name, "forward");
-}
-
-TEST_F(Profiler, ATraceInWhichNothingRepeatsIsOneStep) {
-  Kineto kineto(1);
-  std::erase_if(kineto.events().elements(),
-                [](const Json& event) { return event.value("name", "").starts_with("ProfilerStep"); });
-  const ProfilerImport result = import(kineto);
-  EXPECT_EQ(result.steps, 1U);
-  EXPECT_THAT(result.notes, testing::Contains(HasSubstr("counts as one step")));
-  EXPECT_NEAR(result.mean.step, 15.1e-3, 1.1e-3);  // from the copy's begin to the late kernel's end
-}
-
-// torch/autograd/profiler.py at v1.7.0 wrote a list without categories, in which a process is the kind.
-TEST_F(Profiler, TracesOfTheFirstProfilerAreRead) {
-  Json events = Json::array();
-  for (int i = 0; i < 4; ++i)
-    for (const char* name : {"conv2d", "relu", "mul"}) {
-      const double start = 1000 + 1500 * i + 200 * static_cast<double>(events.size() % 6);
-      for (const char* process : {"CPU functions", "CUDA functions"})
-        events.push_back({{"name", name},
-                          {"ph", "X"},
-                          {"ts", start},
-                          {"dur", 100},
-                          {"tid", 0},
-                          {"pid", process},
-                          {"args", Json::object()}});
-    }
-  options.parameters = 1000;
-  const ProfilerImport result = import_profiler(read(events.dump()), options);
-  EXPECT_EQ(result.steps, 3U);
-  EXPECT_NEAR(result.mean.step, 1500e-6, 1e-9);
-  EXPECT_EQ(result.trace.batches[0].phases.back().launches, 3);
-}
-
-TEST_F(Profiler, OfSeveralGpusTheBusiestIsTaken) {
-  Kineto kineto;
-  for (int i = 0; i < 5; ++i) kineto.kernel("other", 1e6 + 10'000 * i, 9000, 7, 1e6 + 10'000 * i, {{"device", 1}});
-  options.parameters = 1000;
-  const ProfilerImport result = import(kineto);
-  EXPECT_NEAR(result.mean.compute, 9e-3, 1e-9);
-  EXPECT_THAT(result.notes, testing::Contains(HasSubstr("2 GPUs in it")));
-}
-
-// What is left has two whole steps; the third lacks kernels, and so the end of the second is not known.
-TEST_F(Profiler, AFileThatIsCutShortIsReadAsFarAsItGoes) {
-  const std::string whole = Kineto().trace.dump();
-  const std::size_t third = whole.find("\"dgrad\"", whole.find("ProfilerStep#3"));
-  const ProfilerImport result = import_profiler(read(whole.substr(0, third)), options);
-  EXPECT_EQ(result.steps, 2U);
-  EXPECT_NEAR(result.mean.step, 10e-3, 1e-9);
-  EXPECT_THAT(result.notes, testing::Contains(HasSubstr("cut short")));
-}
-
-TEST_F(Profiler, NumbersThatJsonDoesNotHaveAreZero) {
-  std::string text = Kineto().trace.dump();
-  const std::size_t args = text.find("\"device\":0") + std::string("\"device\":").size();
-  for (const char* number : {"nan", "NaN", "-Infinity", "inf", "null"}) {
-    std::string with = text;
-    with.replace(args, 1, std::string(number) + ",\"note \\\" nan, inf\":" + number);
-    EXPECT_EQ(write_step_trace(import_profiler(read(with), options).trace),
-              write_step_trace(import_profiler(read(text), options).trace))
-        << number;
-  }
-}
-
 TEST_F(Profiler, LayersGiveFlops) {
   options.layers = read_layer_list(JsonNode::parse(R"({ "schema": "ganymede.layers/1", "name": "m", "networks": {
     "generator": { "input": [1, 1, 1], "layers": [ { "kind": "linear", "out": 10 } ] },
@@ -452,27 +240,6 @@ TEST_F(Profiler, LayersGiveFlops) {
   // Generator 20 FLOP forward and 40 backward; discriminator 20 x (2 + 4 + 1 + 1).
   EXPECT_NEAR(flops, 64.0 * (60 + 160), 1e-6);
   EXPECT_NEAR(result.trace.networks.at("model").flops_per_image, 220, 1e-9);
-}
-
-TEST_F(Profiler, SaysWhatIsMissing) {
-  const auto error = [&](const std::string& text) {
-    return message_of<ConfigError>([&] { import_profiler(read(text), options); });
-  };
-  const std::string whole = Kineto().trace.dump();
-  EXPECT_THAT(error(whole.substr(0, 20)), HasSubstr("rank1.json: not valid JSON near byte"));
-  EXPECT_THAT(error("{}"), HasSubstr("not a Chrome trace"));
-  EXPECT_THAT(error(""), HasSubstr("not valid JSON"));
-  EXPECT_THAT(error(R"({ "traceEvents": [] })"), HasSubstr("no events of a GPU among 0"));
-  Kineto without_gpu;
-  std::erase_if(without_gpu.events().elements(), [](const Json& event) {
-    return event.value("cat", "") == "kernel" || event.value("cat", "") == "gpu_memcpy";
-  });
-  EXPECT_THAT(error(without_gpu.trace.dump()), HasSubstr("no events of a GPU"));
-  Kineto idle;
-  std::erase_if(idle.events().elements(), [](const Json& event) { return event.value("cat", "") == "kernel"; });
-  EXPECT_THAT(error(idle.trace.dump()), HasSubstr("none of its steps has a kernel"));
-  EXPECT_THAT(message_of<ConfigError>([&] { read_profiler_events(folder_ / "missing.json"); }),
-              HasSubstr("missing.json: cannot be read"));
 }
 
 }  // namespace
