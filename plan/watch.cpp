@@ -288,8 +288,7 @@ OrderedJson watch_json(const WatchedPlan& plan, const RunLog& log, const std::st
   out["state"] = log.end.empty() ? "running" : log.end;
   out["resumptions"] = log.resumptions;
   out["cut_lines"] = log.cut_lines;
-  out["steps_done"] = log.done();
-  out["steps"] = log.planned;
+  out["steps_done"] = log.done(), out["steps"] = log.planned;
   out["done_share"] = now.done_share;
   out["last_line_unix_s"] = log.last_unix_s;
   out["setup_s"] = setup;

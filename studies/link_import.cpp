@@ -54,6 +54,9 @@ platforms::Link& link_of(platforms::Instance& instance, const FittedLink& which)
   return *instance.gpu_links->staging;
 }
 
+/// The scheme of a broadcast where none is named: NCCL's own is only modelled for collectives that every rank feeds.
+constexpr const char* kBroadcastScheme = "tree";
+
 /// The allocation and the collective of a log, checked against what the log says.
 class Setting {
  public:
@@ -80,7 +83,9 @@ class Setting {
       throw ConfigError(
           fmt::format("{}: {} has neither \"gpu_links\" nor \"host_link\"", platform_.file, instance.name));
     std::string name = options.scheme;
-    if (name.empty()) {
+    if (name.empty() && collective == "broadcast") {
+      name = kBroadcastScheme;
+    } else if (name.empty()) {
       name = "nccl";
       for (const std::string& part : {log.version, log.algorithm, log.protocol})
         if (!part.empty()) name += (name == "nccl" ? ":" : "/") + part;
@@ -233,6 +238,8 @@ std::vector<std::string> doubts(const traces::NcclLog& log, Setting& setting, co
   if (!log.gpu.empty() && log.gpu.find(family) == std::string::npos)
     out.push_back(fmt::format("the log is of {}, {} has {}", log.gpu, setting.instance().name, family));
   if (log.collective.empty()) out.push_back("the log does not name its collective, taken as an all-reduce");
+  if (setting.collective == "broadcast" && setting.scheme->name() == kBroadcastScheme)
+    out.emplace_back("NCCL's broadcast has no model of its own: beyond the measured sizes it goes on as a tree");
   if (log.version.empty() && setting.scheme->name() == "nccl")
     out.push_back("the log does not name its NCCL; --scheme nccl:2.18.3 would");
   if (!fit.meets_ends)

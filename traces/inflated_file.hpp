@@ -49,7 +49,7 @@ class InflatedFile {
   bool damaged() const { return damaged_; }  ///< the compressed data ends before it should, or is no such data
 
  private:
-  /// Of the letters with which something begins outside of strings, t, f and "nu" are JSON's.
+  /// True unless it is a word of JSON: outside of strings these begin with t, f and "nu".
   bool begins_a_number() const {
     const char first = buffer_[at_];
     if (first == 'n') return at_ + 1 < size_ && buffer_[at_ + 1] == 'a';

@@ -40,7 +40,7 @@ double bytes_of(const std::string& type) {
   return 4;
 }
 
-/// Of NCCL and RCCL.
+/// True for kernels of NCCL and RCCL.
 bool is_collective(const std::string& name) {
   return name.find("ncclKernel") != name.npos || name.find("ncclDevKernel") != name.npos;
 }

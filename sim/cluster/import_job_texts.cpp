@@ -25,7 +25,7 @@ double number_of(const Json& object, const char* key) {
   return object.is_object() && object.contains(key) && object.at(key).is_number() ? object.at(key).get<double>() : 0;
 }
 
-/// Of a Philly log (msr-fiddle/philly-traces): its attempts, of which each has its own GPUs. The job is taken to ask
+/// A job of a Philly log (msr-fiddle/philly-traces) has attempts, each with GPUs of its own. The job is taken to ask
 /// for as many as the largest had, and to run as long as all.
 RecordedJob philly_job(const Json& entry, const std::string& where) {
   RecordedJob job;
@@ -48,7 +48,7 @@ RecordedJob philly_job(const Json& entry, const std::string& where) {
   return job;
 }
 
-/// Of what `sacct --json` prints (Slurm's slurmdb of data_parser).
+/// A job of what `sacct --json` prints (Slurm's slurmdb of data_parser).
 RecordedJob slurm_job(const Json& entry, const std::string& where) {
   RecordedJob job;
   job.name = text_of(entry, "job_id");
@@ -68,8 +68,8 @@ RecordedJob slurm_job(const Json& entry, const std::string& where) {
   return job;
 }
 
-/// Of a workload of Batsim: how long a job runs is what its profile waits; a profile that computes says only how much,
-/// so that the time for which it asked is taken.
+/// A job of a workload of Batsim: how long a job runs is what its profile waits; a profile that computes says only how
+/// much, so that the time for which it asked is taken.
 RecordedJob batsim_job(const Json& entry, const Json& profiles) {
   RecordedJob job;
   job.name = text_of(entry, "id");
