@@ -149,7 +149,8 @@ Table summary_of(const Result& run) {
   Table summary({"what", ">value", "interval"});
   add_seeds(summary, run);
   const std::string own = run.seeds ? fmt::format(", seed {}", run.seed) : "";
-  summary.add({"time" + own, clock(run.total.si), range(run.interval_s.low, run.interval_s.high, clock)});
+  const auto time = [&](double seconds) { return clock_like(seconds, run.total.si); };
+  summary.add({"time" + own, time(run.total.si), range(run.interval_s.low, run.interval_s.high, time)});
   summary.add({"cost" + own, usd_cell(run.usd) + " USD", range(run.cost_usd.low, run.cost_usd.high, usd)});
   summary.add({"step", to_string(run.step_mean), fmt::format("{} steps, {} images", run.steps, run.images)});
   summary.add({"GPU busy", percent(run.gpu_busy), fmt::format("{} while training", percent(busy_while_training(run)))});
