@@ -118,7 +118,7 @@ class NcclCollector {
     if (log_.rows.empty())
       throw ConfigError(log_.file + ": found no row with a size and a time, expected what nccl-tests print");
     log_.nodes = static_cast<int>(hosts_.size());
-    if (log_.ranks < listed_ranks_ && log_.nodes <= 1) log_.ranks = listed_ranks_;
+    if (log_.nodes == 1) log_.ranks = std::max(log_.ranks, listed_ranks_);
     if (log_.collective.empty()) log_.collective = inferred_collective();
     for (const auto& [bytes, times] : times_)
       if (times > 1) {
@@ -154,16 +154,15 @@ class NcclCollector {
   }
 
   /// The collective of a log that does not name it, by whether it reduces, has a root, and by busbw / algbw, which
-  /// nccl-tests define for each (doc/PERFORMANCE.md); "" if these do not tell, or if it may be an all-reduce.
+  /// nccl-tests define for each (doc/PERFORMANCE.md): (n - 1) / n of n ranks, twice that, or 1. Returns "" if these do
+  /// not tell, or if it may be an all-reduce.
   std::string inferred_collective() {
-    if (!log_.bus_factor || log_.ranks < 2 || !reduces_) return "";
-    const double share = (log_.ranks - 1.0) / log_.ranks;
-    const auto is = [&](double factor) { return std::abs(*log_.bus_factor - factor) < kFactorTolerance; };
-    const std::string found = *reduces_ && is(2 * share)         ? ""
-                              : *reduces_ && is(share)           ? "reduce-scatter"
-                              : !*reduces_ && is(share)          ? "all-gather"
-                              : !*reduces_ && has_root_ && is(1) ? "broadcast"
-                                                                 : "";
+    constexpr double kMostShare = 0.97;  // of 32 ranks; of more it is hardly told from 1
+    if (!log_.bus_factor || !reduces_) return "";
+    const bool is_share = *log_.bus_factor < kMostShare, is_one = std::abs(*log_.bus_factor - 1) < kFactorTolerance;
+    const std::string found = is_share                            ? *reduces_ ? "reduce-scatter" : "all-gather"
+                              : !*reduces_ && has_root_ && is_one ? "broadcast"
+                                                                  : "";
     if (!found.empty())
       note(fmt::format("the log does not name its collective; by its columns and busbw / algbw = {:.2f} it is {}",
                        *log_.bus_factor, found));

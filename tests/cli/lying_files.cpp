@@ -70,4 +70,11 @@ int rename(const char* from, const char* to) {
   return is_wrong("renamed-twice") ? failed(ENOENT) : result;
 }
 
+// NFS repeats the making of a second name too, and then finds that it is there.
+int link(const char* from, const char* to) {
+  if (is_wrong("stale")) return failed(ESTALE);
+  const int result = real<int (*)(const char*, const char*)>("link")(from, to);
+  return is_wrong("renamed-twice") ? failed(EEXIST) : result;
+}
+
 }  // extern "C"

@@ -315,12 +315,12 @@ std::vector<OrderedJson> variation_results() {
 TEST(DefaultSpreads, AreFittedToTheStudiesThatTheyName) {
   NOT_SANITIZED("repeats every study, which other tests run once");
   const auto all = variation_rows(variation_results());
-  for (const bool eager : {true, false}) {
+  for (const bool eager : {true, false}) {  // the deviation is fitted in steps of 5e-4
     std::vector<VariationRow> rows;
     std::copy_if(all.begin(), all.end(), std::back_inserter(rows), [&](const auto& row) { return row.eager == eager; });
     const calibration::WorkerVariation& used = eager ? calibration::kEagerVariation : calibration::kGraphVariation;
     const VariationFit fit = fit_variation(rows);
-    EXPECT_NEAR(used.central, fit.deviation, 5e-4) << (eager ? "eager" : "graph");
+    EXPECT_NEAR(used.central, fit.deviation, 5.1e-4) << (eager ? "eager" : "graph");
     EXPECT_NEAR(used.seconds_per_byte * 1e9, fit.per_gigabyte, 2e-3) << (eager ? "eager" : "graph");
   }
 }

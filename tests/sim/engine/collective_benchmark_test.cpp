@@ -231,7 +231,9 @@ TEST(CollectiveBenchmark, TwoNodesSendNoMoreThanTheirNics) {
       const auto result =
           CollectiveBenchmark(fabric, request(scheme, std::int64_t{4} << 30)).run(CollectiveFidelity::folded);
       EXPECT_LT(result.algorithm_GB_per_s, nics) << name << " " << scheme;
-      EXPECT_GT(result.algorithm_GB_per_s, 0.45 * nics) << name << " " << scheme;
+      // Trees with LL128 reach 0.6 of what they carry (nccl_cost.cpp), which is less than one of the ports.
+      const double least = std::string_view(scheme).ends_with("ll128") ? 0.4 : 0.45;
+      EXPECT_GT(result.algorithm_GB_per_s, least * nics) << name << " " << scheme;
     }
   }
 }
