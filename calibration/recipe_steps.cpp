@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "calibration/kernel_steps.hpp"
+#include "common/errors.hpp"
 #include "common/units.hpp"
 #include "traces/recipe.hpp"
 
@@ -58,7 +59,9 @@ std::optional<RecipeAnchor> find_anchor(const std::string& name, const GpuSheet&
   const auto apart = [](double a, double b) { return a == b ? 0 : std::abs(std::log(a / b)); };
   for (const documents::RecipeMeasurement& one : asked.document.measured) {
     const GpuSheet* sheet = find_gpu_sheet(one.gpu);
-    if (sheet == nullptr) continue;
+    if (sheet == nullptr)
+      throw ConfigError(
+          fmt::format("recipe {}: measured on \"{}\", expected a GPU that `ganymede list gpus` names", name, one.gpu));
     for (const documents::RecipeStep& row : one.rows) {
       const Rank rank(is_of_another(row), sheet->name == target.name ? 0 : 1 + rates_apart(*sheet, target),
                       apart(row.image, asked.training.image), row.config != asked.config,

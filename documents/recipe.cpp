@@ -8,6 +8,27 @@ namespace ganymede::documents {
 namespace {
 
 const About kSide = {.says = "pixels of a side", .low = 0, .high = 65536};
+constexpr int kMostImages = 1 << 24;  // of a step
+constexpr int kMostGpus = 65536;
+constexpr double kLongestKimg = 1e9;  // seconds
+
+/// A row of measured steps has no names by which its cells could be described with their bounds.
+void check_measured(const JsonNode& node, const Recipe& recipe) {
+  for (std::size_t i = 0; i < recipe.measured.size(); ++i)
+    for (std::size_t j = 0; j < recipe.measured[i].rows.size(); ++j) {
+      const RecipeStep& row = recipe.measured[i].rows[j];
+      const std::vector<JsonNode> cells = node.child("measured").as_array()[i].child("rows").as_array()[j].as_array();
+      const auto require = [&](std::size_t cell, bool holds, const std::string& what) {
+        if (!holds) cells.at(cell).expected(what);
+      };
+      require(1, row.image >= 0 && row.image <= 65536, "an image of 0 to 65536 pixels");
+      require(2, row.gpus >= 1 && row.gpus <= kMostGpus, "1 to 65536 GPUs");
+      require(4, row.batch_per_gpu >= 1 && row.batch_per_gpu <= kMostImages, "a pass of 1 to 16777216 images");
+      require(3, row.batch >= row.batch_per_gpu && row.batch <= kMostImages,
+              "at least the images of a pass, and at most 16777216");
+      require(5, row.s_per_kimg > 0 && row.s_per_kimg <= kLongestKimg, "seconds above 0, at most 1e9");
+    }
+}
 
 }  // namespace
 
@@ -39,9 +60,10 @@ void describe(Walk& walk, RecipeTraining& training) {
   walk.member("optimizer", training.optimizer, {.choices = {"adam", "sgd"}});
   walk.member("moving_average", training.moving_average, {.says = "of the generator's weights, after each step"});
   walk.member_unless("augmentation", training.augmentation, std::string());
-  walk.member_unless("batch", training.batch, 0, {.says = "images of a step, on all GPUs", .low = 0});
+  walk.member_unless("batch", training.batch, 0,
+                     {.says = "images of a step, on all GPUs", .low = 0, .high = kMostImages});
   walk.member_unless("batch_per_gpu", training.batch_per_gpu, 0,
-                     {.says = "most images of a pass on a GPU; more are accumulated", .low = 0});
+                     {.says = "most images of a pass on a GPU; more are accumulated", .low = 0, .high = kMostImages});
   walk.member_if_any("batch_rule", training.batch_rule, {.says = "in place of batch"});
   walk.member("gradients", training.gradients,
               {.says = "ddp: buckets while the backward pass runs; flat: one all-reduce after it; data-parallel: one "
@@ -92,6 +114,7 @@ Recipe read_recipe(const JsonNode& node) {
   check_schema(in, kRecipeSchema);
   Recipe recipe;
   read(node, described(recipe));
+  check_measured(node, recipe);
   return recipe;
 }
 

@@ -53,11 +53,19 @@ class Enumeration {
     if (!fits)
       leave_out(no_memory(gpu), instance.name);
     else if (out_.all.size() == before)
-      leave_out(fmt::format("no number of them has {} GPUs",
-                            request_.min_gpus == request_.max_gpus
-                                ? std::to_string(request_.min_gpus)
-                                : fmt::format("{} to {}", request_.min_gpus, request_.max_gpus)),
-                instance.name);
+      leave_out(no_number(), instance.name);
+  }
+
+  /// Why no number of an instance type can be rented.
+  std::string no_number() const {
+    const std::string gpus = request_.min_gpus == request_.max_gpus
+                                 ? std::to_string(request_.min_gpus)
+                                 : fmt::format("{} to {}", request_.min_gpus, request_.max_gpus);
+    const bool fixed = std::any_of(request_.batches.begin(), request_.batches.end(),
+                                   [](const Request::Batch& batch) { return !batch.gpus.empty(); });
+    return fmt::format(
+        "no number of them has {} GPUs{}", gpus,
+        fixed ? " among which the recipe's batch divides into passes that fit; --batch states another" : "");
   }
 
   /// Why no batch of the request fits the GPU, and which would.

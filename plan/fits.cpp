@@ -28,12 +28,26 @@ traces::StepTrace counted(traces::LayerList list, const std::string& precision) 
   return traces::trace_of(list, batches, {"GPU", FlopsPerSecond{1e13}, BytesPerSecond{1e12}, Seconds{0}, Bytes{1e9}});
 }
 
+/// The schema that a document states; "" if it states none.
+std::string schema_of(const JsonNode& root) {
+  if (!root.is_object() || !root.value().contains("schema")) return "";
+  const Json& schema = root.value().at("schema");
+  return schema.is_string() ? schema.get<std::string>() : "";
+}
+
+/// True for the name of a recipe's file, perhaps with a configuration and options.
+bool is_recipe_file(const std::string& name) {
+  const std::size_t extension = name.find(".json");
+  if (extension == std::string::npos) return false;
+  return schema_of(JsonNode::load(name.substr(0, extension + 5))) == documents::kRecipeSchema;
+}
+
 traces::StepTrace trace_for(const FitsOptions& options, std::string& how) {
   std::string name = options.model;
   const std::vector<std::string> recipes = traces::recipe_names();
-  const bool is_recipe =
-      std::find(recipes.begin(), recipes.end(), name.substr(0, name.find_first_of("/?"))) != recipes.end();
-  if (is_recipe) name = std::string(traces::kRecipe) + name;
+  if (std::find(recipes.begin(), recipes.end(), name.substr(0, name.find_first_of("/?"))) != recipes.end() ||
+      is_recipe_file(name))
+    name = std::string(traces::kRecipe) + name;
   const auto recorded = [&](traces::StepTrace trace) {
     if (!options.precision.empty() && options.precision != trace.precision)
       throw ConfigError(
@@ -45,8 +59,7 @@ traces::StepTrace trace_for(const FitsOptions& options, std::string& how) {
   if (!name.starts_with(traces::kRecipe) && (name.find('/') != std::string::npos || name.ends_with(".json"))) {
     const JsonNode root = JsonNode::load(name);
     how = name;
-    if (root.is_object() && root.value().value("schema", "") == traces::kStepTraceSchema)
-      return recorded(traces::read_step_trace(root));
+    if (schema_of(root) == traces::kStepTraceSchema) return recorded(traces::read_step_trace(root));
     return counted(traces::read_layer_list(root), options.precision);
   }
   const std::string picked = pick_trace(JsonNode::wrap({{"model", name}}, "fits", "").child("model"), how);
@@ -81,6 +94,15 @@ std::vector<platforms::Gpu> gpus_for(const std::vector<std::string>& wanted) {
   return gpus;
 }
 
+/// "fp32", or "fp32 and fp16" where layers have another precision than the rest.
+std::string precision_of(const traces::StepTrace& trace) {
+  std::string text = trace.precision;
+  for (const traces::TraceKernel& kernel : trace.kernels)
+    if (!kernel.precision.empty() && text.find(kernel.precision) == std::string::npos)
+      text += " and " + kernel.precision;
+  return text;
+}
+
 documents::FitsMemory memory_of(const calibration::DeviceMemory& memory) {
   return {memory.expected, {memory.low, memory.high}};
 }
@@ -90,7 +112,7 @@ documents::FitsMemory memory_of(const calibration::DeviceMemory& memory) {
 documents::Fits fits(const traces::StepTrace& trace, int batch, const std::vector<platforms::Gpu>& gpus,
                      bool several_gpus) {
   documents::Fits out;
-  out.model = trace.model, out.precision = trace.precision, out.several_gpus = several_gpus;
+  out.model = trace.model, out.precision = precision_of(trace), out.several_gpus = several_gpus;
   const bool asked = batch > 0;
   out.batch = asked ? batch : std::max(1, trace.batches.front().batch);
   const calibration::DeviceMemory memory = calibration::device_memory(trace, out.batch, gpus.front(), several_gpus);

@@ -53,7 +53,12 @@ void add_recipe_batches(const JsonNode& at, const traces::Recipe& recipe, Reques
       if (request.trace.batches[i].batch * batch.passes == batch.per_gpu) batch.stages.push_back(i);
     if (!batch.stages.empty()) request.batches.push_back(std::move(batch));
   }
-  if (request.batches.empty()) at.fail(refused);
+  if (!request.batches.empty()) return;
+  if (shares.empty()) at.fail(refused);
+  at.fail(
+      fmt::format("found passes of {} images or more on a GPU, expected at most {}: batch_per_gpu=IMAGES behind the "
+                  "\"?\" accumulates",
+                  shares.begin()->first.first / shares.begin()->first.second, request.trace.batches.back().batch));
 }
 
 }  // namespace ganymede::plan

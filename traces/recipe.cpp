@@ -63,7 +63,10 @@ Given parse(const std::string& text) {
     const std::size_t sign = part.find('=');
     if (sign == std::string::npos || sign + 1 == part.size())
       given.fail(fmt::format("found \"{}\" behind the \"?\", expected such as image=256", part));
-    given.options.emplace_back(part.substr(0, sign), part.substr(sign + 1));
+    const std::string key = part.substr(0, sign);
+    for (const auto& [before, value] : given.options)
+      if (before == key) given.fail(fmt::format("found \"{}\" twice", key));
+    given.options.emplace_back(key, part.substr(sign + 1));
   }
   return given;
 }
@@ -79,6 +82,13 @@ JsonNode content_of(const Given& given, const std::filesystem::path& directory) 
 /// states.
 JsonNode layers_of(const Given& given, const JsonNode& root, const Recipe& recipe, const std::string& precision) {
   const JsonNode own = root.child("layers");
+  if (!own.is_object()) own.expected("an object");
+  if (own.value().contains("step"))
+    for (const JsonNode& node : own.child("step").as_array()) {
+      JsonObject pass(node);
+      for (const char* member : {"network", "pass"}) (void)pass.required(member).as_string();
+      if (const auto times = pass.optional("times")) (void)times->as_number(1e-6, 1e6);
+    }
   Json content = own.value();
   if (content.contains("list")) {
     JsonObject in(own);

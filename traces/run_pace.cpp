@@ -20,6 +20,8 @@ namespace {
 
 /// A pause of a StyleGAN tick that is a smaller part of it than this is in the pace of the training.
 constexpr double kLeastPause = 0.05;
+constexpr double kMostCount = 1e15;  // images or steps, as for goals
+constexpr double kLongest = 1e12;    // seconds
 
 std::optional<double> number_of(std::string_view text) {
   double value = 0;
@@ -30,6 +32,10 @@ std::optional<double> number_of(std::string_view text) {
 
 /// Adds a point; what lies after it is of a life before a restart.
 void add(RunPace& pace, double count, double seconds) {
+  if (!(count >= 0 && count <= kMostCount && seconds >= -kLongest && seconds <= kLongest)) {
+    ++pace.skipped;
+    return;
+  }
   while (!pace.points.empty() && (pace.points.back().count >= count || pace.points.back().seconds > seconds))
     pace.points.pop_back();
   pace.points.push_back({count, seconds});

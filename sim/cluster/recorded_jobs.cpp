@@ -5,12 +5,15 @@
 #include <algorithm>
 #include <charconv>
 #include <chrono>
+#include <cmath>
 #include <map>
 
 #include "common/errors.hpp"
 
 namespace ganymede::sim {
 namespace {
+
+constexpr double kLatest = 253402300800.0;  // seconds of the year 9999: a larger number is no time
 
 /// Such a number of days, hours, minutes or seconds that the sum does not overflow.
 std::optional<std::int64_t> part_of_time(std::string_view text) {
@@ -52,7 +55,7 @@ std::optional<double> moment(std::string_view text) {
   double number = 0;
   if (const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
       error == std::errc() && end == text.data() + text.size())
-    return number >= 0 ? std::optional(number) : std::nullopt;
+    return number >= 0 && number <= kLatest ? std::optional(number) : std::nullopt;
   if (text.size() < kPattern.size() || (text[10] != 'T' && text[10] != ' ')) return std::nullopt;
   const auto part = [&](std::size_t from, std::size_t size) { return integer(text.substr(from, size)); };
   const auto year = part(0, 4), month = part(5, 2), day = part(8, 2), hour = part(11, 2), minute = part(14, 2),
@@ -79,7 +82,8 @@ std::optional<double> moment(std::string_view text) {
 std::optional<double> duration_of(std::string_view text) {
   double number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error == std::errc() && end == text.data() + text.size()) return number;
+  if (error == std::errc() && end == text.data() + text.size())
+    return std::isfinite(number) ? std::optional(number) : std::nullopt;
   if (const auto seconds = elapsed(text)) return static_cast<double>(*seconds);
   return std::nullopt;
 }

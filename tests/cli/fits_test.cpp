@@ -29,6 +29,16 @@ TEST(Fits, SaysTheLargestBatchWhereNothingHoldsIt) {
                                             "batch that fits is "));
 }
 
+TEST(Fits, TakesRecipesAndTheirFiles) {
+  const Scratch scratch;
+  const std::string mine = scratch.write("mine.json", run_program("example recipe").out);
+  for (const std::string& name : {mine, std::string("'stylegan2-ada?image=256'")}) {
+    const Outcome outcome = run_program("fits " + name + " --gpu V100");
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_THAT(outcome.out, HasSubstr("fp32 and fp16"));
+  }
+}
+
 TEST(Fits, RefusesWhatItDoesNotKnow) {
   const auto refused = [](const std::string& arguments, const std::string& why) {
     const Outcome outcome = run_program("fits " + arguments);

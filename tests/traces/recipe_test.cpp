@@ -2,6 +2,7 @@
 
 #include "traces/recipe.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -152,6 +153,16 @@ TEST(Recipe, OfAFileHasErrorsAtTheirPlaces) {
               HasSubstr("/training/settings/fp16_resolutions: found 10, expected at most 9"));
   EXPECT_THAT(refusal_of_file("/training/batch", 30), HasSubstr("expected a multiple of 4"));
   EXPECT_THAT(refusal_of_file("/training/regularizers/0/network", "critic"), HasSubstr("no step updates a network"));
+  EXPECT_THAT(refusal_of_file("/training/batch", 1'000'000'000), HasSubstr("/training/batch: found 1000000000"));
+  // Zeros and negative numbers divide by zero, or are steps that take no time.
+  for (const auto& [cell, value] : std::vector<std::pair<int, Json>>{{1, -1}, {2, 0}, {3, 0}, {4, 0}, {5, 0}, {5, -1}})
+    EXPECT_THAT(refusal_of_file(fmt::format("/measured/0/rows/0/{}", cell), value),
+                HasSubstr(fmt::format("/measured/0/rows/0/{}: found {}, expected", cell, value.dump())));
+  EXPECT_THAT(refusal_of_file("/layers", 5), HasSubstr("/layers: found 5, expected an object"));
+  EXPECT_THAT(refusal_of_file("/layers/step", 5), HasSubstr("/layers/step: found 5"));
+  EXPECT_THAT(refusal_of_file("/layers/step/0", 5), HasSubstr("/layers/step/0"));
+  EXPECT_THAT(refusal_of_file("/layers/step/0/pass", 5), HasSubstr("/layers/step/0/pass: found 5"));
+  EXPECT_THAT(refusal("stylegan2-ada?image=512&image=256"), HasSubstr("found \"image\" twice"));
   EXPECT_THAT(refusal_of_file("/layers", {{"list", "dcgam"}}), HasSubstr("did you mean \"dcgan\"?"));
 }
 

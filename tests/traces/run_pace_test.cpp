@@ -115,6 +115,13 @@ TEST(RunPace, ARunThatWasSetBackCountsFromThere) {
   EXPECT_THAT(points_of(*pace), ElementsAre(Pair(10, 0), Pair(20, 100), Pair(30, 110)));
 }
 
+TEST(RunPace, StepsThatNobodyTakesAreSkipped) {
+  const auto pace = read_run_pace("step,unix_s\n10,100\n10000000000000000000,110\n30,1e300\n20,120\n", "x.csv");
+  ASSERT_TRUE(pace);
+  EXPECT_THAT(points_of(*pace), ElementsAre(Pair(10, 0), Pair(20, 20)));
+  EXPECT_EQ(pace->skipped, 2U);
+}
+
 TEST(RunPace, OtherTextsAreNone) {
   for (const char* text :
        {"", "hello\n", "a,b\n1,2\n", "{\"a\": 1}\n", "{\n", "tick\ntick 1 kimg\n", "step,loss\n1,2\n"})

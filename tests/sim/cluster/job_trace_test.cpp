@@ -239,6 +239,9 @@ TEST(ImportJobs, LeavesOutWhatItCannotReadAndShowsIt) {
   EXPECT_THAT(error("{\"a\": 1}"), HasSubstr("t: is JSON, but neither"));
   EXPECT_THAT(error("{\"a\": "), HasSubstr("not valid JSON"));
   EXPECT_THAT(error("[{\"submitted_time\": \"soon\"}]"), HasSubstr("expected \"submitted_time\" such as"));
+  EXPECT_THAT(error(" 1  inf 5 300 4 -1 -1 4 600 -1 1 7 1 1 1 1 -1 -1\n"), HasSubstr("t: line 1"));
+  EXPECT_THAT(error("A3C\tpython3 main.py\t--max-steps\t0\t900\t1e300\t1\n"),
+              HasSubstr("t: line 1: expected a job's type"));
   EXPECT_THAT(error("a\tb\tc\n"), HasSubstr("t: line 1: expected a job's type"));
   EXPECT_THAT(error("gpus,arrival_s,duration\n1,2,3\n", "vc"), HasSubstr("has no virtual clusters"));
 }
