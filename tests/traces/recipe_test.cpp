@@ -108,7 +108,8 @@ TEST(Recipe, HasTheHighestResolutionsInSixteenBits) {
   // At 512 pixels those are 64 to 512; the weights' 512 x 512 x 3 x 3 of lower ones are in the list's precision.
   const auto half = [](const std::string& name) {
     double share = 0, all = 0;
-    for (const Layer& layer : resolve_recipe(name).layers.networks.at("discriminator").layers)
+    const Recipe recipe = resolve_recipe(name);
+    for (const Layer& layer : recipe.layers.networks.at("discriminator").layers)
       (layer.precision == "fp16" ? share : all) += layer.flops;
     return share / (share + all);
   };
