@@ -15,7 +15,7 @@ namespace {
 
 constexpr double kLatest = 253402300800.0;  // seconds of the year 9999: a larger number is no time
 
-/// Such a number of days, hours, minutes or seconds that the sum does not overflow.
+/// Reads a number of days, hours, minutes or seconds that is small enough for their sum not to overflow.
 std::optional<std::int64_t> part_of_time(std::string_view text) {
   const auto value = integer(text);
   return value && *value >= 0 && *value <= 1'000'000'000 ? value : std::nullopt;

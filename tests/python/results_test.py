@@ -191,6 +191,13 @@ class Lists(unittest.TestCase):
             self.assertAlmostEqual(row.error, row.predicted / row.measured - 1)
         self.assertIn("Predicted against published", validation._repr_html_())
 
+    def test_a_study_is_never_an_option(self):
+        with working_folder() as folder:
+            file = os.path.join(folder, "written.json")
+            with self.assertRaises(ganymede.GanymedeError):
+                ganymede.validate(f"--output={file}")
+            self.assertFalse(os.path.exists(file))
+
     def test_cluster(self):
         with working_folder() as folder:
             path = os.path.join(folder, "cluster.json")
