@@ -12,7 +12,7 @@
 namespace ganymede::traces {
 namespace {
 constexpr int kMaxImage = 65536;
-constexpr const char* kImage = "image";
+constexpr const char *kImage = "image", *kBlocks = "blocks";
 
 bool is_layer(const JsonNode& node) { return node.is_object() && node.value().contains("kind"); }
 
@@ -27,6 +27,14 @@ bool is_absent(const JsonNode& node, std::int64_t side) {
   const auto most = to ? to->as_integer(least, kMaxImage) : kMaxImage;
   return side < least || side > most;
 }
+
+/// What the layers may name: numbers, and blocks of layers whose numbers are given where they are named.
+struct Scope {
+  LayerSettings numbers;
+  std::optional<JsonNode> blocks;
+  int* named;     ///< how many blocks were named so far
+  int depth = 0;  ///< of blocks in blocks
+};
 
 /// The number that "image", "image/32" or "image*2" stands for; nothing for a text that names no setting.
 std::optional<std::int64_t> number_of(const JsonNode& node, const LayerSettings& settings) {
@@ -52,10 +60,34 @@ std::int64_t setting(const JsonNode& node, const LayerSettings& settings, const 
   return known->second;
 }
 
-Json resolved(const JsonNode& node, const LayerSettings& settings);
+Json resolved(const JsonNode& node, const Scope& scope);
+
+Json as_one(Json layers) { return {{"kind", "repeat"}, {"times", 1}, {"layers", std::move(layers)}}; }
+
+/// The layers of a block that is named with its numbers, as one layer that holds them.
+Json block(const JsonNode& node, const Scope& scope) {
+  constexpr int kDeepest = 16, kMostNamed = 10'000;
+  JsonObject in(node);
+  in.required("kind");
+  std::vector<std::string> known;
+  if (scope.blocks)
+    for (const auto& [name, layers] : scope.blocks->as_map()) known.push_back(name);
+  const std::string name = in.required("name").as_choice(known);
+  Scope inner = scope;
+  if (++inner.depth > kDeepest) node.fail(fmt::format("blocks lie more than {} deep in each other", kDeepest));
+  if (++*scope.named > kMostNamed) node.fail(fmt::format("more than {} blocks", kMostNamed));
+  for (const auto& [key, value] : node.as_map()) {
+    if (key == "kind" || key == "name" || key == "about" || key == kImage) continue;
+    const auto number = value.is_string() ? number_of(value, scope.numbers) : value.as_integer(0, 1 << 24);
+    if (!number) value.expected("a number, or the name of one");
+    inner.numbers[key] = *number;
+  }
+  return as_one(resolved(scope.blocks->child(name), inner));
+}
 
 /// The layers of a range of resolutions, up or down, as one layer that holds them.
-Json resolutions(const JsonNode& node, const LayerSettings& settings) {
+Json resolutions(const JsonNode& node, const Scope& scope) {
+  const LayerSettings& settings = scope.numbers;
   JsonObject in(node);
   in.required("kind");
   const auto side_of = [&](const char* key) {
@@ -77,18 +109,19 @@ Json resolutions(const JsonNode& node, const LayerSettings& settings) {
   // A range that is written upwards and is empty for small images has no layers.
   const bool up = node.child("from").is_number();
   for (std::int64_t side = from; up ? side <= to : side >= to; side = up ? 2 * side : side / 2) {
-    LayerSettings here = settings;
-    here["resolution"] = side;
-    here["width"] = std::min(base / side, most), here["below"] = std::min(2 * base / side, most);
-    Json one = {{"kind", "repeat"}, {"times", 1}, {"layers", resolved(layers, here)}};
+    Scope here = scope;
+    here.numbers["resolution"] = side;
+    here.numbers["width"] = std::min(base / side, most), here.numbers["below"] = std::min(2 * base / side, most);
+    Json one = as_one(resolved(layers, here));
     if (side >= least_half) one["precision"] = "fp16";
     all.push_back(std::move(one));
     if (side <= 1) break;
   }
-  return {{"kind", "repeat"}, {"times", 1}, {"layers", std::move(all)}};
+  return as_one(std::move(all));
 }
 
-Json resolved(const JsonNode& node, const LayerSettings& settings) {
+Json resolved(const JsonNode& node, const Scope& scope) {
+  const LayerSettings& settings = scope.numbers;
   if (node.is_string()) {
     const auto number = number_of(node, settings);
     return number ? Json(*number) : node.value();
@@ -96,12 +129,14 @@ Json resolved(const JsonNode& node, const LayerSettings& settings) {
   if (node.value().is_array()) {
     Json all = Json::array();
     for (const JsonNode& entry : node.as_array())
-      all.push_back(is_absent(entry, settings.at("image")) ? Json() : resolved(entry, settings));
+      all.push_back(settings.contains(kImage) && is_absent(entry, settings.at(kImage)) ? Json()
+                                                                                       : resolved(entry, scope));
     return all;
   }
   if (!node.is_object()) return node.value();
   const auto kind = node.value().find("kind");
-  if (kind != node.value().end() && *kind == "resolutions") return resolutions(node, settings);
+  if (kind != node.value().end() && *kind == "block") return block(node, scope);
+  if (kind != node.value().end() && *kind == "resolutions") return resolutions(node, scope);
   if (kind != node.value().end() && *kind == "alias-free") {
     JsonObject in(node);
     in.required("kind");
@@ -110,24 +145,19 @@ Json resolved(const JsonNode& node, const LayerSettings& settings) {
     const auto scale = in.optional("scale");
     Json layers = alias_free_layers(settings, kernel, scale ? static_cast<int>(scale->as_integer(1, 16)) : 1);
     in.finish();
-    return {{"kind", "repeat"}, {"times", 1}, {"layers", std::move(layers)}};
+    return as_one(std::move(layers));
   }
   Json all = Json::object();
   for (const auto& [key, member] : node.as_map()) {
     if (key == kImage && is_layer(node)) continue;
     const bool name = key == "about" || key == "kind" || key == "precision";
-    all[key] = name ? member.value() : resolved(member, settings);
+    all[key] = name ? member.value() : resolved(member, scope);
   }
   return all;
 }
 
-}  // namespace
-
-JsonNode at_image(const JsonNode& root, std::optional<int> side, const LayerSettings& settings) {
-  if (!root.is_object() || !root.value().contains(kImage)) {
-    if (side) root.fail(fmt::format("is for images of one size: it states no other sizes in \"{}\"", kImage));
-    return root;
-  }
+/// The native size of a list's images, and the one that is asked for.
+std::pair<int, int> sizes_of(const JsonNode& root, std::optional<int> side) {
   JsonObject image(root.child(kImage));
   const auto native = static_cast<int>(image.required("native").as_integer(1, kMaxImage));
   const JsonNode sizes_node = image.required("sizes");
@@ -137,19 +167,31 @@ JsonNode at_image(const JsonNode& root, std::optional<int> side, const LayerSett
   if (std::find(sizes.begin(), sizes.end(), native) == sizes.end()) sizes_node.expected("the native size among them");
   if (side && std::find(sizes.begin(), sizes.end(), *side) == sizes.end())
     sizes_node.fail(fmt::format("an image of {} was asked for, expected one of {}", *side, fmt::join(sizes, ", ")));
-  const int wanted = side.value_or(native);
+  return {native, side.value_or(native)};
+}
+
+}  // namespace
+
+JsonNode at_image(const JsonNode& root, std::optional<int> side, const LayerSettings& settings) {
+  const bool sized = root.is_object() && root.value().contains(kImage);
+  const bool has_blocks = root.is_object() && root.value().contains(kBlocks);
+  if (!sized && side) root.fail(fmt::format("is for images of one size: it states no other sizes in \"{}\"", kImage));
+  if (!sized && !has_blocks && settings.empty()) return root;
   Json content = root.value();
-  content.erase(kImage);
-  LayerSettings named = settings;
-  named[kImage] = wanted;
-  if (content.contains("networks")) content["networks"] = resolved(root.child("networks"), named);
-  if (wanted != native) {
+  int named = 0;
+  Scope scope{settings, {}, &named};
+  if (has_blocks) scope.blocks = root.child(kBlocks), content.erase(kBlocks);
+  if (sized) {
+    const auto [native, wanted] = sizes_of(root, side);
+    content.erase(kImage);
+    scope.numbers[kImage] = wanted;
     const double area = static_cast<double>(wanted) / native * wanted / native;
-    if (content.contains("name") && content["name"].is_string())
+    if (wanted != native && content.contains("name") && content["name"].is_string())
       content["name"] = fmt::format("{}-{}", content["name"].get<std::string>(), wanted);
     if (content.contains("bytes_per_image") && content["bytes_per_image"].is_number())
       content["bytes_per_image"] = content["bytes_per_image"].get<double>() * area;
   }
+  if (content.contains("networks")) content["networks"] = resolved(root.child("networks"), scope);
   if (root.pointer() == "/") return JsonNode::wrap(std::move(content), root.file(), root.directory());
   const std::string member = root.pointer().substr(1);
   return JsonNode::wrap({{member, std::move(content)}}, root.file(), root.directory()).child(member);

@@ -10,7 +10,11 @@
 //   { "kind": "resolutions", "from": 8, "to": "image", "layers": [ { "kind": "convolution", "out": "width", … } ] }
 //
 // "resolution" is then the side, "width" its channels, which are "channel_base" / side, but at most "channel_max", and
-// "below" those of half the side. The highest "fp16_resolutions" of them are in fp16, but none below 8.
+// "below" those of half the side. The highest "fp16_resolutions" of them are in fp16, but none below 8. Layers that
+// come back with other numbers are written once, in "blocks", and named with their numbers:
+//
+//   "blocks": { "down": [ { "kind": "convolution", "out": "channels", … } ] }
+//   { "kind": "block", "name": "down", "channels": 64 }
 
 #include <cstdint>
 #include <map>
@@ -23,10 +27,11 @@ namespace ganymede::traces {
 
 using LayerSettings = std::map<std::string, std::int64_t, std::less<>>;
 
-/// The list `root` for images of `side` pixels, without all of these members; the list itself if it states no "image"
-/// and `side` is empty. Layers that are not there are null, so that later errors point to the right place. Without
-/// `side` it is that for the native size. For other sizes the name gets the size, as in "stylegan2-256", and
-/// "bytes_per_image" grows with the area. Throws ConfigError for a size that the list does not have.
+/// The list `root` for images of `side` pixels, without all of these members; the list itself if it has none of them
+/// and neither `side` nor settings are given. Layers that are not there are null, so that later errors point to the
+/// right place. Without `side` it is that for the native size. For other sizes the name gets the size, as in
+/// "stylegan2-256", and "bytes_per_image" grows with the area. Throws ConfigError for a size that the list does not
+/// have.
 JsonNode at_image(const JsonNode& root, std::optional<int> side, const LayerSettings& settings = {});
 
 /// The synthesis layers of StyleGAN3 for the settings "image", "channel_base", "channel_max" and "fp16_resolutions",

@@ -126,9 +126,9 @@ void read_training(Recipe& recipe, const JsonNode& root, Json content) {
     recipe.settings[name] = value.as_integer(0, 1 << 24);
 }
 
-/// Adds the passes of the regularizers before those of their network's part of the step, each with an update of its own
-/// after the network's, and the moving average. A gradient of a gradient goes forward, back to what it is taken of, and
-/// then back through both.
+/// Adds the passes of the regularizers before those of their network's part of the step, those of some steps with an
+/// update of their own after the network's, and the moving average. A gradient of a gradient goes forward, back to what
+/// it is taken of, and then back through both.
 void add_regularizers(Json& layers, const Recipe& recipe, const JsonNode& at) {
   const auto& regularizers = recipe.training.regularizers;
   const auto fail = [&](const std::string& why) { at.child("training").child("regularizers").fail(why); };
@@ -161,7 +161,7 @@ void add_regularizers(Json& layers, const Recipe& recipe, const JsonNode& at) {
       const std::vector<Json> passes = {std::move(forward), added("backward-input", one.name + "_gradient", share),
                                         added("backward", one.name + "_backward", 2 * share)};
       step.insert(step.begin() + static_cast<std::ptrdiff_t>(part), passes.begin(), passes.end());
-      step.push_back(added("update", "update_" + one.name, times / one.every));
+      if (one.every > 1) step.push_back(added("update", "update_" + one.name, times / one.every));
     }
     part = step.size();
   }
@@ -199,25 +199,31 @@ std::string config_of(const Given& given, const Recipe& recipe) {
 
 }  // namespace
 
+int Recipe::batch_for(int workers) const {
+  if (!training.batch_rule || training.batch > 0) return training.batch;
+  const documents::RecipeBatchRule& rule = *training.batch_rule;
+  const int by = gpus > 0 ? gpus : workers, side = std::max(1, training.image);
+  return std::max(std::min(by * std::min(std::max(1, rule.side / side), rule.per_gpu), rule.most), by);
+}
+
 RecipeBatch Recipe::batch_on(int workers) const {
   const auto fail = [&](const std::string& why) {
-    throw ConfigError(fmt::format("recipe {}: batch: {}", document.name, why));
+    const std::size_t extension = name.find(".json");
+    const bool in_file = extension != std::string::npos && name.find("batch", extension) == std::string::npos;
+    throw ConfigError(in_file ? fmt::format("{}: /training/batch: {}", name.substr(0, extension + 5), why)
+                              : fmt::format("recipe {}: batch: {}", document.name, why));
   };
   RecipeBatch split;
-  split.all = training.batch;
-  if (training.batch_rule && split.all == 0) {
-    const documents::RecipeBatchRule& rule = *training.batch_rule;
-    const int by = gpus > 0 ? gpus : workers;
-    split.all = std::max(std::min(by * std::min(std::max(1, rule.side / training.image), rule.per_gpu), rule.most), by);
-  }
+  split.all = batch_for(workers);
   if (split.all == 0) fail("it states none, expected batch=IMAGES behind the \"?\"");
   if (split.all % workers != 0)
     fail(fmt::format("found {} images of all GPUs, expected a multiple of {} GPUs", split.all, workers));
   const int share = split.all / workers;
   split.pass = training.batch_per_gpu == 0 ? share : std::min(share, training.batch_per_gpu);
   if (share % split.pass != 0)
-    fail(fmt::format("found {} images of all GPUs, expected a multiple of {}, {} x {} of a pass on each GPU", split.all,
-                     workers * split.pass, workers, split.pass));
+    fail(fmt::format(
+        "found {} images of all GPUs, expected a multiple of {}, {} x {} of a pass on each GPU, such as {}", split.all,
+        workers * split.pass, workers, split.pass, (split.all / (workers * split.pass) + 1) * workers * split.pass));
   split.passes = share / split.pass;
   return split;
 }

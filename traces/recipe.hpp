@@ -42,6 +42,8 @@ struct Recipe {
   /// The images of a step on so many GPUs. The batch of all is the recipe's for the GPUs of its name, or where it names
   /// none for these. Throws ConfigError if they do not divide it.
   RecipeBatch batch_on(int workers) const;
+  /// The images of a step on so many GPUs, whether or not these divide them; 0: the recipe states none.
+  int batch_for(int workers) const;
 
   std::string trace_name() const { return std::string(kRecipe) + name; }
   /// Images until the target at a batch of so many, for a data set where the target is in epochs; 0: it states none.

@@ -140,5 +140,33 @@ TEST(ImageSizes, ErrorsOfAListPointToTheirPlace) {
               HasSubstr("is for images of one size"));
 }
 
+LayerList read_blocks(const std::string& blocks, const std::string& layer) {
+  return read_sized(R"("image": { "native": 8, "sizes": [8, 16] }, "blocks": )" + blocks + ",", layer + ",", 16);
+}
+
+TEST(LayerBlocks, StandForTheirLayersWithTheirNumbers) {
+  const LayerList list = read_blocks(
+      R"({ "pair": [ { "kind": "block", "name": "one", "out": "wide*2" }, { "kind": "block", "name": "one", "out": "wide" } ],
+           "one": [ { "kind": "convolution", "out": "out", "kernel": 1 } ] })",
+      R"({ "kind": "block", "name": "pair", "wide": "image/4" }, { "kind": "block", "name": "one", "out": 2, "image": { "to": 8 } })");
+  EXPECT_EQ(parameters(list, "net"), (3 * 8 + 8) + (8 * 4 + 4) + 4 * 16 * 16 + 1);
+}
+
+TEST(LayerBlocks, SayWhatIsWrong) {
+  const auto message = [](const std::string& blocks, const std::string& layer) {
+    return message_of<ConfigError>([&] { read_blocks(blocks, layer); });
+  };
+  const std::string one = R"({ "one": [ { "kind": "convolution", "out": "out", "kernel": 1 } ] })";
+  EXPECT_THAT(message(one, R"({ "kind": "block", "name": "won" })"),
+              HasSubstr("/networks/net/layers/0/name: found \"won\""));
+  EXPECT_THAT(message(one, R"({ "kind": "block", "name": "one", "out": "wide" })"),
+              HasSubstr("/networks/net/layers/0/out: found \"wide\", expected a number, or the name of one"));
+  EXPECT_THAT(message(one, R"({ "kind": "block", "name": "one" })"), HasSubstr("found \"out\""));
+  EXPECT_THAT(message(R"({ "one": [ { "kind": "block", "name": "one" } ] })", R"({ "kind": "block", "name": "one" })"),
+              HasSubstr("/blocks/one/0: blocks lie more than 16 deep in each other"));
+  const std::string twice = R"([ { "kind": "block", "name": "a" }, { "kind": "block", "name": "a" } ])";
+  EXPECT_THAT(message(R"({ "a": )" + twice + "}", R"({ "kind": "block", "name": "a" })"), HasSubstr("deep"));
+}
+
 }  // namespace
 }  // namespace ganymede::traces

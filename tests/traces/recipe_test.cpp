@@ -58,6 +58,47 @@ TEST(Recipe, HasThePublishedParametersOfOtherFamilies) {
   EXPECT_EQ(parameters("real-esrgan", "discriminator"), 4'376'897);
   EXPECT_EQ(parameters("real-esrgan", "vgg"), 0);  // it is frozen
   EXPECT_EQ(parameters("dcgan", "generator"), 3'576'704);
+  EXPECT_EQ(parameters("esrgan", "generator"), 16'697'987);
+  EXPECT_EQ(parameters("esrgan", "discriminator"), 14'499'401);
+  // StudioGAN's log of BigGAN prints 70,433,988 and 87,982,370, with the gains of both attentions.
+  EXPECT_EQ(parameters("biggan", "generator"), 70'433'988 - 1);
+  EXPECT_EQ(parameters("biggan", "discriminator"), 87'982'370 - 1);
+  // The README of pytorch-pretrained-BigGAN: 50.4 million; Brock et al., table 1: 81.5 million in both networks.
+  EXPECT_NEAR(static_cast<double>(parameters("biggan-deep", "generator")), 50.4e6, 0.05e6);
+  EXPECT_NEAR(static_cast<double>(parameters("sagan", "generator") + parameters("sagan", "discriminator")), 81.5e6,
+              0.05e6);
+  // StudioGAN's log of ACGAN has 4,304,387 and 1,057,169: with a gain and a bias of each of ten classes in place of one
+  // in six norms, ten outputs more, and norms in the discriminator (of 3, 128, and seven of 128 and 256 in pairs).
+  EXPECT_EQ(parameters("sngan", "generator"), 4'304'387 - 6 * (2 * 10 * 256 - 2 * 256));
+  EXPECT_EQ(parameters("sngan", "discriminator"), 1'057'169 - (10 * 128 + 10) - 2 * (3 + 128 + 7 * 128));
+  // WGAN-GP's critic is the same network with ten outputs more for the classes.
+  EXPECT_EQ(parameters("wgan-gp", "discriminator"), 1'053'825 + 10 * 128 + 10);
+  // The whole generator of ProGAN has 23,079,115, with the convolutions to RGB of the eight lower resolutions.
+  EXPECT_EQ(parameters("progan", "generator"), 23'079'115 - (3 * (4 * 512 + 256 + 128 + 64 + 32) + 8 * 3));
+  EXPECT_NEAR(static_cast<double>(parameters("progan", "discriminator")), 23.1e6, 0.05e6);
+  EXPECT_EQ(parameters("pix2pixhd", "generator"), 182'546'755);
+  EXPECT_EQ(parameters("pix2pixhd", "discriminator"), 5'603'202);
+  // SPADE's program prints 5.6 million of the discriminators; Li et al. (2020), table 1, state 93.0 million parameters
+  // and 281 G multiply-adds of the generator.
+  EXPECT_NEAR(static_cast<double>(parameters("spade", "discriminator")), 5.6e6, 0.05e6);
+  const LayerCost spade = resolve_recipe("spade").layers.networks.at("generator").total();
+  EXPECT_NEAR(static_cast<double>(spade.parameters), 93.0e6, 0.05e6);
+  EXPECT_NEAR(spade.flops / 2, 281e9, 0.5e9);
+  // Rombach et al. (2022) state 274 million; the paper of the MLP GAN 2,289,769 in all, 4,400 of them statistics.
+  EXPECT_NEAR(static_cast<double>(parameters("latent-diffusion", "unet")), 274e6, 0.5e6);
+  EXPECT_EQ(parameters("mlp-gan", "generator"), 2'051'384);
+  EXPECT_EQ(parameters("mlp-gan", "discriminator"), 2'289'769 - 4'400 - 2'051'384);
+}
+
+TEST(Recipe, RunsWhatBelongsToEachStepInItsUpdate) {
+  const auto updates = [](const std::string& recipe) {
+    double sum = 0;
+    for (const LayerPass& one : resolve_recipe(recipe).layers.step)
+      if (one.network == "discriminator" && one.kind == LayerPass::Kind::update) sum += one.times;
+    return sum;
+  };
+  EXPECT_DOUBLE_EQ(updates("progan"), 1);  // the penalty has no update of its own
+  EXPECT_DOUBLE_EQ(updates("wgan-gp"), 5);
 }
 
 TEST(Recipe, EachThatComesWithTheProgramIsReadWithEachOfItsConfigurations) {
