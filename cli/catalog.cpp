@@ -34,8 +34,14 @@ void update(const CatalogOptions& options, Shared& shared) {
     throw ConfigError(
         "--update: name the one catalog that the prices go into, with --provider NAME or a platform file");
   auto waiting = show_elapsed(shared, "reading " + fmt::format("{}", fmt::join(options.update, ", ")));
-  const platforms::UpdatedCatalog updated = platforms::update_catalog(
-      {options.providers.front(), options.update, options.today, options.as_of, options.exchange});
+  if (options.choice.regions.size() > 1) throw ConfigError("--update: name one --region for a list that says none");
+  const platforms::UpdatedCatalog updated =
+      platforms::update_catalog({.catalog = options.providers.front(),
+                                 .list = options.update,
+                                 .today = options.today,
+                                 .as_of = options.as_of,
+                                 .region = options.choice.regions.empty() ? "" : options.choice.regions.front(),
+                                 .exchange = options.exchange});
   waiting.reset();
   for (const std::string& note : updated.remarks) remark(shared, note);
   emit(shared, updated.text);
@@ -82,7 +88,8 @@ void declare_catalog(Parser command, Shared& shared) {
     command.add_option(flag, names, what).check(check).delimiter(',');
   };
   list("--gpu", options->choice.gpus, "only these GPUs or families: A100, V100, CPU", suggest("@rented-gpus"));
-  list("--region", options->choice.regions, "only offers with a price in these regions", suggest("@regions"));
+  list("--region", options->choice.regions,
+       "only offers with a price in these regions; with --update: that of a list without", suggest("@regions"));
   list("--instance", options->choice.instances, "only these instance types", suggest("@instances"));
   list("--market", options->choice.markets, "only these markets: on-demand, spot, reserved-1y, reserved-3y",
        one_of(platforms::market_names()));
@@ -107,22 +114,23 @@ void declare_catalog(Parser command, Shared& shared) {
 }  // namespace
 
 Command catalog_command() {
-  return {.name = "catalog",
-          .summary = "what can be rented where, and how old its prices are",
-          .examples =
-              "  ganymede catalog --gpu A100\n"
-              "  ganymede catalog --sort usd-per-gpu-hour --market spot\n"
-              "  ganymede catalog --provider aws --region us-east-1 --format csv -o prices.csv\n"
-              "  ganymede catalog --check --provider aws               facts in it that nobody has confirmed\n"
-              "  ganymede catalog --provider aws --update vms.csv --as-of 2026-11-20 -o aws.json\n"
-              "                                                        prices of SkyPilot, AWS or Azure merged into a "
-              "copy,\n"
-              "                                                        which a scenario names as its \"catalog\"\n",
-          .about =
-              "Lists what can be rented where, at which price on which market, how old each price is and where it\n"
-              "comes from. \"no price\": none was found. \"retired\": it cannot be rented any more, is kept for old\n"
-              "runs and left out of plans.",
-          .declare = declare_catalog};
+  return {
+      .name = "catalog",
+      .summary = "what can be rented where, and how old its prices are",
+      .examples =
+          "  ganymede catalog --gpu A100\n"
+          "  ganymede catalog --sort usd-per-gpu-hour --market spot\n"
+          "  ganymede catalog --provider aws --region us-east-1 --format csv -o prices.csv\n"
+          "  ganymede catalog --check --provider aws               facts in it that nobody has confirmed\n"
+          "  ganymede catalog --provider aws --update vms.csv --as-of 2026-11-20 -o aws.json\n"
+          "                                                        an owner's or a tool's list of prices merged into "
+          "a\n"
+          "                                                        copy, which a scenario names as its \"catalog\"\n",
+      .about =
+          "Lists what can be rented where, at which price on which market, how old each price is and where it\n"
+          "comes from. \"no price\": none was found. \"retired\": it cannot be rented any more, is kept for old\n"
+          "runs and left out of plans.",
+      .declare = declare_catalog};
 }
 
 }  // namespace ganymede::cli

@@ -39,7 +39,8 @@ class Builder final : public nlohmann::json_sax<nlohmann::json> {
   using Value = BasicJson<kOrdered>;
 
   /// `name` is that of the text, for messages. In a `strict` text a key may stand once in an object.
-  Builder(std::string name, bool strict) : name_(std::move(name)), strict_(strict) {}
+  Builder(std::string name, bool strict, JsonFilter needed = {})
+      : name_(std::move(name)), strict_(strict), needed_(std::move(needed)) {}
 
   Value take() { return std::move(root_); }
   /// Where and why the parser ended before the end of the text: the byte, and the library's message with its number.
@@ -105,7 +106,20 @@ class Builder final : public nlohmann::json_sax<nlohmann::json> {
   }
   bool end() {
     levels_.pop_back();
+    if constexpr (!kOrdered)
+      if (needed_ && !levels_.empty()) drop_if_not_needed();
     return true;
+  }
+  void drop_if_not_needed() {
+    static const std::string kNone;
+    Level& here = levels_.back();
+    const bool in_array = here.value->is_array();
+    const std::string& key = in_array ? kNone : here.key;
+    if (needed_(levels_.size(), levels_.front().key, key, in_array ? here.value->back() : here.value->at(key))) return;
+    if (in_array)
+      here.value->erase(here.value->size() - 1);
+    else
+      here.value->erase(key);
   }
 
   static std::string step(const Level& level, std::size_t index) {
@@ -120,6 +134,7 @@ class Builder final : public nlohmann::json_sax<nlohmann::json> {
 
   std::string name_;
   bool strict_;
+  JsonFilter needed_;
   Value root_;
   std::vector<Level> levels_;
   std::size_t error_byte_ = 0;
@@ -197,6 +212,14 @@ template <bool kOrdered>
 BasicJson<kOrdered> BasicJson<kOrdered>::parse_or_null(std::string_view text, bool comments) {
   Builder<kOrdered> builder("JSON", /*strict=*/false);
   return read(text, builder, comments) ? builder.take() : BasicJson();
+}
+
+Json parse_needed(std::istream& text, const JsonFilter& needed) {
+  Builder<false> builder("JSON", /*strict=*/false, needed);
+  const bool whole = nlohmann::json::sax_parse(text, &builder, nlohmann::json::input_format_t::json, /*strict=*/true,
+                                               /*ignore_comments=*/true);
+  if (whole) return builder.take();
+  throw JsonError(reason(builder.error_message(), /*position=*/true));
 }
 
 template Json Json::parse(std::string_view, bool);

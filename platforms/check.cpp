@@ -17,9 +17,6 @@ constexpr int kMaxPriceDays = 365;
 constexpr double kMinBandwidth = 50e9, kMaxBandwidth = 20e12;
 constexpr double kMinFlops = 1e12, kMaxFlops = 5e15;
 constexpr double kMinMemory = 4e9, kMaxMemory = 600e9;
-// Bounds for the price of one device in dollars an hour: a hundredth of the lowest price on any market, and ten times
-// the highest.
-constexpr double kMinPrice = 0.005, kMaxPrice = 150;
 
 class Check {
  public:
@@ -95,7 +92,7 @@ class Check {
       add("old price", where, fmt::format("of {}, {} days ago", price.as_of, days_between(price.as_of, today_)));
     const double each = static_cast<double>(price.per_hour.value) * 1e-6 / instance.gpus;
     const Gpu::Kind kind = platform_.gpu_of(instance).kind;
-    if ((each < kMinPrice && !price.ownership) || each > kMaxPrice)
+    if ((each < kMinDevicePrice && !price.ownership) || each > kMaxDevicePrice)
       add("absurd price", where,
           fmt::format("{:g} USD/h for each {}", each, kind == Gpu::Kind::cpu ? "node" : "device"));
     if (const std::string deep = implausible_discount(instance, price); !deep.empty())

@@ -8,6 +8,10 @@
 
 namespace ganymede::platforms {
 
+/// Bounds for the price of one device in dollars an hour: a hundredth of the lowest price on any market, and ten times
+/// the highest.
+inline constexpr double kMinDevicePrice = 0.005, kMaxDevicePrice = 150;
+
 struct Finding {
   std::string kind;   ///< "unconfirmed", "undated", "old price", "no price", "implausible", "deep discount", ...
   std::string where;  ///< "p2.xlarge us-east-1 spot"

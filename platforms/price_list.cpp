@@ -3,81 +3,23 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
+#include <fstream>
 #include <set>
 #include <tuple>
 
 #include "common/csv.hpp"
 #include "common/dates.hpp"
 #include "common/errors.hpp"
-#include "common/file.hpp"
 #include "common/json_value.hpp"
 #include "common/text.hpp"
 #include "common/units.hpp"
+#include "platforms/check.hpp"
 #include "platforms/price_collector.hpp"
 
 namespace ganymede::platforms {
-
-std::optional<double> decimal_number(std::string_view text) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (text.empty() || error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
-
-void PriceCollector::add(const std::string& instance, const std::string& where, std::string region, std::string zone,
-                         Market market, double per_hour, std::string as_of, const std::string& currency,
-                         std::string notes) {
-  if (!knows(instance)) return skip(instance);
-  double rate = 1;
-  if (currency != "USD") {
-    const auto found = options_.exchange.find(currency);
-    if (found == options_.exchange.end())
-      throw ConfigError(
-          fmt::format("{}: found a price in {}, expected USD; --exchange {}=1.08 says what one {} is worth", where,
-                      currency, currency, currency));
-    rate = found->second;
-  }
-  if (!std::isfinite(per_hour) || per_hour < 0 || per_hour * rate > 1e9)
-    throw ConfigError(
-        fmt::format("{}: found a price of {} of {}, expected a number from 0", where, per_hour, instance));
-  if (region.empty()) throw ConfigError(fmt::format("{}: {} has a price and no region", where, instance));
-  if (as_of != "undated" && !is_date(as_of))
-    throw ConfigError(fmt::format("{}: found the date \"{}\", expected YYYY-MM-DD", where, as_of));
-  if (as_of != "undated" && as_of > options_.today)
-    throw ConfigError(
-        fmt::format("{}: found the date {}, which is in the future (today is {})", where, as_of, options_.today));
-  ListedPrice listed;
-  listed.instance = instance;
-  listed.where = where;
-  listed.price.region = std::move(region);
-  listed.price.zone = std::move(zone);
-  listed.price.market = market;
-  listed.price.per_hour = {std::llround(per_hour * rate * 1e6)};
-  listed.price.as_of = std::move(as_of);
-  listed.price.origin.source = source_;
-  listed.price.origin.notes =
-      rate == 1 ? std::move(notes) : fmt::format("{:g} {} at {:g} USD", per_hour, currency, rate);
-  const Key key{listed.instance, listed.price.region, listed.price.zone, market};
-  const auto [place, fresh] = index_.emplace(key, list_.prices.size());
-  if (fresh) return list_.prices.push_back(std::move(listed));
-  const ListedPrice& first = list_.prices[place->second];
-  if (first.price.per_hour != listed.price.per_hour)
-    throw ConfigError(fmt::format("{}: a second {} price of {} in {}: {} here, {} at {}", where, to_string(market),
-                                  instance, listed.price.zone.empty() ? listed.price.region : listed.price.zone,
-                                  to_string(listed.price.per_hour), to_string(first.price.per_hour), first.where));
-}
-
-void PriceCollector::end_page(std::string next) {
-  if (next.empty()) has_last_page_ = true;
-  if (list_.next_page.empty()) list_.next_page = std::move(next);
-}
-
-PriceList PriceCollector::take() {
-  if (has_last_page_) list_.next_page.clear();
-  return std::move(list_);
-}
 
 namespace {
 
@@ -113,10 +55,26 @@ std::string read_csv(const CsvTable& table, PriceCollector& out) {
                   table.file()));
 }
 
-/// The first character that is not white space or part of a byte order mark; 0 if there is none.
-char first_of(std::string_view text) {
-  const std::size_t at = text.find_first_not_of(" \t\r\n\xEF\xBB\xBF");
-  return at == std::string_view::npos ? '\0' : text[at];
+/// The file's first characters, without a byte order mark and white space.
+std::string head_of(const std::filesystem::path& file) {
+  std::string head(4096, '\0');
+  std::ifstream in(file, std::ios::binary);
+  in.read(head.data(), static_cast<std::streamsize>(head.size()));
+  head.resize(static_cast<std::size_t>(std::max<std::streamsize>(0, in.gcount())));
+  head.erase(0, std::min(head.size(), head.find_first_not_of(" \t\r\n\xEF\xBB\xBF")));
+  return head;
+}
+
+/// Returns the kind of the list. JSON and AWS's table may be larger than the memory.
+std::string read_one(const std::filesystem::path& file, PriceCollector& out) {
+  const std::string head = head_of(file);
+  if (head.starts_with('{') || head.starts_with('[') || (head.starts_with('/') && file.extension() == ".json"))
+    return read_json_prices(file, out);
+  if (head.starts_with("\"FormatVersion\"") || head.starts_with("\"SKU\",")) {
+    read_aws_csv(file, out);
+    return "AWS price list";
+  }
+  return read_csv(CsvTable::load(file), out);
 }
 
 }  // namespace
@@ -126,12 +84,8 @@ PriceList read_price_list(const std::vector<std::filesystem::path>& files, const
   PriceCollector out(platform, options);
   std::string kind;
   for (const std::filesystem::path& file : files) {
-    const std::string text = read_file(file);
     out.begin_file(file.filename().string());
-    const char first = first_of(text);
-    const bool json = first == '{' || (first == '/' && file.extension() == ".json");
-    const std::string read =
-        json ? read_json_prices(text, file.string(), out) : read_csv(CsvTable::parse(text, file.string()), out);
+    const std::string read = read_one(file, out);
     if (!kind.empty() && read != kind)
       throw ConfigError(fmt::format("{}: {}: expected another page of the list in {}: {}", file.string(), read,
                                     files.front().string(), kind));
@@ -140,9 +94,10 @@ PriceList read_price_list(const std::vector<std::filesystem::path>& files, const
   PriceList list = out.take();
   list.kind = kind;
   if (list.prices.empty())
-    throw ConfigError(fmt::format("{}: {}: without a price of any instance of the catalog; it has {} others{}",
-                                  files.front().string(), kind, list.unknown.size(),
-                                  list.parts.empty() ? "" : ", and prices of parts: " + list.parts.front()));
+    throw ConfigError(fmt::format(
+        "{}: {}: without a price of any instance of the catalog; it has {} others{}{}", files.front().string(), kind,
+        list.unknown.size(), list.parts.empty() ? "" : ", and prices of parts: " + list.parts.front(),
+        list.no_sheet.empty() ? "" : ", and GPUs without a data sheet: " + list.no_sheet.begin()->second));
   return list;
 }
 
@@ -165,39 +120,73 @@ std::string jump_of(const ListedPrice& listed, MicroUsdPerHour before) {
                      decimal(price.per_hour));
 }
 
+/// Adds an instance to the file's. What joins its GPUs is as in an instance with the same ones, if possible as many.
+void add_instance(OrderedJson& instances, const std::string& name, const NewInstance& facts) {
+  OrderedJson entry = {{"gpu", facts.gpu}, {"gpus", facts.gpus}};
+  if (facts.vcpus > 0) entry["vcpus"] = facts.vcpus;
+  if (facts.memory > 0) entry["memory"] = fmt::format("{:g}GiB", facts.memory);
+  const std::pair<std::string, OrderedJson>* like = nullptr;
+  std::pair<bool, bool> best;
+  for (const auto& other : instances.items()) {
+    const OrderedJson& its = other.second;
+    if (its["gpu"] != facts.gpu) continue;
+    const bool as_many = its["gpus"] == facts.gpus, linked = its.contains("gpu_links");
+    // The links of a mesh or a tree name their GPUs.
+    if (linked && !as_many && !its["gpu_links"].value("kind", "").starts_with("nv")) continue;
+    const std::pair fit(linked || facts.gpus == 1, as_many);
+    if (like == nullptr || fit > best) like = &other, best = fit;
+  }
+  if (like != nullptr)
+    for (const char* link : {"gpu_links", "host_link"})
+      if (like->second.contains(link) && (facts.gpus > 1 || std::string_view(link) == "host_link")) {
+        entry[link] = like->second[link];
+        entry[link]["unconfirmed"] = "of " + like->first;
+      }
+  entry["source"] = "UPDATE: a list that describes it";
+  entry["prices"] = OrderedJson::array();
+  instances[name] = std::move(entry);
+}
+
 }  // namespace
 
 Merged merge_prices(std::string_view platform, const PriceList& list) {
   OrderedJson content = OrderedJson::parse(platform, /*comments=*/true);
+  OrderedJson& instances = content["instances"];
   Merged merged;
   content["sources"]["UPDATE"] = "price lists merged by ganymede catalog --update: a " + list.kind;
+  for (const auto& [name, facts] : list.fresh) add_instance(instances, name, facts);
+  // Where each instance's price of a region, zone and market stands.
+  std::map<std::string, std::map<std::array<std::string, 3>, std::size_t>> places;
   for (const ListedPrice& listed : list.prices) {
-    OrderedJson& prices = content["instances"].at(listed.instance)["prices"];
+    OrderedJson& prices = instances.at(listed.instance)["prices"];
     if (prices.is_null()) prices = OrderedJson::array();
+    const auto [known, first] = places.try_emplace(listed.instance);
+    if (first)
+      for (std::size_t i = 0; i < prices.size(); ++i)
+        known->second[{prices[i]["region"], prices[i].value("zone", ""), prices[i]["market"]}] = i;
     const Price& price = listed.price;
     OrderedJson entry = {{"region", price.region}};
     if (!price.zone.empty()) entry["zone"] = price.zone;
     entry["market"] = to_string(price.market);
     entry["per_hour"] = decimal(price.per_hour) + "USD/h";
-    const auto same_place = [&](const OrderedJson& old) {
-      return old["region"] == price.region && old.value("zone", "") == price.zone && old["market"] == entry["market"];
-    };
-    const auto old = std::find_if(prices.begin(), prices.end(), same_place);
-    const bool fresh = old == prices.end();
-    if (!fresh && old->contains("interrupted_per_month"))
-      entry["interrupted_per_month"] = (*old)["interrupted_per_month"];
+    const auto [place, fresh] =
+        known->second.try_emplace({price.region, price.zone, std::string(to_string(price.market))}, prices.size());
+    if (!fresh && prices[place->second].contains("interrupted_per_month"))
+      entry["interrupted_per_month"] = prices[place->second]["interrupted_per_month"];
     entry["as_of"] = price.as_of;
     entry["source"] = price.origin.source;
+    if (!price.origin.unconfirmed.empty()) entry["unconfirmed"] = price.origin.unconfirmed;
     if (!price.origin.notes.empty()) entry["notes"] = price.origin.notes;
     if (fresh) {
       ++merged.added;
       prices.push_back(std::move(entry));
     } else {
-      const auto before = amount_of(*old);
+      OrderedJson& old = prices[place->second];
+      const auto before = amount_of(old);
       ++(before == price.per_hour ? merged.same : merged.changed);
       if (std::string jump = before ? jump_of(listed, *before) : ""; !jump.empty())
         merged.jumps.push_back(std::move(jump));
-      *old = std::move(entry);
+      old = std::move(entry);
     }
   }
   merged.text = content.dump(2) + "\n";

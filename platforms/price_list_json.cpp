@@ -1,101 +1,67 @@
-// Price lists in JSON: AWS's and Azure's own, and platform files.
+// Price lists in JSON: which kind a file is, Azure's own list, and platform files.
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
+#include <cmath>
+#include <fstream>
+#include <set>
 
 #include "common/errors.hpp"
+#include "common/file.hpp"
 #include "common/json.hpp"
+#include "common/json_parse.hpp"
+#include "common/json_value.hpp"
 #include "platforms/price_collector.hpp"
 
 namespace ganymede::platforms {
-namespace {
-
-using Listed = nlohmann::json;  // which can leave out parts of a list while it reads it
 
 std::string text_of(const Listed& object, const char* key) {
-  const auto found = object.find(key);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : "";
+  const auto found = object.is_object() ? object.find(key) : object.end();
+  return found != object.end() && found->is_string() ? found->as_string() : "";
 }
 
-/// Reads a number, or a string that states one; NaN for anything else.
-double number_of(const Listed& value) {
-  if (value.is_number()) return value.get<double>();
-  const auto number = value.is_string() ? decimal_number(value.get<std::string>()) : std::nullopt;
-  return number.value_or(std::nan(""));
+double number_of(const Listed& object, const char* key) {
+  const auto found = object.is_object() ? object.find(key) : object.end();
+  if (found == object.end()) return std::nan("");
+  if (found->is_number()) return found->get<double>();
+  return decimal_number(found->is_string() ? found->as_string() : "").value_or(std::nan(""));
 }
 
-/// Keeps in memory only the needed part of AWS's list: the list of one region has some hundred megabytes of text.
-class AwsFilter {
+const Listed& part_of(const Listed& object, std::string_view key) {
+  static const Listed kEmpty = Listed::object();
+  const auto found = object.is_object() ? object.find(key) : object.end();
+  return found != object.end() && found->is_structured() ? *found : kEmpty;
+}
+
+namespace {
+
+/// Of a file that may be larger than the memory, what is needed: the machines of AWS's list, SKUs of parts of Google's
+/// machines, and prices under Linux in ec2instances.info.
+class Needed {
  public:
-  explicit AwsFilter(const PriceCollector& known) : known_(known) {}
+  explicit Needed(const PriceCollector& known) : known_(known) {}
 
-  bool operator()(int depth, Listed::parse_event_t event, Listed& parsed) {
-    using Event = Listed::parse_event_t;
-    if (event == Event::key && depth == 1) section_ = parsed.get<std::string>();
-    if (event == Event::key && depth == 3) sku_ = parsed.get<std::string>();
-    if (event == Event::object_end && depth == 2 && section_ == "products") return product(parsed);
-    if (event == Event::object_end && depth == 3 && section_ == "terms") return skus_.contains(sku_) || !seen_products_;
+  bool operator()(std::size_t depth, const std::string& top, const std::string& key, const Listed& value) {
+    if (top == "products" && depth == 2) {
+      seen_products_ = true;
+      const Listed& attributes = part_of(value, "attributes");
+      const bool may_be_added = attributes.contains("gpu");
+      if (!is_plain_machine(attributes) || !(may_be_added || known_.knows(text_of(attributes, "instanceType"))))
+        return false;
+      skus_.insert(text_of(value, "sku"));
+    }
+    // A file may have its terms before the products that tell which ones are needed.
+    if (top == "terms" && depth == 3) return !seen_products_ || skus_.contains(key);
+    if (top == "skus" && depth == 2) return is_machine_sku(value);
+    if (top.empty() && depth == 4) return key == "linux" || !(value.contains("ondemand") || value.contains("reserved"));
     return true;
   }
-  int passed_over() const { return passed_over_; }
 
  private:
-  bool product(const Listed& product) {
-    seen_products_ = true;
-    const Listed attributes = product.value("attributes", Listed::object());
-    const std::string instance = text_of(attributes, "instanceType");
-    const bool wanted = known_.knows(instance) && text_of(attributes, "operatingSystem") == "Linux" &&
-                        text_of(attributes, "tenancy") == "Shared" && text_of(attributes, "preInstalledSw") == "NA" &&
-                        (text_of(attributes, "capacitystatus") == "Used" || !attributes.contains("capacitystatus")) &&
-                        // Blocks of capacity are paid for when they are reserved: their hours cost nothing.
-                        (text_of(attributes, "marketoption") == "OnDemand" || !attributes.contains("marketoption"));
-    if (wanted)
-      skus_.insert(text_of(product, "sku"));
-    else
-      ++passed_over_;
-    return wanted;
-  }
-
   const PriceCollector& known_;
-  std::string section_, sku_;
   std::set<std::string> skus_;
   bool seen_products_ = false;
-  int passed_over_ = 0;
 };
-
-void read_aws(const Listed& list, const std::string& file, PriceCollector& out) {
-  const std::string published = text_of(list, "publicationDate").substr(0, 10);
-  const Listed none = Listed::object();
-  const auto member = [&](const Listed& object, const char* key) -> const Listed& {
-    const auto found = object.find(key);
-    return found != object.end() && found->is_object() ? *found : none;
-  };
-  for (const auto& [sku, product] : member(list, "products").items()) {
-    const Listed& attributes = member(product, "attributes");
-    const std::string instance = text_of(attributes, "instanceType");
-    const std::string region = text_of(attributes, "regionCode");
-    for (const char* kind : {"OnDemand", "Reserved"}) {
-      const Listed::json_pointer at(fmt::format("/terms/{}/{}", kind, sku));
-      if (!list.contains(at)) continue;
-      for (const auto& [code, offer] : list[at].items()) {
-        const Listed& term = member(offer, "termAttributes");
-        Market market = Market::on_demand;
-        if (std::string_view(kind) == "Reserved") {
-          if (text_of(term, "PurchaseOption") != "No Upfront" || text_of(term, "OfferingClass") != "standard") continue;
-          market = text_of(term, "LeaseContractLength") == "1yr" ? Market::reserved_1y : Market::reserved_3y;
-        }
-        for (const auto& [dimension, price] : member(offer, "priceDimensions").items()) {
-          const std::string where = fmt::format("{}: {}/{}/priceDimensions/{}", file, at.to_string(), code, dimension);
-          if (text_of(price, "unit") != "Hrs") continue;
-          for (const auto& [currency, amount] : member(price, "pricePerUnit").items())
-            out.add(instance, where, region, "", market, number_of(amount), published.empty() ? "undated" : published,
-                    currency);
-        }
-      }
-    }
-  }
-}
 
 /// Hours of a reservation's term, which is one year or three; 0 for anything else.
 double term_hours(const Listed& item) {
@@ -110,66 +76,105 @@ bool in_effect(const Listed& item, const std::string& today) {
   return begin <= today && (end.empty() || end > today);
 }
 
+/// False for software, dedicated hosts and machines of Azure's older services, which have the same sizes.
+bool is_linux_machine(const Listed& item) {
+  const std::string product = text_of(item, "productName"), service = text_of(item, "serviceName");
+  for (const char* other : {"Windows", "CloudServices", "Cloud Services", "Dedicated Host"})
+    if (product.find(other) != std::string::npos) return false;
+  const auto primary = item.find("isPrimaryMeterRegion");
+  return (service.empty() || service == "Virtual Machines") && text_of(item, "unitOfMeasure") == "1 Hour" &&
+         (primary == item.end() || !primary->is_boolean() || primary->get<bool>());
+}
+
 void read_azure(const Listed& list, const std::string& file, PriceCollector& out) {
   const std::string key = list.contains("Items") ? "Items" : "items";
   std::size_t index = 0;
-  for (const Listed& item : list[key]) {
+  for (const Listed& item : part_of(list, key)) {
     const std::string where = fmt::format("{}: /{}/{}", file, key, index++);
     if (!item.is_object()) throw ConfigError(where + ": found no object, expected a price");
     const std::string type = text_of(item, "type");
-    const std::string meter = text_of(item, "skuName");
+    const std::string sku = text_of(item, "skuName"), meter = text_of(item, "meterName");
     // Low priority is an older product than spot; savings plans and development rates need a contract.
-    if ((type != "Consumption" && type != "Reservation") || text_of(item, "productName").ends_with("Windows") ||
-        meter.ends_with("Low Priority") || text_of(item, "unitOfMeasure") != "1 Hour" ||
-        !in_effect(item, out.options().today))
+    if ((type != "Consumption" && type != "Reservation") || !is_linux_machine(item) || sku.ends_with("Low Priority") ||
+        meter.ends_with("Low Priority") || !in_effect(item, out.options().today))
       continue;
     const double hours = type == "Reservation" ? term_hours(item) : 1;
     if (hours == 0) continue;
-    const Market market = type == "Consumption" ? (meter.ends_with("Spot") ? Market::spot : Market::on_demand)
+    const bool spot = sku.ends_with("Spot") || meter.ends_with("Spot");
+    const Market market = type == "Consumption" ? (spot ? Market::spot : Market::on_demand)
                           : hours < 9000        ? Market::reserved_1y
                                                 : Market::reserved_3y;
-    const Listed amount = item.contains("retailPrice") ? item["retailPrice"] : Listed();
     const std::string currency = text_of(item, "currencyCode");
-    out.add(text_of(item, "armSkuName"), where, text_of(item, "armRegionName"), "", market, number_of(amount) / hours,
-            out.options().as_of, currency.empty() ? "USD" : currency);
+    out.add_rented(text_of(item, "armSkuName"), where, text_of(item, "armRegionName"), "", market,
+                   number_of(item, "retailPrice") / hours, "", currency.empty() ? "USD" : currency);
   }
-  if (list.contains("NextPageLink") && !list["NextPageLink"].is_string() && !list["NextPageLink"].is_null())
-    throw ConfigError(fmt::format("{}: /NextPageLink: expected an address or null", file));
-  out.end_page(text_of(list, "NextPageLink"));
 }
 
-void read_platform_prices(const JsonNode& root, PriceCollector& out) {
-  for (const Instance& instance : read_platform(root).instances)
+void read_platform_prices(const std::filesystem::path& file, PriceCollector& out) {
+  const Platform platform = read_platform(JsonNode::parse(read_file(file), file.string()));
+  for (const Instance& instance : platform.instances) {
+    constexpr double kGib = 1024.0 * 1024 * 1024;
+    const std::string where = fmt::format("{}: /instances/{}/prices", file.string(), instance.name);
+    out.describe(
+        instance.name, where, instance.gpu,
+        {.gpus = instance.gpus, .vcpus = instance.vcpus, .memory = instance.memory ? instance.memory->si / kGib : 0});
     for (const Price& price : instance.prices)
-      out.add(instance.name, fmt::format("{}: /instances/{}/prices", root.file(), instance.name), price.region,
-              price.zone, price.market, static_cast<double>(price.per_hour.value) * 1e-6, price.as_of);
+      out.add(instance.name, where, price.region, price.zone, price.market,
+              static_cast<double>(price.per_hour.value) * 1e-6, price.as_of);
+  }
+}
+
+/// Takes note of the next page, which members of these names say in one list or another.
+void read_next_page(const Listed& list, const std::string& file, PriceCollector& out) {
+  for (const char* key : {"NextPageLink", "nextPageLink", "NextToken", "nextPageToken"}) {
+    const auto next = list.find(key);
+    if (next == list.end()) continue;
+    if (!next->is_string() && !next->is_null())
+      throw ConfigError(fmt::format("{}: /{}: expected the next page as text, or null", file, key));
+    return out.end_page(next->is_string() ? next->as_string() : "");
+  }
+  out.end_page("");
 }
 
 }  // namespace
 
-std::string read_json_prices(std::string_view text, const std::string& file, PriceCollector& out) {
+std::string read_json_prices(const std::filesystem::path& path, PriceCollector& out) {
+  const std::string file = path.string();
   Listed list;
-  AwsFilter filter(out);
   try {
-    list = Listed::parse(text, std::ref(filter), true, true);
-  } catch (const Listed::exception& error) {
+    std::ifstream in(path, std::ios::binary);
+    Needed needed(out);
+    list = parse_needed(in, std::ref(needed));
+  } catch (const JsonError& error) {
     throw ConfigError(fmt::format("{}: is not JSON: {}", file, error.what()));
   }
-  if (list.is_object() && list.contains("products") && list.contains("terms")) {
-    read_aws(list, file, out);
-    return "AWS price list";
-  }
-  if (list.is_object() && (list.contains("Items") || list.contains("items"))) {
-    read_azure(list, file, out);
-    return "Azure retail prices";
-  }
-  if (list.is_object() && list.contains("schema")) {
-    read_platform_prices(JsonNode::parse(text, file), out);
-    return "platform file";
-  }
+  const auto has = [&](const char* key) { return list.is_object() && list.contains(key); };
+  const auto rows_have = [&](const char* key) {
+    return list.is_array() && !list.empty() && list.front().is_object() && list.front().contains(key);
+  };
+  if (list.is_object()) read_next_page(list, file, out);
+  if (has("products") && has("terms")) return read_aws_list(list, file, out), "AWS price list";
+  if (has("PriceList")) return read_aws_products(list.at("PriceList"), file, out), "AWS products";
+  if (list.is_array() && !list.empty() && list.front().is_string())
+    return read_aws_products(list, file, out), "AWS products";
+  if (has("SpotPriceHistory")) return read_aws_spot_history(list, file, out), "AWS spot price history";
+  if (has("Items") || has("items")) return read_azure(list, file, out), "Azure retail prices";
+  if (has("skus")) return read_google_skus(list.at("skus"), file, out), "Google SKUs";
+  if (rows_have("skuId")) return read_google_skus(list, file, out), "Google SKUs";
+  if (rows_have("instance_type")) return read_vantage(list, file, out), "instances of ec2instances.info";
+  if (has("projects")) return read_infracost(list, file, out), "Infracost breakdown";
+  if (has("offers")) return read_vast_offers(list.at("offers"), file, out), "Vast.ai offers";
+  if (rows_have("dph_total")) return read_vast_offers(list, file, out), "Vast.ai offers";
+  const Listed& data = has("data") ? list.at("data") : list;
+  if (data.is_object() && data.contains("gpuTypes"))
+    return read_runpod_gpus(data.at("gpuTypes"), file, out), "RunPod GPUs";
+  if (rows_have("communityPrice")) return read_runpod_gpus(list, file, out), "RunPod GPUs";
+  if (has("schema")) return read_platform_prices(path, out), "platform file";
   throw ConfigError(
-      fmt::format("{}: expected a platform file (\"schema\"), AWS's price list (\"products\" and \"terms\") or Azure's "
-                  "retail prices (\"Items\")",
+      fmt::format("{}: expected a platform file (\"schema\"), AWS's price list (\"products\" and \"terms\"), products "
+                  "(\"PriceList\") or spot prices (\"SpotPriceHistory\"), Azure's retail prices (\"Items\"), Google's "
+                  "SKUs (\"skus\"), the instances of ec2instances.info (\"instance_type\"), Infracost's breakdown "
+                  "(\"projects\"), Vast.ai's offers (\"offers\") or RunPod's GPUs (\"gpuTypes\")",
                   file));
 }
 

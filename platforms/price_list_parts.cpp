@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 
 #include "common/errors.hpp"
@@ -24,35 +23,11 @@ std::optional<double> price_cell(const CsvTable& table, const CsvTable::Row& row
 
 namespace {
 
-/// SkyPilot's names of the GPUs of Google's machines (its sky/catalog/gcp_catalog.py,
-/// _ACC_INSTANCE_TYPE_DICTS), by how the machines' names begin.
-constexpr std::pair<std::string_view, std::string_view> kGpusOfMachines[] = {
-    {"a2-highgpu-", "A100"}, {"a2-megagpu-", "A100"},      {"a2-ultragpu-", "A100-80GB"}, {"g2-standard-", "L4"},
-    {"a3-highgpu-", "H100"}, {"a3-megagpu-", "H100-MEGA"}, {"a3-ultragpu-", "H200"},      {"a4-highgpu-", "B200"}};
-
 /// So many GPUs, as a list without their machine names them.
 struct Accelerators {
   std::string name;
   int count = 0;
 };
-
-/// The host's name and the GPUs of an instance; both stand in its name if it is "n1-standard-8+1xV100".
-std::pair<std::string, Accelerators> parts_of(const Instance& instance) {
-  const std::size_t plus = instance.name.find('+');
-  if (plus != std::string::npos) {
-    Accelerators gpus;
-    const char* end = instance.name.data() + instance.name.size();
-    const auto [times, error] = std::from_chars(instance.name.data() + plus + 1, end, gpus.count);
-    if (error == std::errc() && times != end && *times == 'x') {
-      gpus.name.assign(times + 1, end);
-      return {instance.name.substr(0, plus), gpus};
-    }
-  }
-  const auto known = std::find_if(std::begin(kGpusOfMachines), std::end(kGpusOfMachines),
-                                  [&](const auto& row) { return instance.name.starts_with(row.first); });
-  return {instance.name,
-          {known == std::end(kGpusOfMachines) ? instance.gpu : std::string(known->second), instance.gpus}};
-}
 
 /// On-demand and spot price of a machine or of a part of it; absent: none is listed.
 struct PartPrices {
@@ -65,8 +40,8 @@ class SkyPilotList {
   SkyPilotList(const CsvTable& table, PriceCollector& out) : table_(table), out_(out) {
     for (const Instance& instance : out.platform().instances)
       if (out.platform().gpu_of(instance).kind != Gpu::Kind::cpu) {
-        auto [host, gpus] = parts_of(instance);
-        with_gpus_[host].push_back({&instance, std::move(gpus)});
+        const GoogleMachine machine = google_machine(instance, out.platform().gpu_of(instance));
+        with_gpus_[machine.host].push_back({&instance, {machine.sky_gpu, instance.gpus}});
       }
   }
 
@@ -85,7 +60,7 @@ class SkyPilotList {
     for (const CsvTable::Row& row : table_.rows())
       if (!table_.at(row, "InstanceType").empty()) read_machine(row);
     for (const auto& [of, zone] : lowest_)
-      out_.add(of.first, zone.where, of.second, "", Market::spot, zone.price, out_.options().as_of, "USD", zone.notes);
+      out_.add_rented(of.first, zone.where, of.second, "", Market::spot, zone.price, "", "USD", zone.notes);
   }
 
  private:
@@ -123,12 +98,22 @@ class SkyPilotList {
 
   void read_machine(const CsvTable::Row& row) {
     const std::string& name = table_.at(row, "InstanceType");
+    describe(row, name);
     // A list that names no accelerators at all has whole machines alone.
     const auto hosts = with_gpus_.find(name);
     const bool without_gpus = table_.has("AcceleratorName") && table_.at(row, "AcceleratorName").empty();
     if (!without_gpus || hosts == with_gpus_.end()) return add(row, name, prices(row));
     if (out_.knows(name) && hosts->second.front().instance->name != name) add(row, name, prices(row));
     for (const Machine& machine : hosts->second) add_sum(row, machine);
+  }
+
+  void describe(const CsvTable::Row& row, const std::string& name) {
+    const auto number = [&](const char* column) { return decimal_number(cell(row, column)).value_or(0); };
+    const double gpus = number("AcceleratorCount");
+    if (!out_.knows(name) && gpus == static_cast<int>(gpus))
+      out_.describe(
+          name, fmt::format("{}: line {}", table_.file(), row.line), cell(row, "AcceleratorName"),
+          {.gpus = static_cast<int>(gpus), .vcpus = static_cast<int>(number("vCPUs")), .memory = number("MemoryGiB")});
   }
 
   /// Adds the price of a machine whose host the row has.
@@ -157,11 +142,10 @@ class SkyPilotList {
            const std::string& notes = "") {
     const std::string& region = table_.at(row, "Region");
     const std::string where = fmt::format("{}: line {}", table_.file(), row.line);
-    const std::string& as_of = out_.options().as_of;
-    if (price.list) out_.add(instance, where, region, "", Market::on_demand, *price.list, as_of, "USD", notes);
-    if (!price.spot) return;
+    if (price.list) out_.add_rented(instance, where, region, "", Market::on_demand, *price.list, "", "USD", notes);
+    if (!price.spot || *price.spot == 0) return;
     if (const std::string in = zone(row); !in.empty() && in != region)
-      out_.add(instance, where, region, in, Market::spot, *price.spot, as_of, "USD", notes);
+      out_.add_rented(instance, where, region, in, Market::spot, *price.spot, "", "USD", notes);
     const ZonePrice here{*price.spot, where, notes};
     const auto [place, fresh] = lowest_.try_emplace({instance, region}, here);
     if (!fresh && here.price < place->second.price) place->second = here;

@@ -3,9 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
+#include <filesystem>
 #include <map>
 
+#include "common/dates.hpp"
 #include "common/errors.hpp"
 #include "common/file.hpp"
 #include "common/json.hpp"
@@ -29,6 +32,18 @@ std::map<std::string, double> exchange_rates(const std::vector<std::string>& giv
   return rates;
 }
 
+/// The day on which the oldest of the files was written, at the latest today.
+std::string day_of(const std::vector<std::string>& files, std::string today) {
+  for (const std::string& file : files) {
+    std::error_code missing;  // who reads the file says so
+    const auto written = std::chrono::file_clock::to_sys(std::filesystem::last_write_time(file, missing));
+    if (missing) continue;
+    const auto seconds = std::chrono::floor<std::chrono::seconds>(written).time_since_epoch().count();
+    today = std::min(today, format_time(seconds).substr(0, 10));
+  }
+  return today;
+}
+
 /// Remarks on lines: their title, how many there are, and the first ones.
 void remark_some(const std::string& title, const std::vector<std::string>& lines, std::vector<std::string>& remarks) {
   constexpr std::size_t kShown = 5;
@@ -40,19 +55,25 @@ void remark_some(const std::string& title, const std::vector<std::string>& lines
   remarks.push_back(text);
 }
 
-/// Remarks on what a user should know about a list that was merged.
-void remark_on(const PriceList& list, const Merged& merged, std::vector<std::string>& remarks) {
+/// Remarks on what a user should know about a list that was merged. `read_on` is the day that its file tells, if that
+/// is the date of prices.
+void remark_on(const PriceList& list, const Merged& merged, const std::string& read_on,
+               std::vector<std::string>& remarks) {
   remark_some("prices that changed by more than half (look at them before a plan rests on them)", merged.jumps,
               remarks);
   remark_some("passed over, because they are prices of hosts without their GPUs", list.parts, remarks);
-  if (!list.next_page.empty())
+  std::vector<std::string> lines;
+  for (const auto& [name, facts] : list.fresh)
+    lines.push_back(fmt::format("{}: {} x {}, {} vCPUs", name, facts.gpus, facts.gpu, facts.vcpus));
+  remark_some("new instances, with the links of others and without a NIC", lines, remarks);
+  lines.clear();
+  for (const auto& [gpu, line] : list.no_sheet) lines.push_back(line);
+  remark_some("passed over, because the catalog has no data sheet of their GPU", lines, remarks);
+  if (list.undated && !read_on.empty())
     remarks.push_back(
-        fmt::format("the list is not whole: it goes on at {}; give further pages behind --update, separated "
-                    "by commas",
-                    list.next_page));
-  if (std::any_of(list.prices.begin(), list.prices.end(),
-                  [](const ListedPrice& listed) { return listed.price.as_of == "undated"; }))
-    remarks.emplace_back("prices without a date count as doubtful: say with --as-of on which day the list was read");
+        fmt::format("the list does not say its date: its prices are of {}, when its file was written; say with "
+                    "--as-of on which day it was read",
+                    read_on));
   if (list.unknown.empty()) return;
   std::string first;
   for (const auto& [instance, rows] : list.unknown) {
@@ -69,16 +90,19 @@ UpdatedCatalog update_catalog(const CatalogUpdate& update) {
   const std::string& name = update.catalog;
   const std::string text = is_provider(name) ? std::string(catalog_text(name)) : read_file(name);
   const Platform platform = load_catalog(name, ".");
-  const PriceList list =
-      read_price_list({update.list.begin(), update.list.end()}, platform,
-                      {update.today, update.as_of.empty() ? "undated" : update.as_of, exchange_rates(update.exchange)});
+  const std::string read_on = update.as_of.empty() ? day_of(update.list, update.today) : "";
+  const PriceList list = read_price_list({update.list.begin(), update.list.end()}, platform,
+                                         {.today = update.today,
+                                          .as_of = update.as_of.empty() ? read_on : update.as_of,
+                                          .exchange = exchange_rates(update.exchange),
+                                          .region = update.region});
   const Merged merged = merge_prices(text, list);
   read_platform(JsonNode::parse(merged.text, "the merged catalog"));
   UpdatedCatalog out{merged.text, {}};
   out.remarks.push_back(fmt::format("{}: {}: {} prices of {}: {} changed, {} new, {} as before",
                                     fmt::join(update.list, ", "), list.kind, list.prices.size(), platform.name,
                                     merged.changed, merged.added, merged.same));
-  remark_on(list, merged, out.remarks);
+  remark_on(list, merged, read_on, out.remarks);
   return out;
 }
 

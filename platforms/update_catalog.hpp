@@ -9,7 +9,8 @@ namespace ganymede::platforms {
 struct CatalogUpdate {
   std::string catalog;                ///< a provider, or a platform file
   std::vector<std::string> list;      ///< the files of a price list (price_list.hpp)
-  std::string today, as_of;           ///< YYYY-MM-DD; as_of "": as the list says
+  std::string today, as_of;           ///< YYYY-MM-DD; as_of "": as the list says, or the day of its oldest file
+  std::string region;                 ///< of the prices of a list that does not say it
   std::vector<std::string> exchange;  ///< dollars for one unit of another currency: "EUR=1.08"
 };
 

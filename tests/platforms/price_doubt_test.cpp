@@ -8,6 +8,7 @@
 #include "common/units.hpp"
 #include "platforms/catalog.hpp"
 #include "platforms/check.hpp"
+#include "platforms/price_drift.hpp"
 
 namespace ganymede::platforms {
 namespace {
@@ -85,6 +86,23 @@ TEST(PriceDoubt, FreeMachinesAndDearSpotAreNotDoubtedUpwards) {
       rented_at({price_of(Market::on_demand, 8, "2026-01-01"), price_of(Market::reserved_1y, 4, "undated")});
   EXPECT_DOUBLE_EQ(price_doubt(kept, kept.prices[1], {}).high, kListMove);
   EXPECT_DOUBLE_EQ(price_doubt(kept, kept.prices[1], {}).low, 1 / kListMove);
+}
+
+// Nebius asked 7.85 USD for a B300 in September 2026 and 9.50 USD in October: 1.21 times as much, 45 days apart.
+TEST(PriceDrift, GrowsWithTheAgeOfABelievedPrice) {
+  const Instance node =
+      rented_at({price_of(Market::on_demand, 4, "2026-01-01"), price_of(Market::spot, 1, "2026-01-01"),
+                 price_of(Market::spot, 2, "2026-01-01"), price_of(Market::on_demand, 4, "undated"),
+                 price_of(Market::on_demand, 0, "2026-01-01")});
+  EXPECT_FALSE(price_drift(node, node.prices[0], "2026-01-31"));  // 30 days
+  EXPECT_FALSE(price_drift(node, node.prices[0], ""));
+  EXPECT_FALSE(price_drift(node, node.prices[3], "2027-01-01"));
+  EXPECT_FALSE(price_drift(node, node.prices[4], "2027-01-01"));
+  EXPECT_EQ(price_drift(node, node.prices[0], "2026-02-01")->days, 31);
+  EXPECT_NEAR(price_drift(node, node.prices[0], "2026-02-15")->high, 1.2102, 1e-4);           // 45 days
+  EXPECT_NEAR(price_drift(node, node.prices[0], "2026-06-30")->high, 1.2102 * 1.2102, 1e-3);  // four times as many
+  EXPECT_EQ(price_drift(node, node.prices[1], "2026-02-15")->high, kSpotMove);
+  EXPECT_EQ(price_drift(node, node.prices[2], "2026-02-15")->high, 2);  // not above the list price
 }
 
 TEST(PriceDoubt, TheCheckListsDeepDiscounts) {

@@ -188,7 +188,7 @@ TEST_F(PriceLists, AwsTermsMayStandBeforeTheProducts) {
 
 TEST_F(PriceLists, AzureOfOtherSystemsAndTermsIsPassedOver) {
   const auto item = [](const std::string& key, const Json& value) {
-    Json list = Json::parse(azure("8760"));
+    Json list = Json::parse(azure("3.06"));
     list["Items"][0][key] = value;
     return list;
   };
@@ -232,9 +232,10 @@ TEST_F(PriceLists, FormsAreKnownByTheirContent) {
   EXPECT_EQ(read("mine.json", "\xEF\xBB\xBF \n" + std::string(kListedLab)).kind, "platform file");
   EXPECT_EQ(read("mine.json", "// ours\n" + std::string(kListedLab)).kind, "platform file");
   EXPECT_THAT(error("mine.csv", "// ours\n" + std::string(kListedLab)), HasSubstr("mine.csv: line"));
-  EXPECT_THAT(error("mine.csv", table + "p3.2xlarge,r,spot,1000000001,undated\n"),
-              HasSubstr("line 3: found a price of 1000000001"));
-  EXPECT_EQ(read("mine.csv", table + "p3.2xlarge,r,spot,1000000000,undated\n").prices.size(), 2U);
+  // Ten times the highest price of a GPU is a mistake.
+  EXPECT_THAT(error("mine.csv", table + "p3.2xlarge,r,spot,150.01,undated\n"),
+              HasSubstr("line 3: found a price of 150.01 USD/h of p3.2xlarge, expected 0.005 to 150 USD/h"));
+  EXPECT_EQ(read("mine.csv", table + "p3.2xlarge,r,spot,150,undated\n").prices.size(), 2U);
   EXPECT_EQ(read("mine.csv", table + "p3.2xlarge,r,spot,1,2026-11-20\n").prices.size(), 2U);  // of today
   EXPECT_EQ(read("mine.csv", table + "p3.2xlarge,r,spot,,undated\n").prices.size(), 1U);
   EXPECT_THAT(error("mine.csv", table + "p3.2xlarge,r,spot,1 USD,undated\n"), HasSubstr("found \"1 USD\""));

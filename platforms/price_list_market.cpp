@@ -1,0 +1,135 @@
+// Lists of marketplaces, on which hosts ask prices of their own. The price of a machine is then a distribution: its
+// median stands in the catalog as a price that is unconfirmed, with what the list says of the others. Formats:
+// docs.vast.ai/api-reference/search/search-offers and graphql-spec.runpod.io.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "common/errors.hpp"
+#include "common/json_value.hpp"
+#include "common/statistics.hpp"
+#include "platforms/price_collector.hpp"
+
+namespace ganymede::platforms {
+namespace {
+
+bool is_true(const Listed& object, const char* key, bool otherwise) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_boolean() ? found->get<bool>() : otherwise;
+}
+
+/// What hosts ask for machines of one kind at one place.
+struct Asked {
+  std::vector<double> prices, bids, reliability;
+  std::string where;  ///< the first offer
+};
+
+/// Of sorted values: "median of 12 hosts' offers, a tenth below 1.80 and a tenth above 3.10 USD/h; reliability 98.1 %".
+std::string spread_of(const std::vector<double>& prices, const std::vector<double>& reliability) {
+  std::string out = prices.size() == 1
+                        ? "one host's offer"
+                        : fmt::format("median of {} hosts' offers, a tenth below {:.3g} and a tenth above {:.3g} USD/h",
+                                      prices.size(), quantile(prices, 0.1), quantile(prices, 0.9));
+  out += "; hosts differ and may withdraw";
+  if (!reliability.empty()) out += fmt::format("; reliability {:.1f} %", 100 * quantile(reliability, 0.5));
+  return out;
+}
+
+/// The platform's name of a place, which may have the continent behind it: "France, FR, EU" of "France, FR".
+std::string region_of(const Instance& instance, const std::string& place) {
+  for (const Price& price : instance.prices)
+    if (!place.empty() && price.region.starts_with(place)) return price.region;
+  return place.empty() ? "any" : place;
+}
+
+}  // namespace
+
+void read_vast_offers(const Listed& offers, const std::string& file, PriceCollector& out) {
+  std::map<std::pair<std::string, std::string>, Asked> asked;  // by instance and region
+  for (std::size_t i = 0; i < offers.size(); ++i) {
+    const Listed& offer = offers.at(i);
+    const std::string where = fmt::format("{}: /offers/{}", file, i), name = text_of(offer, "gpu_name");
+    if (name.empty()) throw ConfigError(where + ": found no gpu_name, expected an offer of Vast.ai");
+    if (!is_true(offer, "rentable", true) || is_true(offer, "rented", false)) continue;
+    const double gpus = number_of(offer, "num_gpus"), memory = number_of(offer, "gpu_ram") / 1024;
+    const double price = number_of(offer, "dph_total");
+    if (!(price > 0) || !(gpus >= 1)) throw ConfigError(where + ": expected a dph_total above 0 and a num_gpus from 1");
+    const Gpu* sheet = out.sheet(name, std::isfinite(memory) ? memory : 0);
+    const auto& instances = out.platform().instances;
+    const auto machine = std::find_if(instances.begin(), instances.end(), [&](const Instance& instance) {
+      return sheet != nullptr && instance.gpu == sheet->name && instance.gpus == static_cast<int>(gpus);
+    });
+    if (machine == instances.end()) {
+      out.skip(fmt::format("{:g}x {}", gpus, name));
+      continue;
+    }
+    Asked& here = asked[{machine->name, region_of(*machine, text_of(offer, "geolocation"))}];
+    if (here.where.empty()) here.where = where;
+    here.prices.push_back(price);
+    if (const double bid = number_of(offer, "min_bid"); bid > 0) here.bids.push_back(bid);
+    for (const char* key : {"reliability2", "reliability"})
+      if (const double share = number_of(offer, key); share >= 0 && share <= 1) {
+        here.reliability.push_back(share);
+        break;
+      }
+  }
+  for (auto& [at, here] : asked) {
+    for (std::vector<double>* values : {&here.prices, &here.bids, &here.reliability})
+      std::sort(values->begin(), values->end());
+    out.add(at.first, here.where, at.second, "", Market::on_demand, quantile(here.prices, 0.5), "");
+    out.doubt_last(spread_of(here.prices, here.reliability));
+    if (here.bids.empty()) continue;
+    out.add(at.first, here.where, at.second, "", Market::spot, quantile(here.bids, 0.5), "");
+    // vast.ai/docs/renting/instance-details
+    out.doubt_last(spread_of(here.bids, here.reliability) +
+                   "; the lowest bid: a higher one or a machine on demand pauses yours until it is the highest again");
+  }
+}
+
+void read_runpod_gpus(const Listed& gpus, const std::string& file, PriceCollector& out) {
+  struct Kind {
+    const char *suffix, *price, *spot;
+  };
+  constexpr Kind kKinds[] = {{"COMMUNITY", "communityPrice", "communitySpotPrice"},
+                             {"SECURE", "securePrice", "secureSpotPrice"}};
+  for (std::size_t i = 0; i < gpus.size(); ++i) {
+    const Listed& row = gpus.at(i);
+    const std::string name = text_of(row, text_of(row, "displayName").empty() ? "id" : "displayName");
+    const double memory = number_of(row, "memoryInGb");
+    const Gpu* sheet = out.sheet(name, std::isfinite(memory) ? memory : 0);
+    if (sheet == nullptr) {
+      out.skip(name);
+      continue;
+    }
+    for (const Instance& instance : out.platform().instances)
+      for (const Kind& kind : kKinds) {
+        if (instance.gpu != sheet->name || instance.name.find(kind.suffix) == std::string::npos) continue;
+        std::set<std::string> regions;
+        for (const Price& price : instance.prices) regions.insert(price.region);
+        if (regions.empty()) regions.insert("any");
+        const auto add = [&](Market market, const char* key, const std::string& region, const std::string& why) {
+          const double each = number_of(row, key);
+          if (!(std::abs(each) > 0)) return;  // absent, null or 0: it cannot be had
+          out.add(instance.name, fmt::format("{}: /gpuTypes/{}/{}", file, i, key), region, "", market,
+                  each * instance.gpus, "");
+          if (!why.empty()) out.doubt_last(why);
+        };
+        const std::string hosts =
+            std::string_view(kind.suffix) == "COMMUNITY"
+                ? "hosts differ and may withdraw, and the list says neither how much nor how often"
+                : "";
+        for (const std::string& region : regions) {
+          add(Market::on_demand, kind.price, region, hosts);
+          // docs.runpod.io/faq
+          add(Market::spot, kind.spot, region,
+              (hosts.empty() ? "" : hosts + "; ") +
+                  std::string("a higher bid or a pod on demand ends yours 5 s after a notice"));
+        }
+      }
+  }
+}
+
+}  // namespace ganymede::platforms

@@ -1,0 +1,149 @@
+// Lists that tools make of the owners' ones: the instances of ec2instances.info (github.com/vantage-sh/
+// ec2instances.info) and Infracost's breakdown (infracost.io/docs/features/json_output_format).
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "common/errors.hpp"
+#include "common/json_value.hpp"
+#include "platforms/price_collector.hpp"
+
+namespace ganymede::platforms {
+namespace {
+
+double positive(const Listed& object, const char* key) {
+  const double value = number_of(object, key);
+  return value > 0 ? value : 0;
+}
+
+/// A price that may be absent, which is written as "N/A", "" or null too.
+std::optional<double> price_of(const Listed& prices, const char* key) {
+  const auto found = prices.find(key);
+  if (found == prices.end() || found->is_null()) return std::nullopt;
+  const std::string text = text_of(prices, key);
+  if (found->is_string() && (text.empty() || text == "N/A")) return std::nullopt;
+  return number_of(prices, key);
+}
+
+}  // namespace
+
+void read_vantage(const Listed& list, const std::string& file, PriceCollector& out) {
+  std::size_t index = 0;
+  for (const Listed& row : list) {
+    const std::string where = fmt::format("{}: /{}", file, index++), instance = text_of(row, "instance_type");
+    const double gpus = positive(row, "GPU");
+    if (gpus == static_cast<int>(gpus))
+      out.describe(instance, where, text_of(row, "GPU_model"),
+                   {.gpus = static_cast<int>(gpus),
+                    .gpu_memory = gpus > 0 ? positive(row, "GPU_memory") / gpus : 0,
+                    .vcpus = static_cast<int>(positive(row, "vCPU")),
+                    .memory = positive(row, "memory")});
+    for (const auto& [region, systems] : part_of(row, "pricing").items()) {
+      const Listed& linux_prices = part_of(systems, "linux");
+      const std::string at = fmt::format("{}/pricing/{}/linux", where, region);
+      const auto take = [&](Market market, const Listed& prices, const char* key) {
+        const auto price = price_of(prices, key);
+        if (price) out.add_rented(instance, at + "/" + key, region, "", market, *price, "");
+        return price.has_value();
+      };
+      take(Market::on_demand, linux_prices, "ondemand");
+      // The cheapest zone is the region's price, as in other lists.
+      if (!take(Market::spot, linux_prices, "spot_min")) take(Market::spot, linux_prices, "spot");
+      const Listed& reserved = part_of(linux_prices, "reserved");
+      take(Market::reserved_1y, reserved, "yrTerm1Standard.noUpfront");
+      take(Market::reserved_3y, reserved, "yrTerm3Standard.noUpfront");
+    }
+  }
+}
+
+namespace {
+
+/// A machine among the components of a resource: "Instance usage (Linux/UNIX, on-demand, p3.2xlarge)".
+struct Usage {
+  std::string system, market, instance;
+};
+
+std::optional<Usage> usage_of(const std::string& component) {
+  constexpr std::string_view kBegin = "Instance usage (";
+  if (!component.starts_with(kBegin) || !component.ends_with(')')) return std::nullopt;
+  const std::string inner = component.substr(kBegin.size(), component.size() - kBegin.size() - 1);
+  const std::size_t first = inner.find(", "), last = inner.rfind(", ");
+  if (first == std::string::npos || first == last) return std::nullopt;
+  return Usage{inner.substr(0, first), inner.substr(first + 2, last - first - 2), inner.substr(last + 2)};
+}
+
+class Infracost {
+ public:
+  Infracost(const Listed& list, PriceCollector& out)
+      : out_(out), as_of_(text_of(list, "timeGenerated").substr(0, 10)), currency_(text_of(list, "currency")) {
+    if (currency_.empty()) currency_ = "USD";
+  }
+
+  void read(const Listed& resource, const std::string& where) {
+    const Listed& components = part_of(resource, "costComponents");
+    for (std::size_t i = 0; i < components.size(); ++i)
+      if (const auto usage = usage_of(text_of(components.at(i), "name")))
+        take(*usage, components, i, fmt::format("{}/costComponents/{}", where, i));
+    const Listed& inner = part_of(resource, "subresources");
+    for (std::size_t i = 0; i < inner.size(); ++i) read(inner.at(i), fmt::format("{}/subresources/{}", where, i));
+  }
+
+ private:
+  void take(const Usage& usage, const Listed& components, std::size_t index, const std::string& where) {
+    if (!usage.system.starts_with("Linux")) return;
+    const bool spot = usage.market == "spot" || usage.market == "preemptible";
+    if (!spot && usage.market != "on-demand" && usage.market != "pay as you go") return;
+    double price = number_of(components.at(index), "price");
+    // Google's GPUs are components of their own, so many for the machines of this component.
+    const double machines = number_of(components.at(index), "monthlyQuantity");
+    double gpus = 0;
+    std::string gpu;
+    for (const Listed& other : components) {
+      const std::string name = text_of(other, "name");
+      if (!name.starts_with("NVIDIA") && !name.starts_with("Nvidia")) continue;
+      const double each = number_of(other, "monthlyQuantity") / machines;
+      gpus += each;
+      price += each * number_of(other, "price");
+      gpu = name.substr(0, name.find(" ("));
+    }
+    const std::string name = gpus > 0 ? with_gpus(usage.instance, static_cast<int>(gpus), gpu) : usage.instance;
+    if (out_.knows(name) && out_.options().region.empty())
+      throw ConfigError(where + ": the breakdown does not say in which region; --region does");
+    if (is_host_alone(name, gpus > 0))
+      return out_.pass_over_part(fmt::format("{}: {}, without its GPUs", where, usage.instance));
+    out_.add_rented(name, where, out_.options().region, "", spot ? Market::spot : Market::on_demand, price, as_of_,
+                    currency_);
+  }
+
+  /// The catalog's name of a machine to which GPUs are attached: "n1-standard-8+1xV100".
+  std::string with_gpus(const std::string& host, int gpus, const std::string& gpu) const {
+    for (const Instance& instance : out_.platform().instances)
+      if (instance.gpus == gpus && instance.name.starts_with(host + "+") && gpu.find(instance.gpu) != std::string::npos)
+        return instance.name;
+    return host;
+  }
+
+  /// True for one of Google's machines with GPUs whose GPUs have no component.
+  bool is_host_alone(const std::string& name, bool has_gpus) const {
+    if (has_gpus || !out_.knows(name) || out_.platform().provider != "gcp") return false;
+    return out_.platform().gpu_of(out_.platform().instance(name)).kind == Gpu::Kind::gpu;
+  }
+
+  PriceCollector& out_;
+  std::string as_of_, currency_;
+};
+
+}  // namespace
+
+void read_infracost(const Listed& list, const std::string& file, PriceCollector& out) {
+  Infracost reader(list, out);
+  const Listed& projects = part_of(list, "projects");
+  for (std::size_t i = 0; i < projects.size(); ++i) {
+    const Listed& resources = part_of(part_of(projects.at(i), "breakdown"), "resources");
+    for (std::size_t j = 0; j < resources.size(); ++j)
+      reader.read(resources.at(j), fmt::format("{}: /projects/{}/breakdown/resources/{}", file, i, j));
+  }
+}
+
+}  // namespace ganymede::platforms
