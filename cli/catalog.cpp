@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <memory>
 
 #include "cli/command.hpp"
@@ -12,8 +13,10 @@
 #include "cli/terminal.hpp"
 #include "common/dates.hpp"
 #include "common/errors.hpp"
+#include "common/file.hpp"
 #include "common/json_value.hpp"
 #include "platforms/offers.hpp"
+#include "platforms/sky_catalogs.hpp"
 #include "platforms/update_catalog.hpp"
 #include "report/offers.hpp"
 
@@ -26,8 +29,32 @@ struct CatalogOptions {
   std::string today, as_of;
   std::vector<std::string> update;  ///< the pages of one list
   std::vector<std::string> exchange;
+  bool sky = false;  ///< --from-skypilot
+  std::string sky_folder;
+  std::vector<std::string> clouds;
   bool check = false, zones = false;
 };
+
+/// Writes a platform file for each of SkyPilot's lists into the folder --output, once all of them are made.
+void make_platforms(const platforms::SkyCatalogs& catalogs, Shared& shared) {
+  auto waiting = show_elapsed(shared, "reading SkyPilot's lists");
+  const platforms::SkyPlatforms made = platforms::platforms_of_sky(catalogs);
+  waiting.reset();
+  if (shared.output.empty() && made.files.size() > 1)
+    throw ConfigError(
+        fmt::format("--from-skypilot: makes {} platforms; -o names the folder for them, or --cloud one of them",
+                    made.files.size()));
+  for (const std::string& note : made.remarks) remark(shared, note);
+  if (shared.output.empty() || (made.files.size() == 1 && shared.output.ends_with(".json")))
+    return emit(shared, made.files.front().text);
+  std::error_code failed;
+  std::filesystem::create_directories(shared.output, failed);
+  if (!std::filesystem::is_directory(shared.output))
+    throw ConfigError(fmt::format("--output {}: expected a folder, and none can be made there", shared.output));
+  for (const auto& file : made.files) check_writable(std::filesystem::path(shared.output) / (file.name + ".json"));
+  for (const auto& file : made.files)
+    write_file(std::filesystem::path(shared.output) / (file.name + ".json"), file.text);
+}
 
 void update(const CatalogOptions& options, Shared& shared) {
   if (options.providers.size() != 1)
@@ -48,12 +75,13 @@ void update(const CatalogOptions& options, Shared& shared) {
 }
 
 void run_catalog(CatalogOptions options, Shared& shared) {
-  check_output(shared);
+  if (!options.sky) check_output(shared);
   if (options.today.empty()) options.today = format_time(stated_now()).substr(0, 10);
   for (const auto& [name, date] : {std::pair{"today", options.today}, std::pair{"as-of", options.as_of}})
     if (!date.empty() && !is_date(date)) throw ConfigError(fmt::format("--{} {}: expected YYYY-MM-DD", name, date));
   if (!options.as_of.empty() && options.as_of > options.today)
     throw ConfigError(fmt::format("--as-of {}: is in the future (today is {})", options.as_of, options.today));
+  if (options.sky) return make_platforms({options.sky_folder, options.clouds, options.as_of, options.today}, shared);
   if (!options.update.empty()) {
     for (const std::string& page : options.update) keep_input(shared, page);
     return update(options, shared);
@@ -103,12 +131,27 @@ void declare_catalog(Parser command, Shared& shared) {
                   "a price list to merge into --provider's catalog, written to -o; or its pages, separated by commas")
       .excludes(check)
       .delimiter(',');
+  const Option sky =
+      command
+          .add_option(
+              "--from-skypilot", options->sky_folder,
+              "make a platform file of each of SkyPilot's lists, of the newest version; default: ~/.sky/catalogs")
+          .type_name("[DIR]")
+          .expected(0, 1)
+          .excludes(check);
+  command.add_option("--cloud", options->clouds, "only these clouds of SkyPilot's: lambda, runpod, …")
+      .needs(sky)
+      .delimiter(',');
   command.add_option("--as-of", options->as_of, "the day on which a price list without a date was read");
   command.add_option("--exchange", options->exchange, "dollars for one unit of another currency, such as EUR=1.08");
   command.add_option("--today", options->today, "day to which the age of prices is counted; default: today");
   add_format(command, shared, {"table", "json", "csv"});
   add_output(command, shared);
-  command.callback([options, &shared] { run_catalog(*options, shared); });
+  command.callback([options, command, &shared] {
+    for (const auto& [name, values] : command.given())
+      if (name == "--from-skypilot") options->sky = true;
+    run_catalog(*options, shared);
+  });
 }
 
 }  // namespace
@@ -125,7 +168,8 @@ Command catalog_command() {
           "  ganymede catalog --provider aws --update vms.csv --as-of 2026-11-20 -o aws.json\n"
           "                                                        an owner's or a tool's list of prices merged into "
           "a\n"
-          "                                                        copy, which a scenario names as its \"catalog\"\n",
+          "                                                        copy, which a scenario names as its \"catalog\"\n"
+          "  ganymede catalog --from-skypilot --cloud lambda,runpod -o clouds   what SkyPilot has on this disk\n",
       .about =
           "Lists what can be rented where, at which price on which market, how old each price is and where it\n"
           "comes from. \"no price\": none was found. \"retired\": it cannot be rented any more, is kept for old\n"

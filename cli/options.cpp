@@ -21,6 +21,7 @@ Option Option::needs(Option other) const { return Option(option_->needs(other.op
 Option Option::excludes(Option other) const { return Option(option_->excludes(other.option_)); }
 Option Option::type_name(const std::string& name) const { return Option(option_->type_name(name)); }
 Option Option::expected(int values) const { return Option(option_->expected(values)); }
+Option Option::expected(int least, int most) const { return Option(option_->expected(least, most)); }
 Option Option::one_value_a_time() const { return Option(option_->allow_extra_args(false)); }
 Option Option::hidden() const { return Option(option_->group("")); }
 

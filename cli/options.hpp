@@ -60,8 +60,9 @@ class Option {
   Option excludes(Option other) const;
   Option type_name(const std::string& name) const;
   Option expected(int values) const;  ///< the number of values
-  Option one_value_a_time() const;    ///< each value needs the option's name before it
-  Option hidden() const;              ///< from the help
+  Option expected(int least, int most) const;
+  Option one_value_a_time() const;  ///< each value needs the option's name before it
+  Option hidden() const;            ///< from the help
   CLI::Option* parser() const { return option_; }
 
  private:

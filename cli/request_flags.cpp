@@ -126,7 +126,7 @@ void declare_training(const MemberFlagOf& one) {
 }
 
 void declare_search(const MemberFlagOf& one) {
-  one.list("--catalog", "/search/catalogs", "providers or platform files; default: all clouds")
+  one.list("--catalog", "/search/catalogs", "providers or platform files; all: every cloud, the default")
       .check(suggest("@providers @files"));
   one.list("--gpu", "/search/gpus", "only these GPUs or families of GPUs").check(suggest("@rented-gpus"));
   one.list("--region", "/search/regions", "only these regions").check(suggest("@regions"));

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string>
+#include <vector>
 
 #include "common/errors.hpp"
 #include "common/json_value.hpp"
@@ -35,35 +37,40 @@ constexpr Accelerator kAccelerators[] = {{"K80", "K80"},
                                          {"A100-80GB-PCIE", "A100-80GB"},
                                          {"H200", "H200"}};
 
-/// SkyPilot's name for the object store of the provider. ConfigError if SkyPilot does not rent from it.
-std::string store_of(const Launch& launch) {
-  const std::string_view store = platforms::provider_of(launch.provider).store;
-  if (!store.empty()) return std::string(store);
-  std::string known;
-  std::string last;
-  for (const platforms::Provider& provider : platforms::providers()) {
-    if (provider.store.empty()) continue;
-    if (!last.empty()) known += (known.empty() ? "" : ", ") + last;
-    last = provider.name;
-  }
+/// SkyPilot's name of the cloud. ConfigError if SkyPilot does not rent there.
+std::string cloud_of(const Launch& launch) {
+  if (const std::string_view cloud = platforms::sky_cloud_of(launch.provider); !cloud.empty())
+    return std::string(cloud);
+  std::vector<std::string> known;
+  for (const platforms::Provider& provider : platforms::providers())
+    if (!platforms::sky_cloud_of(provider.name).empty()) known.emplace_back(provider.name);
   throw ConfigError(
-      fmt::format("{}: runs on {}, which SkyPilot does not rent from (of ours it knows {} and {}); "
+      fmt::format("{}: runs on {}, which SkyPilot does not rent from (of ours it knows {}); "
                   "`ganymede export kubernetes` writes manifests for a cluster of your own, which SkyPilot can use as "
                   "infra: k8s, and of a sweep --run takes another run",
-                  launch.source, OrderedJson(launch.provider).dump_ascii(), known, last));
+                  launch.source, OrderedJson(launch.provider).dump_ascii(), fmt::join(known, ", ")));
 }
 
 /// "aws/us-east-1", with the zone if the provider's API knows it by that name. AWS's zone ids (use1-az1) are no such
-/// names: an id stands for another zone name in each account.
+/// names: an id stands for another zone name in each account. Where a list names no region, SkyPilot has none either.
 std::string infra_of(const Launch& launch) {
-  std::string infra = launch.provider;
-  if (launch.region.empty()) return infra;
+  std::string infra = cloud_of(launch);
+  if (launch.region.empty() || launch.region == platforms::kAnyRegion) return infra;
   infra += "/" + launch.region;
   return launch.zone.starts_with(launch.region) && launch.zone != launch.region ? infra + "/" + launch.zone : infra;
 }
 
-/// The machine without the GPUs that are attached to it: "n1-standard-32" of "n1-standard-32+4xV100".
-std::string instance_type(const Launch& launch) { return launch.instance.substr(0, launch.instance.find('+')); }
+/// True for the providers whose GPUs kAccelerators names.
+bool is_of_table(std::string_view provider) {
+  return provider == "aws" || provider == "gcp" || provider == "azure" || provider == "ibm";
+}
+
+/// The machine without the GPUs that are attached to it: "n1-standard-32" of "n1-standard-32+4xV100", "GPU+" of "GPU+".
+std::string instance_type(const Launch& launch) {
+  const std::size_t plus = launch.instance.find('+');
+  const bool attached = plus != std::string::npos && launch.instance.find('x', plus) != std::string::npos;
+  return attached ? launch.instance.substr(0, plus) : launch.instance;
+}
 
 OrderedJson resources(const Launch& launch, const SkypilotOptions& options) {
   OrderedJson out;
@@ -76,7 +83,12 @@ OrderedJson resources(const Launch& launch, const SkypilotOptions& options) {
   const int gpus = launch.instance_gpus > 0 ? launch.instance_gpus : launch.gpus_per_node;
   // SkyPilot gives the H100s of this machine type a name of their own.
   const bool mega = launch.instance.starts_with("a3-megagpu");
-  if (accelerator != std::end(kAccelerators))
+  const std::size_t attached = launch.instance.find('x', instance_type(launch).size());
+  // Other clouds call the same GPUs by names of their own, which their instance types imply.
+  if (!is_of_table(launch.provider)) {
+    if (attached != std::string::npos)
+      out["accelerators"] = fmt::format("{}:{}", launch.instance.substr(attached + 1), gpus);
+  } else if (accelerator != std::end(kAccelerators))
     out["accelerators"] = fmt::format("{}:{}", mega ? "H100-MEGA" : accelerator->theirs, gpus);
   out["use_spot"] = launch.spot();
   if (launch.market.starts_with("reserved"))
@@ -96,7 +108,11 @@ OrderedJson file_mounts(const Launch& launch, const SkypilotOptions& options, co
   out["#checkpoints"] =
       "Checkpoints survive the nodes in this bucket, whose name must be free in the whole cloud: change it if it is "
       "not.\nMOUNT_CACHED, because a checkpoint is renamed when it is whole.";
-  out[kCheckpoints] = {{"name", name + "-checkpoints"}, {"store", store_of(launch)}, {"mode", "MOUNT_CACHED"}};
+  out[kCheckpoints] = {{"name", name + "-checkpoints"}};
+  // Without a store SkyPilot takes one that it has access to.
+  if (const std::string_view store = platforms::provider_of(launch.provider).store; !store.empty())
+    out[kCheckpoints]["store"] = store;
+  out[kCheckpoints]["mode"] = "MOUNT_CACHED";
   if (options.dataset != "builtin") out[kData] = options.dataset;
   return out;
 }
@@ -144,7 +160,7 @@ std::string setup_script(const SkypilotOptions& options) {
 }  // namespace
 
 std::string skypilot_task(const Launch& launch, const SkypilotOptions& options) {
-  store_of(launch);  // before anything else is checked
+  cloud_of(launch);  // before anything else is checked
   if (!options.name.empty()) check_label("--name", options.name, kMaxTaskName);
   const std::string name =
       options.name.empty() ? label_of(launch.model + "-" + launch.instance, kMaxTaskName) : options.name;

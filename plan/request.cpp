@@ -212,25 +212,25 @@ void check_known(const JsonNode& search, const char* key, const std::vector<std:
 
 void read_catalogs(JsonObject& in, const JsonNode& search, Request& request) {
   const auto node = in.optional("catalogs");
-  if (node) {
-    for (const JsonNode& entry : node->as_array()) {
-      const std::string name = entry.as_string();
-      request.catalogs.push_back(
-          {platforms::is_provider(name) ? name : (entry.directory() / name).string(), 0,
-           std::make_shared<const platforms::Platform>(platforms::load_catalog(name, entry.directory(), &entry))});
-    }
-    if (request.catalogs.empty()) node->expected("at least one catalog");
-  } else {
-    // Catalogs of owned machines are left out by default, because only the owner of such machines can use them.
+  const auto add = [&](const std::string& name, const platforms::Platform& platform) {
+    const auto hash = platforms::is_provider(name) ? fnv1a(platforms::catalog_text(name)) : fnv1a(read_file(name));
+    request.file_hashes[fmt::format("/search/catalogs/{}", request.catalogs.size())] = fmt::format("{:016x}", hash);
+    request.catalogs.push_back({name, hash, std::make_shared<const platforms::Platform>(platform)});
+  };
+  const auto add_all = [&] {  // but for owned machines, which only their owner can use
     for (const std::string& name : platforms::provider_names())
-      if (!platforms::provider_of(name).owned)
-        request.catalogs.push_back({name, 0, std::make_shared<const platforms::Platform>(platforms::catalog(name))});
+      if (!platforms::provider_of(name).owned) add(name, platforms::catalog(name));
+  };
+  if (!node) add_all();
+  for (const JsonNode& entry : node ? node->as_array() : std::vector<JsonNode>()) {
+    const std::string name = entry.as_string();
+    if (name == "all")
+      add_all();
+    else
+      add(platforms::is_provider(name) ? name : (entry.directory() / name).string(),
+          platforms::load_catalog(name, entry.directory(), &entry));
   }
-  for (std::size_t i = 0; i < request.catalogs.size(); ++i) {
-    auto& [name, hash, platform] = request.catalogs[i];
-    hash = platforms::is_provider(name) ? fnv1a(platforms::catalog_text(name)) : fnv1a(read_file(name));
-    request.file_hashes[fmt::format("/search/catalogs/{}", i)] = fmt::format("{:016x}", hash);
-  }
+  if (request.catalogs.empty()) node->expected("at least one catalog");
   std::set<std::string> gpus, instances, regions;
   for (const auto& entry : request.catalogs)
     for (const platforms::Instance& instance : entry.platform->instances) {

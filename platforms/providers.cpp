@@ -46,6 +46,15 @@ constexpr Provider kProviders[] = {
     {.name = "local", .owned = true},
 };
 
+// The clouds that SkyPilot rents from by itself: sky/catalog/*_catalog.py of its repository, 2026.
+constexpr std::string_view kSkyClouds[] = {"aws",     "azure",          "cloudrift",   "cudo",       "daytona",
+                                           "do",      "fluidstack",     "gcp",         "hyperbolic", "ibm",
+                                           "lambda",  "latitude",       "lium",        "mithril",    "modal",
+                                           "nebius",  "novita",         "oci",         "openstack",  "paperspace",
+                                           "ppio",    "primeintellect", "quantacloud", "runpod",     "scp",
+                                           "seeweb",  "shadeform",      "spheron",     "vast",       "verda",
+                                           "vsphere", "yotta"};
+
 }  // namespace
 
 std::span<const Provider> providers() { return kProviders; }
@@ -55,6 +64,19 @@ const Provider& provider_of(std::string_view name) {
   const auto found = std::find_if(std::begin(kProviders), std::end(kProviders),
                                   [&](const Provider& provider) { return provider.name == name; });
   return found == std::end(kProviders) ? kUnknown : *found;
+}
+
+std::string_view provider_of_sky(std::string_view cloud) {
+  for (const Provider& provider : kProviders)
+    if (provider.sky == cloud) return provider.name;
+  return cloud;
+}
+
+std::string_view sky_cloud_of(std::string_view provider) {
+  const std::string_view own = provider_of(provider).sky;
+  const std::string_view name = own.empty() ? provider : own;
+  const auto found = std::find(std::begin(kSkyClouds), std::end(kSkyClouds), name);
+  return found == std::end(kSkyClouds) ? std::string_view() : *found;
 }
 
 std::string vendor_of(std::string_view name) {

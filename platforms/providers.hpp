@@ -28,12 +28,16 @@ struct KubernetesNodes {
   std::string_view spot_remark = {};  ///< comment for the head of a manifest with spot nodes
 };
 
+/// The region of a price of which a list does not say where it holds.
+constexpr std::string_view kAnyRegion = "any";
+
 struct Provider {
   std::string_view name = {};    ///< as catalogs, scenarios and results name it: "aws"
   std::string_view vendor = {};  ///< as invoices name it: "AWS"; empty: by `name`
   bool owned = false;            ///< the machines are the user's own, so that nobody meters them or charges for data
   Seconds spot_notice{30};       ///< time from the notice to the loss of a spot node
-  std::string_view store = {};   ///< SkyPilot's name for its object store; empty: SkyPilot does not rent from it
+  std::string_view store = {};   ///< SkyPilot's name for its object store; empty: there is none
+  std::string_view sky = {};     ///< SkyPilot's name for it, if it is another one: "do"
   KubernetesNodes kubernetes{};  ///< default: nothing is known of its nodes' labels
 };
 
@@ -43,6 +47,12 @@ std::span<const Provider> providers();
 /// Returns the provider of that name. For a name that is not in the register, for example from a user's platform file,
 /// it returns a provider with the defaults, about which nothing is known.
 const Provider& provider_of(std::string_view name);
+
+/// Our name of the provider that SkyPilot calls so; the same name if it has no row.
+std::string_view provider_of_sky(std::string_view cloud);
+
+/// SkyPilot's name of the provider; empty if SkyPilot does not rent there.
+std::string_view sky_cloud_of(std::string_view provider);
 
 /// "AWS" for "aws"; the name itself if no other is known.
 std::string vendor_of(std::string_view name);

@@ -11,7 +11,8 @@ double to_power(double base, double exponent) { return portable_exp(exponent * p
 
 /// True for memory stacked beside the chip, which reaches more of its data sheet than GDDR with error correction.
 bool has_stacked_memory(int capability) {
-  return capability == 60 || capability == 70 || capability == 80 || capability == 90 || capability == 100;
+  return capability == 60 || capability == 70 || capability == 80 || capability == 90 || capability == 100 ||
+         capability == 103;
 }
 
 /// The part of its memory's rate that a GPU is taken to reach while no other was measured.

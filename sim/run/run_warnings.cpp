@@ -47,6 +47,9 @@ std::vector<std::string> catalog_warnings(const ScenarioPool& pool) {
   if (!platform.currency.empty())
     warnings.push_back(fmt::format("prices of {} are converted from {}", platform.name, platform.currency));
   if (!instance.retired.empty()) warnings.push_back(fmt::format("retired: {}: {}", instance.name, instance.retired));
+  if (pool.max_nodes > 1 && instance.nic && instance.nic->label == "assumed")
+    warnings.push_back(fmt::format("the network between nodes of {} is not known: {}", platform.name,
+                                   instance.nic->origin.unconfirmed));
   for (const auto& [what, origin] : facts_of(pool))
     if (!origin->unconfirmed.empty()) warnings.push_back(fmt::format("unconfirmed: {}: {}", what, origin->unconfirmed));
   return warnings;

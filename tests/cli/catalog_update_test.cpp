@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "common/json_value.hpp"
 #include "run_program.hpp"
 
@@ -117,6 +119,36 @@ TEST(SmallBudgets, EndAsTheExitCodesSay) {
   EXPECT_EQ(plan.code, 3);
   EXPECT_THAT(plan.err, HasSubstr("nothing meets the goals; the nearest is ibm"));
   EXPECT_EQ(run_program("plan --model dcgan-28 --images 1M --catalog ibm --budget 0").code, 2);
+}
+
+// The lists of all clouds become files, or none does.
+TEST(CatalogFromSkypilot, WritesAFileForEachCloud) {
+  const Scratch scratch;
+  const std::string head =
+      "InstanceType,AcceleratorName,AcceleratorCount,vCPUs,MemoryGiB,Price,Region,GpuInfo,SpotPrice\n";
+  const auto list = [&](const std::string& cloud, const std::string& rows) {
+    std::filesystem::create_directories(scratch / "sky/v8" / cloud);
+    scratch.write("sky/v8/" + cloud + "/vms.csv", head + rows);
+  };
+  list("nimbus", "big,H100,8,208,1800,16,r,,\n");
+  list("cirrus", "small,L4,1,8,32,0.5,r,,0.2\n");
+  const std::string from = "catalog --as-of 2026-11-20 --from-skypilot " + (scratch / "sky").string(),
+                    folder = (scratch / "clouds").string();
+  const Outcome made = run_program(from + " -o " + folder);
+  EXPECT_EQ(made.code, 0) << made.err;
+  EXPECT_THAT(made.err, HasSubstr("cirrus: 1 instance type with accelerators, 2 prices of 2026-11-20"));
+  const Json offers =
+      Json::parse(run_program("catalog --provider " + folder + "/nimbus.json --format json --today 2026-11-21").out);
+  EXPECT_EQ(offers[0]["usd_per_hour"], "16.00");
+  EXPECT_EQ(offers[0]["age_days"], 1);
+  EXPECT_THAT(run_program(from).err, HasSubstr("makes 2 platforms; -o names the folder for them, or --cloud one"));
+  EXPECT_THAT(run_program(from + " --cloud nimbus").out, HasSubstr("\"provider\": \"nimbus\""));
+
+  list("stratus", "bad,L4,1,8,32,-1,r,,\n");
+  const Outcome refused = run_program(from + " -o " + (scratch / "none").string());
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_THAT(refused.err, HasSubstr("stratus/vms.csv: line 2: Price: found \"-1\", expected a number from 0"));
+  EXPECT_FALSE(std::filesystem::exists(scratch / "none"));
 }
 
 }  // namespace

@@ -50,6 +50,24 @@ TEST(Skypilot, NamesWhatItCannotRent) {
   }
 }
 
+// Where a cloud has no object store, SkyPilot chooses one. Its types imply their GPUs, whose names differ by cloud.
+TEST(Skypilot, KeepsTheCloud) {
+  Json result = report::a_result();
+  Json& pool = result["launch"]["pools"][0];
+  const auto task = [&] { return skypilot_task(launch_of(result), kTask); };
+  pool["provider"] = "lambda";
+  pool["instance"] = "gpu_4x_a6000";
+  pool["gpu"] = "RTXA6000";
+  EXPECT_THAT(task(), AllOf(HasSubstr("infra: \"lambda/us-east-1\"\n"), HasSubstr("instance_type: \"gpu_4x_a6000\""),
+                            Not(HasSubstr("accelerators")), Not(HasSubstr("store:"))));
+  pool["provider"] = "cudo";
+  pool["region"] = "any";
+  pool["instance"] = "GPU+";
+  EXPECT_THAT(task(), AllOf(HasSubstr("infra: \"cudo\"\n"), HasSubstr("instance_type: \"GPU+\"")));
+  pool["provider"] = "nebius";
+  EXPECT_THAT(task(), HasSubstr("infra: \"nebius\"\n"));
+}
+
 TEST(Skypilot, ZonesAndGpusAsItCallsThem) {
   Json result = report::a_result();
   Json& pool = result["launch"]["pools"][0];

@@ -32,6 +32,9 @@ TEST(GpuSheets, AreFoundByTheNamesOfMeasurementsAndDrivers) {
   EXPECT_EQ(sheet_named("NVIDIA RTX 6000 Ada Generation"), "RTX6000Ada");
   EXPECT_EQ(sheet_named("Quadro RTX 6000"), "RTX6000");
   EXPECT_EQ(sheet_named("NVIDIA GeForce RTX 3080 Ti"), "RTX3080Ti");
+  EXPECT_EQ(sheet_named("NVIDIA RTX PRO 6000 Blackwell Server Edition"), "RTXPRO6000");
+  EXPECT_EQ(sheet_named("AMD Instinct MI300X"), "MI300X");
+  EXPECT_EQ(sheet_named("NVIDIA RTX A4000"), "RTXA4000");
   EXPECT_EQ(sheet_named("NVIDIA H100 80GB HBM3 MIG 1g.10gb"), "none");
   EXPECT_EQ(sheet_named("NVIDIA T400 4GB"), "none");
   EXPECT_EQ(sheet_named("A1"), "none");
@@ -58,6 +61,11 @@ TEST(GpuSheets, RatesAreThoseOfTheDataSheets) {
   EXPECT_NEAR(find_gpu_sheet("H100")->fp32_flops() / 1e12, 67, 0.5);
   EXPECT_NEAR(find_gpu_sheet("L4")->fp32_flops() / 1e12, 30.3, 0.1);
   EXPECT_NEAR(find_gpu_sheet("A10G")->fp32_flops() / 1e12, 31.52, 0.1);
+  EXPECT_NEAR(find_gpu_sheet("RTXA4000")->fp32_flops() / 1e12, 19.2, 0.05);
+  EXPECT_NEAR(find_gpu_sheet("RTX5000Ada")->fp32_flops() / 1e12, 65.3, 0.05);
+  EXPECT_NEAR(find_gpu_sheet("MI300X")->fp32_flops() / 1e12, 163.4, 0.05);
+  EXPECT_NEAR(find_gpu_sheet("MI355X")->fp32_flops() / 1e12, 157.3, 0.05);
+  for (const GpuSheet& sheet : gpu_sheets()) EXPECT_GT(sheet.memory_bytes, 0) << sheet.name;
 }
 
 TEST(GpuSheets, AGpuWithoutMultiprocessorsIsRefused) {

@@ -1,0 +1,322 @@
+#include "platforms/sky_platform.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <unordered_map>
+
+#include "common/errors.hpp"
+#include "common/json_value.hpp"
+#include "common/units.hpp"
+#include "platforms/catalog.hpp"
+#include "platforms/check.hpp"
+#include "platforms/price_collector.hpp"
+#include "platforms/providers.hpp"
+#include "platforms/sky_gpus.hpp"
+#include "platforms/sky_machines.hpp"
+
+namespace ganymede::platforms {
+namespace {
+
+/// The machines that take accelerators which have rows of their own, and how many: SkyPilot's sky/catalog/
+/// gcp_catalog.py, _ACC_INSTANCE_TYPE_DICTS. Of the first the name says how many: "a2-highgpu-8g".
+struct HostFamily {
+  std::string_view prefix, accelerator;
+};
+constexpr HostFamily kHostFamilies[] = {
+    {"a2-highgpu-", "A100"},      {"a2-megagpu-", "A100"},  {"a2-ultragpu-", "A100-80GB"}, {"a3-highgpu-", "H100"},
+    {"a3-megagpu-", "H100-MEGA"}, {"a3-ultragpu-", "H200"}, {"a4-highgpu-", "B200"},       {"a4x-highgpu-", "GB200"}};
+constexpr std::pair<std::string_view, int> kL4Hosts[] = {
+    {"g2-standard-4", 1},  {"g2-standard-8", 1},  {"g2-standard-12", 1}, {"g2-standard-16", 1},
+    {"g2-standard-32", 1}, {"g2-standard-24", 2}, {"g2-standard-48", 4}, {"g2-standard-96", 8}};
+/// The vCPUs of the least host, an n1 with at least four times as much memory in GiB: _NUM_ACC_TO_NUM_CPU, for 1, 2, 4,
+/// 8 and 16 accelerators.
+struct HostSize {
+  std::string_view accelerator;
+  std::array<int, 5> vcpus;
+};
+constexpr HostSize kHostSizes[] = {{"K80", {4, 8, 16, 32, 64}}, {"T4", {4, 8, 48, 0, 0}}, {"", {8, 16, 32, 64, 128}}};
+
+/// The accelerators of a host of such a family; nothing for another machine.
+std::optional<std::pair<std::string_view, int>> accelerators_of(std::string_view host) {
+  for (const auto& [prefix, accelerator] : kHostFamilies) {
+    int count = 0;
+    if (host.starts_with(prefix) && host.ends_with('g') &&
+        std::from_chars(host.data() + prefix.size(), host.data() + host.size() - 1, count).ptr ==
+            host.data() + host.size() - 1)
+      return {{accelerator, count}};
+  }
+  for (const auto& [name, count] : kL4Hosts)
+    if (host == name) return {{"L4", count}};
+  return std::nullopt;
+}
+
+bool has_hosts_of_its_own(std::string_view accelerator) {
+  return accelerator == "L4" ||
+         std::any_of(std::begin(kHostFamilies), std::end(kHostFamilies),
+                     [&](const HostFamily& family) { return family.accelerator == accelerator; });
+}
+
+/// vCPUs that the least host of so many accelerators has; 0: SkyPilot knows of none.
+int host_vcpus(std::string_view accelerator, int count) {
+  const auto size = std::find_if(std::begin(kHostSizes), std::end(kHostSizes) - 1,
+                                 [&](const HostSize& each) { return each.accelerator == accelerator; });
+  constexpr std::array kCounts = {1, 2, 4, 8, 16};
+  const auto at = std::find(kCounts.begin(), kCounts.end(), count);
+  return at == kCounts.end() ? 0 : size->vcpus[static_cast<std::size_t>(at - kCounts.begin())];
+}
+
+/// A price on each of kSkyMarkets; absent: none is listed.
+using Prices = std::array<std::optional<double>, 2>;
+
+/// A row without accelerators, or one of accelerators without a machine.
+struct Part {
+  const std::string *name, *region, *zone;
+  double count = 0, vcpus = 0, memory_gib = 0;
+  Prices prices;
+  const CsvTable::Row* row;
+};
+
+class SkyListReader {
+ public:
+  SkyListReader(const CsvTable& list, const SkyListOptions& options) : list_(list), options_(options) {
+    const auto column = [&](std::string_view name, bool needed) {
+      const auto& names = list.names();
+      const auto found = std::find(names.begin(), names.end(), name);
+      if (found != names.end()) return static_cast<int>(found - names.begin());
+      if (needed)
+        throw ConfigError(
+            fmt::format("{}: line 1: there is no column \"{}\"; SkyPilot's lists have InstanceType, "
+                        "AcceleratorName, AcceleratorCount, Region, Price and SpotPrice",
+                        list.file(), name));
+      return -1;
+    };
+    instance_ = column("InstanceType", true), name_ = column("AcceleratorName", true);
+    count_ = column("AcceleratorCount", true), region_ = column("Region", true);
+    prices_ = {column("Price", true), column("SpotPrice", true)};
+    vcpus_ = column("vCPUs", false), memory_ = column("MemoryGiB", false);
+    zone_ = column("AvailabilityZone", false), info_ = column("GpuInfo", false);
+    if (info_ < 0) info_ = column("GPUInfo", false);
+  }
+
+  SkyPlatform read();
+
+ private:
+  const std::string& cell(const CsvTable::Row& row, int column) const {
+    static const std::string kNone;
+    return column < 0 ? kNone : row.cells[static_cast<std::size_t>(column)];
+  }
+  std::string place(const CsvTable::Row& row) const { return fmt::format("{}: line {}", list_.file(), row.line); }
+  /// A number of a cell, 0 if it is empty.
+  double number(const CsvTable::Row& row, int column) const {
+    const std::string& text = cell(row, column);
+    if (text.empty()) return 0;
+    const auto value = decimal_number(text);
+    if (!value || !std::isfinite(*value) || *value < 0)
+      list_.fail(row, list_.names()[static_cast<std::size_t>(column)],
+                 fmt::format("found \"{}\", expected a number from 0", text));
+    return *value;
+  }
+  Prices prices(const CsvTable::Row& row) const {
+    Prices out;
+    for (std::size_t market = 0; market < kSkyMarkets.size(); ++market)
+      if (const double usd = number(row, prices_[market]); usd > 0) out[market] = usd;
+    return out;
+  }
+  std::string region(const CsvTable::Row& row) const {
+    const std::string& text = cell(row, region_);
+    const std::size_t first = text.find_first_not_of(", ");
+    return first == std::string::npos ? std::string(kAnyRegion) : text.substr(first);
+  }
+
+  void read_row(const CsvTable::Row& row);
+  void read_parts();
+  void add_tpu(const Part& part);
+  const SkyGpu* gpu_named(const std::string& name, const std::string& info, const std::string& instance, double count,
+                          const CsvTable::Row& row);
+  void add(const std::string& instance, const SkyGpu& gpu, double count, double vcpus, double memory_gib,
+           const Prices& prices, const CsvTable::Row& row, const std::string& notes = "");
+  void price(SkyMachine& machine, const std::string& name, double devices, const Prices& prices,
+             const CsvTable::Row& row);
+
+  const CsvTable& list_;
+  const SkyListOptions& options_;
+  int instance_ = -1, name_ = -1, count_ = -1, region_ = -1, vcpus_ = -1, memory_ = -1, zone_ = -1, info_ = -1;
+  std::array<int, 2> prices_{};
+  std::unordered_map<std::string, SkyGpu> known_;  ///< by what the list says of them
+  SkyMachines made_;
+  std::vector<Part> hosts_, accelerators_;
+  std::map<std::string, std::pair<std::size_t, std::size_t>> unknown_;  ///< rows and first line of GPUs without a sheet
+  std::size_t without_host_ = 0, shares_ = 0, price_count_ = 0;
+};
+
+void SkyListReader::price(SkyMachine& machine, const std::string& name, double devices, const Prices& prices,
+                          const CsvTable::Row& row) {
+  const std::string& zone = cell(row, zone_);
+  for (std::size_t market = 0; market < kSkyMarkets.size(); ++market) {
+    if (!prices[market]) continue;
+    const double usd = *prices[market];
+    if (usd / devices > kMaxDevicePrice)
+      throw ConfigError(
+          fmt::format("{}: found {:g} USD/h for {:g} devices of {}, more than {:g} for each: no cloud asks so much",
+                      place(row), usd, devices, name, kMaxDevicePrice));
+    ++price_count_;
+    const auto [at, fresh] = machine.prices[{region(row), market}].try_emplace(zone, SkyZonePrice{usd, row.line});
+    if (!fresh && at->second.usd != usd)
+      throw ConfigError(fmt::format("{}: a second {} price of {} in {}: {:g} here, {:g} in line {}", place(row),
+                                    to_string(kSkyMarkets[market]), name, zone.empty() ? region(row) : zone, usd,
+                                    at->second.usd, at->second.line));
+  }
+}
+
+const SkyGpu* SkyListReader::gpu_named(const std::string& name, const std::string& info, const std::string& instance,
+                                       double count, const CsvTable::Row& row) {
+  const bool card = names_a_card(instance);
+  const auto [at, fresh] = known_.try_emplace(fmt::format("{}\n{}\n{}\n{}", name, info, count, card));
+  if (fresh) at->second = gpu_of({options_.cloud, name, info, count, card});
+  if (at->second.sheet != nullptr) return &at->second;
+  auto& [rows, line] = unknown_[name];
+  if (rows++ == 0) line = row.line;
+  return nullptr;
+}
+
+void SkyListReader::add(const std::string& instance, const SkyGpu& gpu, double count, double vcpus, double memory_gib,
+                        const Prices& prices, const CsvTable::Row& row, const std::string& notes) {
+  const int gpus = std::max(1, static_cast<int>(count));
+  // One type with other GPUs in another row is another machine; SkyPilot's tasks name the GPUs beside the type.
+  std::string name = instance;
+  const auto first = made_.machines.find(name);
+  if (first != made_.machines.end() && (first->second.gpu != gpu.name || first->second.gpus != gpus))
+    name += fmt::format("+{}x{}", gpus, gpu.name);
+  const auto [at, fresh] = made_.machines.try_emplace(name);
+  SkyMachine& machine = at->second;
+  const auto least = [&](double& known, double here) {
+    known = fresh || known == 0 ? here : std::min(known, here > 0 ? here : known);
+  };
+  if (!fresh && memory_gib > 0 && machine.memory_gib > 0 && machine.memory_gib != memory_gib)
+    machine.notes = "memory: the least of those that the list states";
+  if (!notes.empty()) machine.notes = notes;
+  machine.gpu = gpu.name, machine.gpus = gpus;
+  least(machine.vcpus, vcpus), least(machine.memory_gib, memory_gib);
+  made_.gpus.try_emplace(gpu.name, gpu);
+  price(machine, name, gpus, prices, row);
+}
+
+/// A slice of a pod, whose price has its host: it is known if the cloud's catalog has it.
+void SkyListReader::add_tpu(const Part& part) {
+  const auto& instances = made_.base["instances"];
+  const auto known = instances.find(*part.name);
+  if (made_.base.is_null() || known == instances.end()) {
+    auto& [rows, line] = unknown_[*part.name];
+    if (rows++ == 0) line = part.row->line;
+    return;
+  }
+  SkyMachine& machine = made_.machines[*part.name];
+  machine.gpu = known->at("gpu").get<std::string>(), machine.gpus = known->at("gpus").get<int>();
+  price(machine, *part.name, machine.gpus, part.prices, *part.row);
+}
+
+void SkyListReader::read_row(const CsvTable::Row& row) {
+  const std::string& instance = cell(row, instance_);
+  const std::string& name = cell(row, name_);
+  if (instance == "InstanceType" || name == "AcceleratorName")
+    throw ConfigError(place(row) + ": a second line of column names: two lists stand in one file");
+  const double count = number(row, count_);
+  Part part{
+      &name, &cell(row, region_), &cell(row, zone_), count, number(row, vcpus_), number(row, memory_), prices(row),
+      &row};
+  if (name.empty()) {
+    if (instance.empty()) throw ConfigError(place(row) + ": names neither an InstanceType nor an AcceleratorName");
+    part.name = &instance;
+    return hosts_.push_back(part);
+  }
+  if (count <= 0)
+    list_.fail(row, "AcceleratorCount", fmt::format("found \"{}\", expected a number of {}", cell(row, count_), name));
+  if (name.starts_with("tpu-")) return add_tpu(part);
+  if (count > 1 && count != std::floor(count)) return void(++shares_);
+  if (instance.empty()) return accelerators_.push_back(part);
+  if (const SkyGpu* gpu = gpu_named(name, cell(row, info_), instance, count, row))
+    add(instance, *gpu, count, part.vcpus, part.memory_gib, part.prices, row);
+}
+
+/// Joins accelerators that have rows of their own and the cheapest host in their zone.
+void SkyListReader::read_parts() {
+  std::map<std::pair<std::string_view, std::string_view>, std::vector<const Part*>> hosts;  // by region and zone
+  if (!accelerators_.empty())
+    for (const Part& host : hosts_)
+      if (host.prices[0]) hosts[{*host.region, *host.zone}].push_back(&host);
+  for (const Part& part : accelerators_) {
+    const SkyGpu* gpu = gpu_named(*part.name, cell(*part.row, info_), "", part.count, *part.row);
+    if (gpu == nullptr) continue;
+    const int count = static_cast<int>(part.count);
+    const bool own = has_hosts_of_its_own(*part.name);
+    const int vcpus = own ? 0 : host_vcpus(*part.name, count);
+    const auto joined = [&](const Part& host, const std::string& name) {
+      Prices sum;
+      for (std::size_t market = 0; market < sum.size(); ++market)
+        if (part.prices[market] && host.prices[market]) sum[market] = *part.prices[market] + *host.prices[market];
+      add(name, *gpu, part.count, host.vcpus, host.memory_gib, sum, *part.row,
+          fmt::format("price: the list's {} and {} x {} together", *host.name, count, *part.name));
+    };
+    const Part* cheapest = nullptr;
+    bool taken = false;
+    for (const Part* host : hosts[{*part.region, *part.zone}]) {
+      if (own && accelerators_of(*host->name) == std::pair<std::string_view, int>(*part.name, count)) {
+        joined(*host, *host->name);
+        taken = true;
+      } else if (vcpus > 0 && host->name->starts_with("n1-") && host->vcpus >= vcpus && host->memory_gib >= 4 * vcpus &&
+                 (cheapest == nullptr || *host->prices[0] < *cheapest->prices[0])) {
+        cheapest = host;
+      }
+    }
+    if (cheapest != nullptr) joined(*cheapest, fmt::format("{}+{}x{}", *cheapest->name, count, *part.name));
+    if (cheapest == nullptr && !taken) ++without_host_;
+  }
+}
+
+SkyPlatform SkyListReader::read() {
+  const std::string_view provider = provider_of_sky(options_.cloud);
+  if (is_provider(provider)) made_.base = OrderedJson::parse(catalog_text(provider), /*comments=*/true);
+  for (const CsvTable::Row& row : list_.rows()) read_row(row);
+  read_parts();
+  const auto priced =
+      static_cast<std::size_t>(std::count_if(made_.machines.begin(), made_.machines.end(),
+                                             [](const auto& machine) { return !machine.second.prices.empty(); }));
+  SkyPlatform out;
+  out.remarks.push_back(fmt::format("{}: {} instance type{} with accelerators, {} price{} of {}", options_.cloud,
+                                    priced, priced == 1 ? "" : "s", price_count_, price_count_ == 1 ? "" : "s",
+                                    options_.as_of));
+  if (!unknown_.empty()) {
+    std::string names;
+    for (const auto& [name, rows] : unknown_)
+      names += fmt::format("{}{} ({} row{}, first line {})", names.empty() ? "" : ", ", name, rows.first,
+                           rows.first == 1 ? "" : "s", rows.second);
+    out.remarks.push_back(fmt::format(
+        "{}: left out, without a data sheet of their rates, memory bandwidth and power: {}", options_.cloud, names));
+  }
+  const auto left_out = [&](std::size_t rows, const char* why) {
+    if (rows > 0)
+      out.remarks.push_back(fmt::format("{}: left out: {} row{} {}", options_.cloud, rows, rows == 1 ? "" : "s", why));
+  };
+  if (accelerators_.empty()) left_out(hosts_.size(), "of machines without accelerators");
+  left_out(without_host_, "of accelerators that no host in their zone takes");
+  left_out(shares_, "with one and a part of an accelerator");
+  if (priced == 0)
+    throw NoMachines(fmt::format("{}: without a price of a machine with accelerators{}", list_.file(),
+                                 out.remarks.size() > 1 ? "; " + out.remarks[1] : ""));
+  out.text = platform_text(made_, options_);
+  return out;
+}
+
+}  // namespace
+
+SkyPlatform platform_of_sky_list(const CsvTable& list, const SkyListOptions& options) {
+  return SkyListReader(list, options).read();
+}
+
+}  // namespace ganymede::platforms

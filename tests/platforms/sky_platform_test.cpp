@@ -1,0 +1,209 @@
+#include "platforms/sky_platform.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "common/errors.hpp"
+#include "common/json.hpp"
+#include "platforms/platform.hpp"
+#include "platforms/sky_catalogs.hpp"
+#include "platforms/sky_gpus.hpp"
+#include "support/errors.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace ganymede::platforms {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+
+const std::string kHead =
+    "InstanceType,AcceleratorName,AcceleratorCount,vCPUs,MemoryGiB,Price,Region,GpuInfo,SpotPrice,AvailabilityZone\n";
+
+SkyPlatform made_of(const std::string& rows, const std::string& cloud = "nimbus", const std::string& head = kHead) {
+  return platform_of_sky_list(CsvTable::parse(head + rows, "vms.csv"), {cloud, "2026-11-20"});
+}
+
+Platform platform_of(const std::string& rows, const std::string& cloud = "nimbus", const std::string& head = kHead) {
+  return read_platform(JsonNode::parse(made_of(rows, cloud, head).text, "nimbus.json"));
+}
+
+std::string refusal(const std::string& rows, const std::string& head = kHead) {
+  return message_of<ConfigError>([&] { made_of(rows, "nimbus", head); });
+}
+
+/// "big r1 on-demand 16.00" of each price.
+std::vector<std::string> lines(const Platform& platform) {
+  std::vector<std::string> all;
+  for (const Instance& instance : platform.instances)
+    for (const Price& price : instance.prices)
+      all.push_back(instance.name + " " + (price.zone.empty() ? price.region : price.zone) + " " +
+                    std::string(to_string(price.market)) + " " + decimal(price.per_hour));
+  return all;
+}
+
+TEST(SkyPlatform, HasTheMachinesOfAnyCloud) {
+  const Platform platform = platform_of(
+      "big,H100,8.0,208.0,1800.0,16.005,r1,\"{'Gpus': [{'Name': 'H100', 'Manufacturer': null, 'Count': 8.0, "
+      "'MemoryInfo': {'SizeInMiB': 81920}}], 'TotalGpuMemoryInMiB': 81920}\",,\n"
+      "big,H100,8.0,208.0,1800.0,17,r2,,0.00,\n"
+      "cpu,,,4,16,0.1,r1,,,\n");
+  EXPECT_EQ(platform.provider, "nimbus");
+  EXPECT_THAT(lines(platform), ElementsAre("big r1 on-demand 16.005", "big r2 on-demand 17.00"));
+  const Instance& big = platform.instance("big");
+  EXPECT_EQ(big.gpu, "H100");
+  EXPECT_EQ(big.gpus, 8);
+  EXPECT_EQ(big.vcpus, 208);
+  EXPECT_EQ(big.memory->si, 1800.0 * 1073741824);
+  EXPECT_EQ(big.prices.front().as_of, "2026-11-20");
+  EXPECT_EQ(platform.gpu_of(big).memory.si, 80.0 * 1073741824);
+  EXPECT_EQ(big.gpu_links->kind, GpuLinks::Kind::nvswitch);
+  EXPECT_THAT(big.nic->origin.unconfirmed, HasSubstr("10 Gbit/s Ethernet is assumed"));
+  EXPECT_EQ(platform.fabric_label(big, 2, 8), "assumed");
+}
+
+// A zone has a price of its own where zones differ; that of the region is the cheapest.
+TEST(SkyPlatform, TakesTheCheapestZoneForTheRegion) {
+  EXPECT_THAT(
+      lines(platform_of("a,T4,1,4,16,1,r1,,0.5,z1\na,T4,1,4,16,1,r1,,0.4,z2\na,T4,1,4,16,,r2,,0.3,z3\n")),
+      ElementsAre("a r1 on-demand 1.00", "a r1 spot 0.40", "a z1 spot 0.50", "a z2 spot 0.40", "a r2 spot 0.30"));
+}
+
+// 2 for a host that the A100s ask for and 10 for them. A V100 goes to the cheapest n1 with 8 vCPUs and four times as
+// many GiB; spot is the sum of both, where both have one.
+TEST(SkyPlatform, JoinsHostsAndAccelerators) {
+  EXPECT_THAT(lines(platform_of(
+                  "a2-highgpu-1g,,,12,85,2,r,,1,z\na2-highgpu-8g,,,96,680,9,r,,,z\na2-highgpu-1g,,,12,85,7,r,,,y\n"
+                  ",A100,1.0,,,10,r,,3,z\nn1-standard-8,,,8,30,0.38,r,,0.08,z\nn1-highmem-8,,,8,52,0.47,r,,,z\n"
+                  "n1-standard-16,,,16,60,0.76,r,,0.1,z\ne2-standard-16,,,16,64,0.1,r,,,z\n,V100,1.0,,,2.48,r,,0.7,z\n"
+                  ",P4,3.0,,,1,r,,,z\n",
+                  "nimbus")),
+              ElementsAre("a2-highgpu-1g r on-demand 12.00", "a2-highgpu-1g r spot 4.00",
+                          "n1-highmem-8+1xV100 r on-demand 2.95"));
+}
+
+TEST(SkyPlatform, KnowsGpusByAllTheirNames) {
+  const auto name = [](std::string_view accelerator, std::string_view info = "", std::string_view instance = "",
+                       std::string_view cloud = "nimbus", double count = 1) {
+    return gpu_of({cloud, accelerator, info, count, names_a_card(instance)}).name;
+  };
+  EXPECT_EQ(name("A100"), "A100-40GB");
+  EXPECT_EQ(name("A100-80GB"), "A100-80GB");
+  EXPECT_EQ(name("A100", "{'SizeInMiB': 81920}"), "A100-80GB");
+  EXPECT_EQ(name("A100", "", "1x-A100_PCIE-32-65536"), "A100-40GB-PCIE");
+  EXPECT_EQ(name("A100-80G-PCIe-NVLink"), "A100-80GB-PCIE");
+  EXPECT_EQ(name("H100-80G-SXM5"), "H100");
+  EXPECT_EQ(name("H100", "{\"Name\": \"NVIDIA H100 PCIe\", \"SizeInMiB\": 81559}"), "H100-PCIE");
+  EXPECT_EQ(name("H100-MEGA"), "H100");
+  EXPECT_EQ(name("H100-80GB-HBM3", "", "", "runpod"), "H100");
+  EXPECT_EQ(name("H100", "", "", "runpod"), "H100-PCIE");
+  EXPECT_EQ(name("H100", "{'SizeInMiB': 191660}", "2x-H100_NVL", "vast", 2), "H100-NVL");
+  EXPECT_EQ(name("V100", "{'SizeInMiB': 16384}", "", "nimbus", 8), "V100");
+  EXPECT_EQ(name("V100-32GB", "V100-32GB"), "V100-32GB");
+  EXPECT_EQ(name("RTX-A4000"), "RTXA4000");
+  EXPECT_EQ(name("A6000"), "RTXA6000");
+  EXPECT_EQ(name("RTX6000-Ada"), "RTX6000Ada");
+  EXPECT_EQ(name("RTX-PRO-6000"), "RTXPRO6000");
+  EXPECT_EQ(name("RTX 3070", "{'gpus': [{'memoryinfo': {'sizeinmib': 8192}}]}"), "RTX3070");
+  EXPECT_EQ(name("MI300X"), "MI300X");
+  EXPECT_EQ(name("GB300"), "GB300");
+  EXPECT_EQ(name("A10G"), "A10G");
+  EXPECT_EQ(name("A10", "", "", "azure", 0.167), "A10-1of6");
+  EXPECT_EQ(name("Trainium"), "");
+}
+
+TEST(SkyPlatform, SaysOnceWhichGpusHaveNoDataSheet) {
+  const SkyPlatform made =
+      made_of("a,T4,1,4,16,1,r,,,\nb,Gaudi3,8,4,16,1,r,,,\nb,Gaudi3,8,4,16,1,s,,,\nc,,,4,16,1,r,,,\n");
+  EXPECT_THAT(
+      made.remarks,
+      ElementsAre("nimbus: 1 instance type with accelerators, 1 price of 2026-11-20",
+                  "nimbus: left out, without a data sheet of their rates, memory bandwidth and power: Gaudi3 (2 "
+                  "rows, first line 3)",
+                  "nimbus: left out: 1 row of machines without accelerators"));
+  EXPECT_THAT(refusal("b,Gaudi3,8,4,16,1,r,,,\n"),
+              HasSubstr("without a price of a machine with accelerators; nimbus: left out"));
+}
+
+// A region that the list leaves open, regions with commas, and one type with two kinds of GPU.
+TEST(SkyPlatform, TakesWhatListsHold) {
+  EXPECT_THAT(
+      lines(platform_of("a,T4,1,4,16,1,\", US, NA\",,,\nb,T4,1,4,16,2,,,,\nb,L4,1,4,16,3,,,,\nc,T4,0.5,4,16,1,r,,,\n"
+                        "d,AMD-MI300X,8,4,16,9,r,,,\n")),
+      ElementsAre("a US, NA on-demand 1.00", "b any on-demand 2.00", "b+1xL4 any on-demand 3.00", "c r on-demand 1.00",
+                  "d r on-demand 9.00"));
+}
+
+TEST(SkyPlatform, TakesWhatTheCatalogOfTheCloudKnows) {
+  const Platform gcp = platform_of(
+      ",tpu-v3-8,1.0,,,8,us-central1,,2.4,us-central1-a\na2-highgpu-8g,,,96,680,5,us-central1,,,us-central1-a\n"
+      ",A100,8.0,,,20,us-central1,,,us-central1-a\n,tpu-v99-8,1.0,,,8,us-central1,,2.4,us-central1-a\n",
+      "gcp");
+  EXPECT_THAT(lines(gcp), ElementsAre("a2-highgpu-8g us-central1 on-demand 25.00",
+                                      "tpu-v3-8 us-central1 on-demand 8.00", "tpu-v3-8 us-central1 spot 2.40"));
+  EXPECT_EQ(gcp.instance("tpu-v3-8").gpus, 4);
+  EXPECT_TRUE(gcp.instance("a2-highgpu-8g").nic->origin.unconfirmed.find("Ethernet is assumed") == std::string::npos);
+  EXPECT_FALSE(gcp.storage.empty());
+}
+
+TEST(SkyPlatform, RefusesListsThatAreWrong) {
+  EXPECT_THAT(refusal("a,T4,1,4,16,-1,r,,,\n"),
+              HasSubstr("vms.csv: line 2: Price: found \"-1\", expected a number from 0"));
+  EXPECT_THAT(refusal("a,T4,1,4,16,nan,r,,,\n"), HasSubstr("line 2: Price: found \"nan\""));
+  EXPECT_THAT(refusal("a,T4,1,4,16,1,r,,cheap,\n"), HasSubstr("line 2: SpotPrice: found \"cheap\""));
+  EXPECT_THAT(refusal("a,T4,2,4,16,1e6,r,,,\n"), HasSubstr("line 2: found 1e+06 USD/h for 2 devices of a"));
+  EXPECT_THAT(refusal("a,T4,1,4,16,1,r,,,\na,T4,1,4,16,1,r,,,\na,T4,1,4,16,2,r,,,\n"),
+              HasSubstr("line 4: a second on-demand price of a in r: 2 here, 1 in line 2"));
+  EXPECT_THAT(refusal("a,T4,0,4,16,1,r,,,\n"),
+              HasSubstr("line 2: AcceleratorCount: found \"0\", expected a number of T4"));
+  EXPECT_THAT(refusal("a,T4,two,4,16,1,r,,,\n"), HasSubstr("line 2: AcceleratorCount: found \"two\""));
+  EXPECT_THAT(refusal("a,T4,1,4,16,1,r,,,\n" + kHead), HasSubstr("line 3: a second line of column names"));
+  EXPECT_THAT(refusal(",,1,4,16,1,r,,,\n"), HasSubstr("line 2: names neither an InstanceType nor an AcceleratorName"));
+  EXPECT_THAT(refusal("a,T4,1,r,1\n", "InstanceType,AcceleratorName,AcceleratorCount,Region,Price\n"),
+              HasSubstr("line 1: there is no column \"SpotPrice\""));
+  EXPECT_THAT(refusal("a,T4\n"), HasSubstr("line 2: found 2 cells, expected 10"));
+}
+
+const std::string kRow = "a,T4,1,4,16,1,r,,,\n";
+
+std::vector<std::string> names_of(const SkyPlatforms& made) {
+  std::vector<std::string> names;
+  for (const auto& file : made.files) names.push_back(file.name);
+  return names;
+}
+
+TEST(SkyCatalogs, AreThoseOfTheNewestVersion) {
+  const TemporaryFolder folder;
+  folder.add("v8/nimbus/vms.csv", kHead + kRow);
+  folder.add("v10/cirrus/vms.csv", kHead + kRow);
+  folder.add("v10/cumulus/vms.csv", kHead + kRow);
+  folder.add("v10/common/metadata.csv", "x\n");
+  const SkyPlatforms all = platforms_of_sky({folder.path(), {}, "2026-11-20", "2026-11-21"});
+  EXPECT_THAT(names_of(all), ElementsAre("cirrus", "cumulus"));
+  EXPECT_THAT(all.remarks, testing::Contains(HasSubstr("nimbus has no list in v10, the newest; --from-skypilot ")));
+  EXPECT_THAT(names_of(platforms_of_sky({folder.path(), {"cumulus"}, "2026-11-20", "2026-11-21"})),
+              ElementsAre("cumulus"));
+  EXPECT_THAT(names_of(platforms_of_sky({folder / "v8", {}, "2026-11-20", "2026-11-21"})), ElementsAre("nimbus"));
+  EXPECT_THAT(names_of(platforms_of_sky({folder / "v8/nimbus/vms.csv", {}, "2026-11-20", "2026-11-21"})),
+              ElementsAre("nimbus"));
+  EXPECT_THAT(message_of<ConfigError>([&] {
+                platforms_of_sky({folder.path(), {"cumulos"}, "", "2026-11-21"});
+              }),
+              HasSubstr("--cloud cumulos: "));
+  EXPECT_THAT(message_of<ConfigError>([&] {
+                platforms_of_sky({folder / "v9", {}, "", "2026-11-21"});
+              }),
+              HasSubstr("found no CLOUD/vms.csv there"));
+  // The files were written now, which is after that day.
+  EXPECT_THAT(message_of<ConfigError>([&] {
+                platforms_of_sky({folder.path(), {}, "", "2020-01-01"});
+              }),
+              HasSubstr("which is in the future (today is 2020-01-01)"));
+}
+
+}  // namespace
+}  // namespace ganymede::platforms
