@@ -15,6 +15,7 @@
 #include "documents/plan.hpp"
 #include "kernel/models/models.hpp"
 #include "platforms/catalog.hpp"
+#include "policies/policy.hpp"
 #include "report/runs.hpp"
 
 namespace ganymede::exports {
@@ -115,10 +116,12 @@ Launch from_result(const JsonNode& node, std::string source) {
 std::int64_t steps_of(const std::string& interval, const Launch& launch) {
   if (launch.time_s <= 0) return 0;
   try {
+    if (interval.ends_with(" images"))
+      return std::clamp<std::int64_t>(std::stoll(interval) * launch.steps / launch.images, 1, launch.steps);
     const double seconds = parse_quantity<Seconds>(interval).si;
     const double steps = seconds * static_cast<double>(launch.steps) / launch.time_s;
     return std::clamp<std::int64_t>(std::llround(steps), 1, launch.steps);
-  } catch (const std::invalid_argument&) {
+  } catch (const std::logic_error&) {  // std::invalid_argument, or a count that no integer holds
     return 0;
   }
 }
@@ -177,6 +180,11 @@ Launch read_launch(const report::Document& document, std::optional<std::size_t> 
         fmt::format("--run: found {}, expected 0 to {}: as in /runs of {}", *run, runs.size() - 1, node.file()));
   const std::size_t index = run ? *run : cheapest_that_met(node);
   return from_result(runs[index], fmt::format("{}, run {}", file_name(node), index));
+}
+
+bool Launch::falls_back() const {
+  const policies::Policy* known = policies::find_policy(policy);
+  return spot() && known != nullptr && known->other_market;
 }
 
 std::string label_of(const std::string& text, std::size_t longest) {

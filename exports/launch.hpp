@@ -34,6 +34,8 @@ struct Launch {
 
   int gpus() const { return nodes * gpus_per_node; }
   bool spot() const { return market == "spot"; }
+  /// The simulated policy rents the same nodes on demand where spot has none.
+  bool falls_back() const;
 };
 
 /// Reads a result, the chosen candidate of a plan, or a run of a sweep: the one with the index `run`, or without an

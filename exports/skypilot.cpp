@@ -90,7 +90,15 @@ OrderedJson resources(const Launch& launch, const SkypilotOptions& options) {
       out["accelerators"] = fmt::format("{}:{}", launch.instance.substr(attached + 1), gpus);
   } else if (accelerator != std::end(kAccelerators))
     out["accelerators"] = fmt::format("{}:{}", mega ? "H100-MEGA" : accelerator->theirs, gpus);
-  out["use_spot"] = launch.spot();
+  if (launch.falls_back()) {
+    out["#market"] = fmt::format(
+        "Spot, and on demand where spot has none, as in the policy {}. Unlike that, SkyPilot does not return to spot "
+        "while nodes on demand last.",
+        launch.policy);
+    out["any_of"] = {{{"use_spot", true}}, {{"use_spot", false}}};
+  } else {
+    out["use_spot"] = launch.spot();
+  }
   if (launch.market.starts_with("reserved"))
     out["#reserved"] = fmt::format(
         "Simulated at the price {}: what is reserved SkyPilot uses only if it is told "

@@ -91,6 +91,15 @@ TEST(Skypilot, ZonesAndGpusAsItCallsThem) {
   EXPECT_THAT(task(), AllOf(Not(HasSubstr("accelerators")), HasSubstr("--backend cpu")));
 }
 
+TEST(Skypilot, OnDemandWhereSpotHasNoneIfThePolicyRentsIt) {
+  Json result = report::a_result();
+  const auto task = [&] { return skypilot_task(launch_of(result), kTask); };
+  EXPECT_THAT(task(), AllOf(HasSubstr("\n  use_spot: true\n"), Not(HasSubstr("any_of"))));
+  result["run"]["policy"] = "spot-first";
+  EXPECT_THAT(task(), AllOf(HasSubstr("\n  any_of:\n    - use_spot: true\n    - use_spot: false\n"),
+                            HasSubstr("as in the policy spot-first"), HasSubstr("strategy: \"FAILOVER\"")));
+}
+
 TEST(Kubernetes, SeveralSpotNodes) {
   KubernetesOptions options = kJob;
   options.placeholder = true;
