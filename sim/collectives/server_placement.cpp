@@ -27,10 +27,18 @@ constexpr Seconds kGrpcLatency{75e-6};
 }  // namespace
 
 ServerVariant parse_server_variant(const std::string& variant) {
-  constexpr std::string_view kOption = "grpc";
-  if (variant == kOption) return {"", true};
-  if (variant.ends_with("/grpc")) return {variant.substr(0, variant.size() - kOption.size() - 1), true};
-  return {variant, false};
+  ServerVariant out{variant};
+  for (bool found = true; found;) {
+    found = false;
+    for (auto [name, option] : {std::pair{std::string_view("grpc"), &out.grpc}, {"duplex", &out.duplex}}) {
+      const std::size_t slash = out.servers.rfind('/');
+      const std::size_t begin = slash == std::string::npos ? 0 : slash + 1;
+      if (*option || std::string_view(out.servers).substr(begin) != name) continue;
+      out.servers.resize(begin > 0 ? slash : 0);
+      found = *option = true;
+    }
+  }
+  return out;
 }
 
 std::optional<std::string> refuse_bad_servers(const PlanRequest& request) {
@@ -40,7 +48,7 @@ std::optional<std::string> refuse_bad_servers(const PlanRequest& request) {
     return std::nullopt;
   return fmt::format(
       "found \"{}\", expected sharded, whole, all or a number of servers from 1 to {}, or one of them "
-      "and /grpc",
+      "and /grpc or /duplex",
       request.variant, request.topology.ranks);
 }
 
@@ -98,8 +106,10 @@ std::vector<std::int64_t> server_bounds(const PlanRequest& request, std::int64_t
   return bounds;
 }
 
-ProtocolCost grpc_cost(int flows) {
+ProtocolCost server_cost(const ServerVariant& variant, int flows) {
   ProtocolCost cost;
+  if (variant.duplex) cost.wire = 0.5;
+  if (!variant.grpc) return cost;
   cost.between = kGrpcLatency;
   cost.flow_between = kGrpcConnection / flows;
   return cost;

@@ -11,10 +11,11 @@
 
 namespace ganymede::sim {
 
-/// The variant of a scheme with parameter servers: SERVERS, SERVERS/grpc or grpc.
+/// The variant of a scheme with parameter servers: SERVERS, /grpc, /duplex, or SERVERS with one or both of them.
 struct ServerVariant {
   std::string servers;  ///< "", "sharded", "whole", "all" or a number
   bool grpc = false;    ///< transfers between nodes go over gRPC
+  bool duplex = false;  ///< some workers' pushes and others' pulls are under way at once, see server_cost()
 };
 ServerVariant parse_server_variant(const std::string& variant);
 
@@ -34,7 +35,11 @@ std::vector<double> server_shares(const PlanRequest& request, std::size_t server
 /// `bytes` must be a multiple of their number.
 std::vector<std::int64_t> server_bounds(const PlanRequest& request, std::int64_t bytes, std::size_t servers);
 
-/// The time that gRPC adds if `flows` transfers of a node to a server share one connection.
-ProtocolCost grpc_cost(int flows);
+/// What the variant adds. gRPC: if `flows` transfers of a node to a server share one connection. Duplex: bytes count
+/// half, because a server's link carries pushes one way while it carries pulls the other way, so that both take the
+/// time of one. TensorFlow's servers apply each worker's gradients as they come, and a worker fetches variables while
+/// others still push (tf_cnn_benchmarks, variable_mgr.py). Without it three publications take half of what is predicted
+/// (studies/parameter_servers_p2, of which the 128 workers alone would ask for a NIC of twice the rate).
+ProtocolCost server_cost(const ServerVariant& variant, int flows);
 
 }  // namespace ganymede::sim

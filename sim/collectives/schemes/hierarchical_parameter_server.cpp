@@ -97,9 +97,8 @@ Schedule plan_hierarchical_parameter_server(const PlanRequest& request) {
     append_served(p, ServerNode::other, false, false, out);
   });
   add([](const ServerHierarchy& p, std::vector<Transfer>& out) { append_inside(p, false, out); });
-  const bool grpc = parse_server_variant(request.variant).grpc;
   return Schedule(topology.ranks, topology.endpoints(), whole, std::move(stages),
-                  grpc ? grpc_cost(topology.gpus_per_node) : ProtocolCost{});
+                  server_cost(parse_server_variant(request.variant), topology.gpus_per_node));
 }
 
 }  // namespace
@@ -107,7 +106,7 @@ Schedule plan_hierarchical_parameter_server(const PlanRequest& request) {
 extern const AllReduceScheme hierarchical_parameter_server_scheme{
     .name = "hierarchical-parameter-server",
     .summary = "sum up inside nodes, push to servers, pull the sums",
-    .variants = "sharded, whole, all or number of servers, and /grpc",
+    .variants = "sharded, whole, all or number of servers, and /grpc or /duplex",
     .has_servers = true,
     .plan = plan_hierarchical_parameter_server,
     .refusal = refuse_bad_servers,

@@ -9,6 +9,7 @@
 //   all       a server on every rank
 //   whole     the variable lies whole on one server
 //   SERVERS/grpc   one of these, with the limits of gRPC between nodes
+//   SERVERS/duplex   one of these, with pushes and pulls under way at once, as TensorFlow's servers work
 //   dedicated, dedicated/NUMBER   machines of their own, which only asynchronous training knows
 
 #include <fmt/format.h>
@@ -60,9 +61,8 @@ Schedule plan_parameter_server(const PlanRequest& request) {
                    }
                  }};
   };
-  const bool grpc = parse_server_variant(request.variant).grpc;
   return Schedule(ranks, request.topology.endpoints(), whole, {stage(true), stage(false)},
-                  grpc ? grpc_cost(1) : ProtocolCost{});
+                  server_cost(parse_server_variant(request.variant), 1));
 }
 
 // With k servers and a largest part of P bytes (S/k, if all variables are small): the busiest server receives n-1 parts
@@ -78,7 +78,8 @@ Seconds parameter_server_on_star(const PlanRequest& request, const Star& star) {
   std::int64_t part = 0;
   for (std::size_t i = 0; i < servers; ++i) part = std::max(part, bounds[i + 1] - bounds[i]);
   const Bytes received{static_cast<double>(request.topology.ranks - 1) * static_cast<double>(part)};
-  return 2 * (received / star.bandwidth + star.latency) + reduction(received, star);
+  const double wire = server_cost(parse_server_variant(request.variant), 1).wire;
+  return 2 * (wire * received / star.bandwidth + star.latency) + reduction(received, star);
 }
 
 }  // namespace
@@ -86,7 +87,8 @@ Seconds parameter_server_on_star(const PlanRequest& request, const Star& star) {
 extern const AllReduceScheme parameter_server_scheme{
     .name = "parameter-server",
     .summary = "push to servers on the ranks, pull the sums",
-    .variants = "sharded, whole, all or number of servers, and /grpc; asynchronous: dedicated or dedicated/NUMBER",
+    .variants =
+        "sharded, whole, all or number of servers, and /grpc or /duplex; asynchronous: dedicated or dedicated/NUMBER",
     .needs = "the mode `async-parameter-server` for `dedicated`",
     .has_servers = true,
     .plan = plan_parameter_server,

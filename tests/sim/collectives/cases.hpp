@@ -55,7 +55,7 @@ inline std::vector<std::string> variants_of(const std::string& scheme) {
   if (scheme == "tree" || scheme == "double-binary-tree" || scheme == "in-network") return {"", "1", "5"};
   if (scheme == "two-level") return {"", "sharded"};
   if (scheme == "parameter-server") return {"", "whole", "2"};
-  if (scheme == "hierarchical-parameter-server") return {"", "whole", "all", "2/grpc"};
+  if (scheme == "hierarchical-parameter-server") return {"", "whole", "all", "2/grpc", "2/duplex"};
   if (scheme == "torus") return {"", "2x4", "4x4", "2x2x2"};
   if (scheme == "nccl") return {"", "ring/simple", "ring/ll", "tree/simple", "2.4.8"};
   return {""};

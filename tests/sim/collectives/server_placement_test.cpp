@@ -98,6 +98,24 @@ TEST(ParameterServers, OverGrpcHaveLimitedConnections) {
   EXPECT_EQ(parse_scheme("parameter-server:2").plan(request).cost().between.si, 0);
 }
 
+// Pushes fill one direction of a server's link while pulls fill the other, so that both take the time of one.
+TEST(ParameterServers, ThatWorkBothWaysAtOnceTakeHalfTheTime) {
+  const ServerVariant both = parse_server_variant("2/grpc/duplex"), turned = parse_server_variant("2/duplex/grpc");
+  EXPECT_TRUE(both.grpc && both.duplex && turned.grpc && turned.duplex);
+  EXPECT_EQ(both.servers, "2");
+  EXPECT_EQ(turned.servers, "2");
+  EXPECT_EQ(parse_server_variant("duplex").servers, "");
+  EXPECT_EQ(parse_server_variant("2/duplex/duplex").servers, "2/duplex");  // which names no servers
+  const auto wire = [](const char* scheme) {
+    return parse_scheme(scheme).plan({clustered(16, 4), 4096, Collective::all_reduce, ""}).cost().wire;
+  };
+  for (const char* name : {"parameter-server", "hierarchical-parameter-server"}) {
+    EXPECT_EQ(wire((std::string(name) + ":2").c_str()), 1);
+    EXPECT_EQ(wire((std::string(name) + ":2/duplex").c_str()), 0.5);
+    EXPECT_THROW(wire((std::string(name) + ":2/duplex/duplex").c_str()), ConfigError);
+  }
+}
+
 TEST(ParameterServers, OfAsynchronousTrainingKnowNoGrpc) {
   EXPECT_THROW(parameter_servers(parse_scheme("parameter-server:2/grpc"), flat(4)), ConfigError);
 }
