@@ -85,7 +85,13 @@ Table real_table(const OrderedJson& rows) {
 }  // namespace
 
 std::string collectives_text(const Json& rows, std::size_t width) {
-  const std::string order = ranking(rows);
+  std::string order = ranking(rows);
+  // What is said of the largest size: most bytes of a training resemble that.
+  const Json* largest = nullptr;
+  for (const Json& row : rows)
+    if (row.contains("nccl_version") && (!largest || int64_of((*largest)["bytes"]) < int64_of(row["bytes"])))
+      largest = &row;
+  if (largest) order += (*largest)["nccl_version"].get<std::string>() + ".\n";
   return table_of(rows, true).text(width) + (order.empty() ? "" : "\n" + wrap_prose(order, width));
 }
 

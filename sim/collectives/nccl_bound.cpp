@@ -1,6 +1,9 @@
 #include "sim/collectives/nccl_bound.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "common/units.hpp"
@@ -101,6 +104,33 @@ std::optional<NcclChoice> bounded_nccl_choice(const PlanRequest& request, const 
     limit = std::min(limit, fall * bounded(larger, options, limit).time);
   }
   return bounded(request, options, limit).choice;
+}
+
+std::string nccl_version_effect(const Topology& topology, std::int64_t bytes, const std::string& variant,
+                                double least) {
+  constexpr int minor = NcclVersion().minor;
+  const auto own = parse_nccl_options(variant, minor);
+  // A variant that names a version gives it whatever the default is.
+  if (!own || parse_nccl_options(variant, minor + 1)->version == own->version) return "";
+  const PlanRequest request{topology, bytes, Collective::all_reduce, variant};
+  const auto time = [&](int of) -> std::optional<Seconds> {
+    const NcclOptions options = *parse_nccl_options(variant, of);
+    const auto choice = bounded_nccl_choice(request, options);
+    if (!choice) return std::nullopt;
+    return nccl_expected_time(request, *choice, options.version);
+  };
+  const auto now = time(minor);
+  if (!now || now->si <= 0) return "";
+  std::string others;
+  for (const int other : {8, 14, 18, NcclVersion().minor}) {
+    const auto then = other == minor ? std::nullopt : time(other);
+    if (!then || std::abs(*then / *now - 1) < std::max(0.01, least)) continue;
+    others += fmt::format("{}{:.2f} times the time with 2.{}", others.empty() ? "" : ", ", *then / *now, other);
+  }
+  if (others.empty() && least > 0) return "";
+  return fmt::format("NCCL 2.{} is assumed, as the scheme states none; an all-reduce of {} would take {}", minor,
+                     to_string(Bytes{static_cast<double>(bytes)}),
+                     others.empty() ? "the same time with any version since 2.8" : others);
 }
 
 }  // namespace ganymede::sim

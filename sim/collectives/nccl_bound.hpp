@@ -3,6 +3,7 @@
 // hosts, and what it chooses may be several times slower than another choice.
 
 #include <optional>
+#include <string>
 
 #include "sim/collectives/allreduce.hpp"
 #include "sim/collectives/nccl_tuner.hpp"
@@ -16,5 +17,11 @@ Seconds nccl_expected_time(const PlanRequest& request, const NcclChoice& choice,
 /// its time divided by 1.31: then the fastest for these bytes. So times hardly fall where sizes rise. Nullopt if
 /// nothing that `options` allow is enabled on the machine.
 std::optional<NcclChoice> bounded_nccl_choice(const PlanRequest& request, const NcclOptions& options);
+
+/// Says which version is assumed and by what factor an all-reduce of `bytes` would take another time with older ones,
+/// by the closed form of what the tuner chooses; "" if the variant names a version or forces an algorithm. With
+/// `least`, "" too if no version changes the time by that share.
+std::string nccl_version_effect(const Topology& topology, std::int64_t bytes, const std::string& variant,
+                                double least = 0);
 
 }  // namespace ganymede::sim

@@ -222,7 +222,7 @@ std::string_view to_string(NcclProtocol protocol) {
   return kNames[index(protocol)];
 }
 
-std::optional<NcclOptions> parse_nccl_options(const std::string& variant) {
+std::optional<NcclOptions> parse_nccl_options(const std::string& variant, int minor) {
   constexpr std::array kAlgorithms{NcclAlgorithm::ring, NcclAlgorithm::tree, NcclAlgorithm::nvls,
                                    NcclAlgorithm::nvls_tree};
   constexpr std::array kProtocols{NcclProtocol::ll, NcclProtocol::ll128, NcclProtocol::simple};
@@ -232,6 +232,7 @@ std::optional<NcclOptions> parse_nccl_options(const std::string& variant) {
     return out;
   };
   NcclOptions options;
+  options.version.minor = minor;
   bool has_version = false;
   std::istringstream parts(variant);
   for (std::string part; std::getline(parts, part, '/');) {

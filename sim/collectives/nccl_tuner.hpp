@@ -36,7 +36,8 @@ struct NcclOptions {
 
 /// Parses parts in any order that are separated by '/': "", "2.18.3", "2.9.9/ring", "ring/simple", "any". Nullopt for
 /// bad input, and for two versions, algorithms or protocols.
-std::optional<NcclOptions> parse_nccl_options(const std::string& variant);
+/// Without a version it is 2.`minor`.
+std::optional<NcclOptions> parse_nccl_options(const std::string& variant, int minor = NcclVersion().minor);
 
 struct NcclChoice {
   NcclAlgorithm algorithm = NcclAlgorithm::ring;

@@ -10,6 +10,7 @@
 #include "common/json_value.hpp"
 #include "common/process.hpp"
 #include "common/units.hpp"
+#include "sim/collectives/nccl_bound.hpp"
 #include "sim/engine/simgrid_module.hpp"
 
 namespace ganymede::sim {
@@ -52,6 +53,7 @@ Json row_of(const CollectiveBenchmark& benchmark, const BenchmarkMethod& method)
               {"choice", nullptr},
               {"spans", std::move(spans)}};
   if (!result.choice.empty()) row["choice"] = result.choice;
+  if (const std::string version = benchmark.nccl_version(); !version.empty()) row["nccl_version"] = version;
   if (result.messages > 0) row["limit"] = result.bottleneck;
   return row;
 }
@@ -108,6 +110,12 @@ std::int64_t CollectiveBenchmark::messages() const {
   std::int64_t messages = 0;
   for (const Schedule& schedule : schedules_) messages += schedule.messages();
   return messages;
+}
+
+std::string CollectiveBenchmark::nccl_version() const {
+  if (request_.scheme.row->name != std::string_view("nccl") || request_.collective != Collective::all_reduce) return "";
+  return nccl_version_effect(communicator_topology(fabric_.topology(), request_.communicators), request_.bytes,
+                             request_.scheme.variant);
 }
 
 BenchmarkResult CollectiveBenchmark::run(CollectiveFidelity wanted, bool record) const {

@@ -52,6 +52,8 @@ class CollectiveBenchmark {
   const BenchmarkRequest& request() const { return request_; }
   /// The number of messages of all schedules.
   std::int64_t messages() const;
+  /// The version of NCCL that is assumed, and what another would change (nccl_bound.hpp); "" for other schemes.
+  std::string nccl_version() const;
 
   /// Times the call. With `record`, or at message fidelity, a process may call this only once; to run more simulations,
   /// fork (common/process.hpp).

@@ -135,6 +135,12 @@ double Communication::compute_share_lost(const platforms::Gpu& gpu) const {
   return most;
 }
 
+std::string Communication::nccl_version() const {
+  for (const auto& site : inside_)
+    if (!site->nccl_version().empty()) return site->nccl_version();
+  return "";
+}
+
 bool Communication::starts_late() const {
   return std::any_of(inside_.begin(), inside_.end(), [](const auto& site) { return site->starts_late(); });
 }

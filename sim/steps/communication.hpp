@@ -46,6 +46,7 @@ class Communication {
   Seconds to_neighbour(Bytes bytes) const;
   Seconds across_pairs(Bytes bytes) const;
   double compute_share_lost(const platforms::Gpu& gpu) const;
+  std::string nccl_version() const;  ///< of the first site that states one
   bool starts_late() const;
   double messages_per_step() const;
   double simulated_messages_per_step() const;

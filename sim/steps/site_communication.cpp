@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "common/units.hpp"
+#include "sim/collectives/nccl_bound.hpp"
 #include "sim/engine/collective_timing.hpp"
 #include "sim/engine/folded_engine.hpp"
 #include "sim/steps/interference.hpp"
@@ -51,6 +52,9 @@ SiteCommunication::SiteCommunication(const Site& site, const Scheme& scheme, std
   for (const std::int64_t bytes : buckets)
     schedules_.push_back(halved ? scheme.plan({firsts, bytes, Collective::all_reduce, ""})
                                 : plan_on(fabric_, scheme, bytes, Collective::all_reduce));
+  if (scheme_->name == std::string_view("nccl") && !buckets.empty())
+    nccl_version_ = nccl_version_effect(fabric_.topology(), *std::max_element(buckets.begin(), buckets.end()),
+                                        scheme.variant, /*least=*/0.05);
   measure_load();
   if (!members_.empty()) {
     for (const Schedule& schedule : schedules_) after_last_.push_back(time_alone(fabric_, schedule, members_));

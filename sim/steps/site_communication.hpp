@@ -55,6 +55,8 @@ class SiteCommunication {
   /// Runs reductions in order, as Reduce does. With `remember` each pattern of arrivals is simulated only once: without
   /// jitter every step has the same pattern.
   std::vector<std::vector<Seconds>> reduce(std::span<const Reduction> reductions, bool remember);
+  /// The version of NCCL that is assumed, if another would change the largest bucket's time by 5 % (nccl_bound.hpp).
+  const std::string& nccl_version() const { return nccl_version_; }
   /// The time of a bucket's reduction if all workers arrive together.
   Seconds time(std::size_t bucket) const;
   /// The time to send `bytes` from a worker to the next one without other traffic: the longest over all neighbours.
@@ -88,6 +90,7 @@ class SiteCommunication {
 
   FabricGraph fabric_;
   const AllReduceScheme* scheme_;
+  std::string nccl_version_;
   std::vector<int> members_;                     // the fabric's endpoint of each rank of the schedules; empty: the same
   std::shared_ptr<CommunicationEngine> engine_;  // at message fidelity only
   std::vector<int> in_engine_;                   // the engine's endpoint of each endpoint; empty: the same

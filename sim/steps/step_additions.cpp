@@ -88,6 +88,8 @@ void StepSimulator::add_warnings(const Workers& workers, StepDistribution& out) 
         fmt::format("all-reduces start at their last arrival: simulating {:.3g} messages a step for workers that "
                     "arrive at different times would take too long; the time can only be too long for it",
                     communication_->messages_per_step()));
+  if (const std::string version = communication_ ? communication_->nccl_version() : ""; !version.empty())
+    out.warnings.push_back(version);
   if (!out.precise)
     out.warnings.push_back(fmt::format("the mean step is known to {:.1f} % only, not to the {:.1f} % asked for",
                                        100 * out.half_width, 100 * scenario_.precision));

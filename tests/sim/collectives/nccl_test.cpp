@@ -90,6 +90,14 @@ TEST(Nccl, VariantsAreVersionsAndWhatIsForced) {
     EXPECT_FALSE(parse_nccl_options(bad)) << bad;
 }
 
+TEST(Nccl, WhatAnotherVersionWouldChangeIsSaid) {
+  const std::string text = nccl_version_effect(a100(1), 64 << 20, "ring/ll");
+  EXPECT_THAT(text, testing::AllOf(HasSubstr("NCCL 2.28 is assumed"), HasSubstr("times the time with 2.8")));
+  EXPECT_EQ(nccl_version_effect(a100(2), 1 << 12, "2.18.3"), "");
+  EXPECT_THAT(nccl_version_effect(a100(1), 1 << 30, "ring/simple"), HasSubstr("the same time with any version"));
+  EXPECT_EQ(nccl_version_effect(a100(1), 1 << 30, "ring/simple", /*least=*/0.05), "");
+}
+
 TEST(Nccl, TheScheduleCarriesTheProtocolsCosts) {
   const auto cost = [](const char* variant) {
     return parse_scheme(std::string("nccl:") + variant).plan({a100(2), 1 << 20, Collective::all_reduce, ""}).cost();
