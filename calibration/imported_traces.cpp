@@ -128,10 +128,13 @@ ImportedProfile import_profiles(const ProfilerFiles& request,
   auto bar = show(static_cast<std::size_t>(all / kMebibyte));
   for (const std::string& file : request.files) {
     std::int64_t now = 0;
-    ranks.push_back(traces::read_profiler_events(file, [&](std::int64_t bytes) {
-      now = bytes;
-      if (bar) bar(static_cast<std::size_t>((before + now) / kMebibyte));
-    }));
+    ranks.push_back(traces::read_profiler_events(
+        file,
+        [&](std::int64_t bytes) {
+          now = bytes;
+          if (bar) bar(static_cast<std::size_t>((before + now) / kMebibyte));
+        },
+        request.max_size));
     before += now;
     if (gpu.gpu.empty()) {
       gpu = recorded_gpu(ranks.back(), request);

@@ -19,6 +19,7 @@ struct ProfilerFiles {
   std::string catalog = "aws", gpu, model = "model", layers, precision;
   int batch = 0;                ///< images on a GPU in a step
   std::int64_t parameters = 0;  ///< 0: the all-reduces tell
+  std::int64_t max_size = 0;    ///< bytes that a file may hold once it is inflated; 0: the reader's bound
   bool override_gpu = false;    ///< times are those of `gpu` although the trace names another one
 };
 

@@ -1,11 +1,15 @@
 // ganymede import profiler: a PyTorch profiler trace as a step trace.
 
+#include <fmt/format.h>
+
 #include <memory>
 
 #include "calibration/imported_traces.hpp"
 #include "cli/command.hpp"
 #include "cli/names.hpp"
 #include "cli/terminal.hpp"
+#include "common/errors.hpp"
+#include "common/units.hpp"
 
 namespace ganymede::cli {
 namespace {
@@ -51,6 +55,18 @@ void declare_import_profiler(Parser command, Shared& shared) {
           "--layers", flags->layers,
           "list of layers: FLOPs are counted, and each layer keeps its residual against the kernel model on other GPUs")
       .check(suggest("@layers @files"));
+  command
+      .add_option_callback(
+          "--max-size",
+          [flags](const std::string& text) {
+            try {
+              flags->max_size = static_cast<std::int64_t>(parse_quantity<Bytes>(text).si);
+            } catch (const std::invalid_argument& error) {
+              throw ConfigError(fmt::format("--max-size {}: {}", text, error.what()));
+            }
+          },
+          "bytes that a file may hold once it is inflated, such as 8GiB; else 64 MiB and 100 times its size")
+      .type_name("SIZE");
   add_output(command, shared);
   command.callback([flags, &shared] { run_import_profiler(*flags, shared); });
 }

@@ -8,11 +8,13 @@
 #include <array>
 #include <cctype>
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <iterator>
 #include <memory>
 #include <string>
+#include <system_error>
 
 #include "common/errors.hpp"
 
@@ -22,10 +24,15 @@ namespace ganymede::traces {
 /// writes all the same for an occupancy that it cannot compute (nan, inf, NaN, Infinity), are read as 0.
 class InflatedFile {
  public:
-  InflatedFile(const std::filesystem::path& file, const std::function<void(std::int64_t)>& progress)
-      : name_(file.string()), progress_(progress), file_(::gzopen(name_.c_str(), "rb"), ::gzclose) {
+  /// Throws ConfigError while it is read once it holds more than `most` characters; 0: than kMostInflated times the
+  /// size of the file and 64 MiB.
+  InflatedFile(const std::filesystem::path& file, const std::function<void(std::int64_t)>& progress, std::int64_t most)
+      : name_(file.string()), progress_(progress), most_(most), file_(::gzopen(name_.c_str(), "rb"), ::gzclose) {
     if (file_ == nullptr || std::filesystem::is_directory(file))
       throw ConfigError(fmt::format("{}: cannot be read", name_));
+    std::error_code is_pipe;
+    const auto size = static_cast<std::int64_t>(std::filesystem::file_size(file, is_pipe));
+    if (most_ == 0) most_ = is_pipe ? kPipe : kAlways + kMostInflated * size;
     fill();
   }
 
@@ -64,14 +71,20 @@ class InflatedFile {
     std::copy_n(buffer_.begin() + static_cast<std::ptrdiff_t>(at_), kept, buffer_.begin());
     const int got = ::gzread(file_.get(), buffer_.data() + kept, static_cast<unsigned>(buffer_.size() - kept));
     damaged_ = got < 0;
+    if ((read_ += std::max(got, 0)) > most_)
+      throw ConfigError(fmt::format("{}: found more than {} MiB in it: --max-size allows more", name_, most_ >> 20));
     ended_ = got <= 0;
     if (progress_) progress_(::gzoffset(file_.get()));
     at_ = 0;
     size_ = kept + static_cast<std::size_t>(std::max(got, 0));
   }
 
+  /// The format allows a thousand times, which would fill memory from a file of some MB; traces of the profiler inflate
+  /// to 10 to 30 times their size.
+  static constexpr std::int64_t kMostInflated = 100, kAlways = std::int64_t{64} << 20, kPipe = std::int64_t{4} << 30;
   std::string name_;
   const std::function<void(std::int64_t)>& progress_;
+  std::int64_t most_, read_ = 0;
   std::unique_ptr<gzFile_s, int (*)(gzFile)> file_;
   std::array<char, 1 << 16> buffer_{};
   std::size_t at_ = 0, size_ = 0;

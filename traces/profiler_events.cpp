@@ -288,10 +288,10 @@ void keep_busiest_gpu(ProfilerEvents& out, const std::vector<std::pair<std::int6
 }  // namespace
 
 ProfilerEvents read_profiler_events(const std::filesystem::path& file,
-                                    const std::function<void(std::int64_t)>& progress) {
+                                    const std::function<void(std::int64_t)>& progress, std::int64_t max_size) {
   ProfilerEvents out;
   out.file = file.string();
-  InflatedFile characters(file, progress);
+  InflatedFile characters(file, progress, max_size);
   Reader reader(out, characters);
   nlohmann::json::sax_parse(InflatedCursor(&characters), InflatedCursor(), &reader);
   if (!reader.seen_events())

@@ -54,8 +54,8 @@ struct ProfilerEvents {
 /// Reads a trace: of Kineto, as an object or as a bare list of events, or of the profiler of PyTorch before 1.8. A file
 /// that is cut short is read as far as it goes. Throws ConfigError with the file and, where known, the byte if it is
 /// not JSON, or has no events of a GPU. `progress` is called with the number of bytes of the stored file that have been
-/// read.
+/// read. At most `max_size` bytes may be in it once it is inflated; 0: 64 MiB and 100 times its size.
 ProfilerEvents read_profiler_events(const std::filesystem::path& file,
-                                    const std::function<void(std::int64_t)>& progress = {});
+                                    const std::function<void(std::int64_t)>& progress = {}, std::int64_t max_size = 0);
 
 }  // namespace ganymede::traces

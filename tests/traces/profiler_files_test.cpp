@@ -52,6 +52,20 @@ TEST_F(Profiler, NumbersBeyondIntegersCountAsMissing) {
   EXPECT_THROW(import(with), ConfigError);  // nothing is left that tells which thread launched a kernel
 }
 
+// 100 KB became 100 MB, and as many bytes of memory for each further KB.
+TEST_F(Profiler, WhatInflatesBeyondMeasureIsRefused) {
+  const auto file = folder_ / "bomb.json.gz";
+  gzFile out = ::gzopen(file.c_str(), "wb");
+  const std::string piece(1 << 20, ' ');
+  ::gzputs(out, "{\"traceEvents\": [");
+  for (int i = 0; i < 100; ++i) ::gzwrite(out, piece.data(), static_cast<unsigned>(piece.size()));
+  ::gzclose(out);
+  EXPECT_THAT(message_of<ConfigError>([&] { read_profiler_events(file); }),
+              testing::AllOf(HasSubstr("bomb.json.gz: found more than 7"), HasSubstr("--max-size allows more")));
+  EXPECT_THAT(message_of<ConfigError>([&] { read_profiler_events(file, {}, std::int64_t{1} << 30); }),
+              HasSubstr("no events of a GPU"));
+}
+
 // The file was left open; the sanitizers' build sees that.
 TEST_F(Profiler, DamagedGzipIsRefused) {
   const auto file = folder_.add("damaged.json.gz", "\x1f\x8b\x08 and no more of the format");
