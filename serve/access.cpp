@@ -1,6 +1,8 @@
 #include "serve/access.hpp"
 
+#include <arpa/inet.h>
 #include <fmt/format.h>
+#include <netinet/in.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 #include <sys/random.h>
@@ -34,6 +36,21 @@ bool same_secret(std::string_view a, std::string_view b) {
   return difference == 0;
 }
 
+bool is_our_name(std::string_view name, const std::string& host, int port) {
+  // Browsers leave out the default port.
+  if (const std::string suffix = fmt::format(":{}", port); name.ends_with(suffix))
+    name.remove_suffix(suffix.size());
+  else if (port != 80)
+    return false;
+  if (name.starts_with('[') && name.ends_with(']')) name = name.substr(1, name.size() - 2);
+  std::array<unsigned char, sizeof(in6_addr)> bytes{};
+  const std::string text(name);
+  const bool is_address =
+      ::inet_pton(AF_INET, text.c_str(), bytes.data()) == 1 || ::inet_pton(AF_INET6, text.c_str(), bytes.data()) == 1;
+  if (host == "0.0.0.0" || host == "::") return is_address || name == "localhost";
+  return name == host || (name == "localhost" && (host.starts_with("127.") || host == "::1"));
+}
+
 Gate::Gate(std::string token, int port) : token_(std::move(token)), port_(port) {}
 
 std::string Gate::address() const { return fmt::format("http://127.0.0.1:{}/?token={}", port_, token_); }
@@ -50,8 +67,7 @@ std::string Gate::key_of(std::string_view path) const {
 }
 
 Verdict Gate::judge(const Caller& caller) const {
-  const std::string port = port_ == 80 ? "" : fmt::format(":{}", port_);  // browsers leave out the default port
-  if (caller.host != "127.0.0.1" + port && caller.host != "localhost" + port) return Verdict::wrong_host;
+  if (!is_our_name(caller.host, "127.0.0.1", port_)) return Verdict::wrong_host;
   const bool reads = caller.method == "GET" || caller.method == "HEAD";
   if (!reads && !caller.origin.empty() && caller.origin != "http://" + caller.host) return Verdict::wrong_origin;
   constexpr std::string_view kBearer = "Bearer ";

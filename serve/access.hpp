@@ -17,6 +17,10 @@ namespace ganymede::serve {
 /// Returns 256 random bits from the system as 64 hexadecimal digits. Throws Failure if the system gives none.
 std::string random_token();
 
+/// True if Host of a request, `name`, is that of a server at `host` (an address or a name) and `port`. Any address of
+/// the machine will do for one that listens at all of them (0.0.0.0, ::), but no name except localhost.
+bool is_our_name(std::string_view name, const std::string& host, int port);
+
 /// True if the texts are equal. The time it takes depends on their lengths alone.
 bool same_secret(std::string_view a, std::string_view b);
 

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "common/errors.hpp"
+#include "serve/access.hpp"
 #include "serve/timed_server.hpp"
 
 namespace ganymede::serve {
@@ -47,12 +48,20 @@ MetricsServer::MetricsServer(const std::string& address, const std::string& cont
     const std::lock_guard lock(server.mutex);
     response.set_content(server.text, content_type);
   });
-  int port = at.port;
-  if (port == 0)
-    port = server.http.bind_to_any_port(at.host);
-  else if (!server.http.bind_to_port(at.host, port))
-    port = -1;
+  const int port = server.http.bind(at.host, at.port);
   if (port < 0) throw ConfigError(fmt::format("--listen: {}: cannot listen there: is the port in use?", address));
+  // Nothing secret is shown, but a page of another site must not read it by a name that leads here, nor get a large
+  // answer of many ranges for a small request.
+  server.http.set_pre_routing_handler(
+      [host = at.host, port](const httplib::Request& request, httplib::Response& response) {
+        const bool ours =
+            request.get_header_value_count("Host") == 1 && is_our_name(request.get_header_value("Host"), host, port);
+        if (ours && !request.has_header("Range")) return httplib::Server::HandlerResponse::Unhandled;
+        response.status = ours ? 416 : 403;
+        response.set_content(ours ? "expected no range\n" : "this is not the address that the program has printed\n",
+                             "text/plain");
+        return httplib::Server::HandlerResponse::Handled;
+      });
   server.address = fmt::format("http://{}:{}/metrics", at.host, port);
   server.thread = std::jthread([&server] { server.http.listen_after_bind(); });
 }

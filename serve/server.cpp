@@ -118,16 +118,7 @@ class Server::Impl {
  public:
   Impl(Jobs& jobs, const ServerOptions& options)
       : jobs_(jobs), max_body_(options.max_body), gate_("", 0), refusals_(jobs.options().data / "refused.log") {
-    // The library's default, SO_REUSEPORT, would let a second server share the port.
-    http_.set_socket_options([](socket_t socket) {
-      const int yes = 1;
-      ::setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-    });
-    int port = options.port;
-    if (port == 0)
-      port = http_.bind_to_any_port("127.0.0.1");
-    else if (!http_.bind_to_port("127.0.0.1", port))
-      port = -1;
+    const int port = http_.bind("127.0.0.1", options.port);
     if (port < 0)
       throw ConfigError(fmt::format("--port {}: in use, or not ours to use; --port 0 picks a free one", options.port));
     gate_ = Gate(random_token(), port);

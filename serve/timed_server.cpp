@@ -110,6 +110,16 @@ TimedServer::TimedServer(const Patience& patience, const Bounds& bounds)
 }
 TimedServer::~TimedServer() { ::close(wake_); }
 
+int TimedServer::bind(const std::string& host, int port) {
+  // The library's default, SO_REUSEPORT, would let a second server share the port.
+  set_socket_options([](socket_t socket) {
+    const int yes = 1;
+    ::setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+  });
+  if (port == 0) return bind_to_any_port(host);
+  return bind_to_port(host, port) ? port : -1;
+}
+
 bool TimedServer::listen_after_bind() {
   const socket_t listener = svr_sock_;
   if (listener == INVALID_SOCKET) return false;

@@ -9,6 +9,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <string>
 
 #include "common/units.hpp"
 #include "serve/doorkeeper.hpp"
@@ -27,6 +28,9 @@ class TimedServer : public httplib::Server {
   explicit TimedServer(const Patience& patience = {}, const Bounds& bounds = {});
   ~TimedServer() override;
 
+  /// Listens at an address and a port of it, or at a free one for 0. Returns the port; -1 if it is in use, even by a
+  /// server of ours, or not ours to use.
+  int bind(const std::string& host, int port);
   /// Accepts and answers until stop() is called, which may be before this. Returns false if it could not listen.
   bool listen_after_bind();
   bool is_running() const { return running_; }

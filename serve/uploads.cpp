@@ -1,6 +1,7 @@
 #include "serve/uploads.hpp"
 
 #include <fmt/format.h>
+#include <malloc.h>
 
 #include <algorithm>
 #include <charconv>
@@ -94,6 +95,10 @@ int UploadStore::add(const std::string& kind, const std::string& name, std::stri
   if (text.size() > kMaxBytes)
     throw ConfigError(fmt::format("found {} bytes, expected at most {}", text.size(), kMaxBytes));
   const std::lock_guard lock(mutex_);
+  // A document of small values takes many times its text while it is read, in the heap of whichever thread got it.
+  const struct GivesBack {
+    ~GivesBack() { ::malloc_trim(0); }
+  } gives_back;
   if (uploads_.size() >= kMaxFiles)
     throw ConfigError(fmt::format("there are {} files already, as many as may be: forget one first", kMaxFiles));
   const auto upload = checked_upload(last_ + 1, kind, name, std::move(text));

@@ -29,6 +29,17 @@ TEST(Access, TokensAreLongAndNeverTheSame) {
   }
 }
 
+TEST(Access, AHostIsTheAddressThatIsListenedAt) {
+  for (const char* name : {"127.0.0.1:9", "localhost:9"}) EXPECT_TRUE(is_our_name(name, "127.0.0.1", 9)) << name;
+  for (const char* name : {"", ":9", "127.0.0.1", "127.0.0.2:9", "127.0.0.1:19", "elsewhere.example:9"})
+    EXPECT_FALSE(is_our_name(name, "127.0.0.1", 9)) << name;
+  EXPECT_TRUE(is_our_name("127.0.0.1", "127.0.0.1", 80));
+  EXPECT_TRUE(is_our_name("[::1]:9", "::1", 9));
+  for (const char* name : {"10.0.0.7:9", "[fe80::1]:9", "localhost:9"}) EXPECT_TRUE(is_our_name(name, "0.0.0.0", 9));
+  EXPECT_FALSE(is_our_name("elsewhere.example:9", "0.0.0.0", 9));
+  EXPECT_TRUE(is_our_name("node7:9", "node7", 9));
+}
+
 TEST(Access, SecretsAreComparedWhole) {
   EXPECT_TRUE(same_secret("abc", "abc"));
   EXPECT_FALSE(same_secret("abc", "abd"));

@@ -24,6 +24,17 @@ TEST(MetricsServer, ServesTheLastText) {
   EXPECT_EQ(answer->get_header_value("Content-Type"), "text/plain");
 }
 
+// A page of another site could read it through a name that leads to this machine, and 1,200 ranges in one request made
+// an answer a thousand times as large.
+TEST(MetricsServer, AnswersItsOwnAddressAndNoRanges) {
+  MetricsServer server("127.0.0.1:0", "text/plain");
+  server.show("spent 3\n");
+  const std::string address = server.address();
+  httplib::Client client(address.substr(0, address.rfind('/')));
+  EXPECT_EQ(client.Get("/metrics", {{"Host", "elsewhere.example"}})->status, 403);
+  EXPECT_EQ(client.Get("/metrics", {{"Range", "bytes=0-1"}})->status, 416);
+}
+
 TEST(MetricsServer, RefusesWhatIsNoAddress) {
   for (const char* address : {"here", "127.0.0.1:70000", "127.0.0.1:", ":9x"})
     EXPECT_THAT(message_of<ConfigError>([&] { MetricsServer server(address, "text/plain"); }),
