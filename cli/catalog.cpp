@@ -157,24 +157,22 @@ void declare_catalog(Parser command, Shared& shared) {
 }  // namespace
 
 Command catalog_command() {
-  return {
-      .name = "catalog",
-      .summary = "what can be rented where, and how old its prices are",
-      .examples =
-          "  ganymede catalog --gpu A100\n"
-          "  ganymede catalog --sort usd-per-gpu-hour --market spot\n"
-          "  ganymede catalog --provider aws --region us-east-1 --format csv -o prices.csv\n"
-          "  ganymede catalog --check --provider aws               facts in it that nobody has confirmed\n"
-          "  ganymede catalog --provider aws --update vms.csv --as-of 2026-11-20 -o aws.json\n"
-          "                                                        an owner's or a tool's list of prices merged into "
-          "a\n"
-          "                                                        copy, which a scenario names as its \"catalog\"\n"
-          "  ganymede catalog --from-skypilot --cloud lambda,runpod -o clouds   what SkyPilot has on this disk\n",
-      .about =
-          "Lists what can be rented where, at which price on which market, how old each price is and where it\n"
-          "comes from. \"no price\": none was found. \"retired\": it cannot be rented any more, is kept for old\n"
-          "runs and left out of plans.",
-      .declare = declare_catalog};
+  return {.name = "catalog",
+          .summary = "what can be rented where, and how old its prices are",
+          .examples =
+              "  ganymede catalog --gpu A100\n"
+              "  ganymede catalog --sort usd-per-gpu-hour --market spot\n"
+              "  ganymede catalog --provider aws --region us-east-1 --format csv -o prices.csv\n"
+              "  ganymede catalog --check --provider aws               facts in it that nobody has confirmed\n"
+              "  ganymede catalog --provider aws --update vms.csv --as-of 2026-11-20 -o aws.json\n"
+              "                                                        an owner's or a tool's price list, in a copy\n"
+              "                                                        that a scenario names as its \"catalog\"\n"
+               "  ganymede catalog --from-skypilot --cloud lambda,runpod -o clouds   what SkyPilot has on this disk\n",
+          .about =
+              "Lists what can be rented where, at which price on which market, how old each price is and where it\n"
+              "comes from. \"no price\": none was found. \"retired\": it cannot be rented any more, is kept for old\n"
+              "runs and left out of plans.",
+          .declare = declare_catalog};
 }
 
 }  // namespace ganymede::cli

@@ -6,6 +6,7 @@
 
 #include "cli/command.hpp"
 #include "cli/export_document.hpp"
+#include "cli/price_age.hpp"
 #include "common/json_value.hpp"
 #include "policies/policy.hpp"
 #include "report/page.hpp"
@@ -24,7 +25,12 @@ std::map<std::string, std::string> words() {
 
 void run_report(const std::string& file, const Shared& shared) {
   const std::size_t bytes = export_document(
-      file, shared, [](const report::Document& document) { return report::report_page(document.json(), words()); },
+      file, shared,
+      [&](const report::Document& document) {
+        const JsonPointer date("/provenance/prices_as_of");
+        if (document.json().contains(date)) remark_price_age(shared, document.json().at(date).as_string());
+        return report::report_page(document.json(), words());
+      },
       {report::DocumentKind::result, report::DocumentKind::sweep, report::DocumentKind::plan,
        report::DocumentKind::validation, report::DocumentKind::cluster, report::DocumentKind::rehearsal});
   if (!shared.output.empty())

@@ -6,6 +6,7 @@
 #include "cli/measured_options.hpp"
 #include "cli/member_flags.hpp"
 #include "cli/names.hpp"
+#include "cli/price_age.hpp"
 #include "cli/progress.hpp"
 #include "cli/simulate_cluster.hpp"
 #include "cli/terminal.hpp"
@@ -98,6 +99,7 @@ void run_simulate(const SimulateOptions& options, Shared& shared) {
   emit(shared, shared.format == "json"  ? json
                : shared.format == "csv" ? report::run_csv(run)
                                         : highlighted(shared, report::run_text(run, result_width(shared))));
+  if (shared.format == "table") remark_price_age(shared, scenario);
   if (!run["goals"]["met"].get<bool>()) shared.exit_code = ExitCode::goal_missed;
 }
 

@@ -9,6 +9,7 @@
 
 #include "cli/command.hpp"
 #include "cli/names.hpp"
+#include "cli/price_age.hpp"
 #include "cli/terminal.hpp"
 #include "common/dates.hpp"
 #include "common/errors.hpp"
@@ -57,6 +58,7 @@ void run_watch(const WatchOptions& options, Shared& shared) {
   for (const std::string& input : {options.plan, options.log}) keep_input(shared, input);
   const double every_s = read_every(options.every);
   const plan::WatchedPlan plan = plan::load_watched_plan(options.plan);
+  if (shared.format == "table") remark_price_age(shared, plan.scenario);
   std::unique_ptr<serve::MetricsServer> server;
   if (!options.listen.empty()) {
     server = std::make_unique<serve::MetricsServer>(options.listen, report::kPrometheusType);

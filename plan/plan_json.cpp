@@ -14,6 +14,7 @@
 #include "plan/evaluate.hpp"
 #include "plan/planner.hpp"
 #include "platforms/catalog.hpp"
+#include "platforms/price_drift.hpp"
 #include "platforms/providers.hpp"
 #include "traces/layer_list.hpp"
 #include "traces/recorded.hpp"
@@ -252,9 +253,23 @@ documents::PlanRequest request_of(const Request& request) {
   return out;
 }
 
+/// What the candidate costs if its price, which is believed, has drifted upwards since its date; empty: it is fresh.
+/// Its nodes are paid for while it runs, at most.
+std::string drift_of(const Request& request, const PlanCandidate& candidate, const PlannedRun& run) {
+  const platforms::Price& price = *platforms::find_price(*candidate.instance, candidate.region, candidate.market);
+  const auto drift = platforms::price_drift(*candidate.instance, price, request.price_age.today);
+  if (!drift || doubt_of(request, candidate).any()) return "";
+  const double nodes = static_cast<double>(price_of(candidate).value) * 1e-6 * run.time_s.median / 3600;
+  return fmt::format(
+      "the price is {} days old; if it has risen since as far as such prices have in that time, to {:.3g} times as "
+      "much, the training costs {:.2f} USD",
+      drift->days, drift->high, run.usd.median + (drift->high - 1) * std::min(run.usd.median, nodes));
+}
+
 /// What the plan assumes about a training on the candidate's nodes.
-std::vector<std::string> assumptions_of(const Request& request, const PlanCandidate& candidate) {
+std::vector<std::string> assumptions_of(const Request& request, const PlanCandidate& candidate, const PlannedRun& run) {
   std::vector<std::string> out;
+  if (std::string drift = drift_of(request, candidate, run); !drift.empty()) out.push_back(std::move(drift));
   const Request::Catalog& catalog = request.catalogs[candidate.catalog];
   if (candidate.at_risk() && !request.on_notice && !candidate.checkpoint.empty())
     out.push_back(fmt::format(
@@ -298,7 +313,8 @@ std::string plan_json(const Request& request, const Plan& plan, const std::files
     out.chosen->scenario.text = scenario_in(request, best, folder).dump();
     if (request.quality) out.chosen->quality->curve = quality_curve(request, best, plan.runs[*plan.best]);
     out.chosen->warnings = plan.runs[*plan.best].warnings;
-    for (const std::string& warning : assumptions_of(request, best)) out.chosen->warnings->push_back(warning);
+    for (const std::string& warning : assumptions_of(request, best, plan.runs[*plan.best]))
+      out.chosen->warnings->push_back(warning);
   }
   if (plan.cards.cheapest) out.cards = {*row(plan.cards.cheapest), *row(plan.cards.balanced), *row(plan.cards.safest)};
   out.more_money = rows(request, plan, plan.more_money);

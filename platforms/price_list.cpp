@@ -70,7 +70,8 @@ std::string read_one(const std::filesystem::path& file, PriceCollector& out) {
   const std::string head = head_of(file);
   if (head.starts_with('{') || head.starts_with('[') || (head.starts_with('/') && file.extension() == ".json"))
     return read_json_prices(file, out);
-  if (head.starts_with("\"FormatVersion\"") || head.starts_with("\"SKU\",")) {
+  const std::string_view unquoted = std::string_view(head).substr(head.starts_with('"') ? 1 : 0);
+  if (unquoted.starts_with("FormatVersion") || unquoted.starts_with("SKU")) {
     read_aws_csv(file, out);
     return "AWS price list";
   }

@@ -149,9 +149,11 @@ void read_aws_csv(const std::filesystem::path& file, PriceCollector& out) {
   std::size_t number = 0;
   while (head.empty() && std::getline(in, line)) {
     ++number;
-    if (line.find("\"Publication Date\"") == 0)
-      published = line.substr(std::min(line.size(), std::string_view("\"Publication Date\",\"").size()), 10);
-    if (line.find("\"SKU\",") == 0) head = line + "\n";
+    std::string plain = line;  // some tools leave out the quotes
+    std::erase(plain, '"');
+    constexpr std::string_view kPublished = "Publication Date,";
+    if (plain.starts_with(kPublished)) published = plain.substr(kPublished.size(), 10);
+    if (plain.starts_with("SKU,")) head = line + "\n";
   }
   if (head.empty()) throw ConfigError(file.string() + ": expected AWS's price list: a line with SKU and other columns");
   const auto read = [&](const std::string& piece, std::size_t before) {

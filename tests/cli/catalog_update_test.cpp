@@ -108,6 +108,12 @@ TEST(PriceAges, CountToTodayEverywhere) {
   EXPECT_EQ(offer["age_days"], 123);
   const Json later = Json::parse(run_program(plan + "--today 2026-11-21 --format json").out);
   EXPECT_EQ(later["chosen"]["price"]["doubt"], "of 2026-07-20, 124 days old");
+  // A price that is believed may have risen all the same, by 1.21^sqrt(123 / 45) in 123 days.
+  const std::string believed = plan.substr(0, plan.find("--max-price-age"));
+  EXPECT_THAT(run_program(believed).out,
+              HasSubstr("the price is 123 days old; if it has risen since as far as such prices have in that time, to "
+                        "1.37 times as much, the training costs "));
+  EXPECT_THAT(run_program(believed + "--today 2026-08-19").out, Not(HasSubstr("the price is")));  // 30 days
   const Outcome no_time = run_program(plan, "env GANYMEDE_NOW=today");
   EXPECT_EQ(no_time.code, 2);
   EXPECT_THAT(no_time.err, HasSubstr("GANYMEDE_NOW: found \"today\", expected a time with its zone"));

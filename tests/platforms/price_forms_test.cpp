@@ -116,6 +116,9 @@ const char* const kAwsCsv =
 TEST_F(PriceForms, AwsListAsATable) {
   EXPECT_THAT(lines(read("aws", {kAwsCsv}, ".csv")), ElementsAre("p3.2xlarge us-east-1 on-demand 3.06 2026-11-18",
                                                                  "p3.2xlarge us-east-1 reserved-1y 1.99 2026-11-18"));
+  std::string bare = kAwsCsv;
+  std::erase(bare, '"');
+  EXPECT_EQ(lines(read("aws", {bare}, ".csv")), lines(read("aws", {kAwsCsv}, ".csv")));
   std::string bad = kAwsCsv;
   bad.replace(bad.find("3.0600000000"), 12, "-3");
   EXPECT_THAT(error("aws", {bad}, ".csv"), HasSubstr("0.csv: line 7: found a price of -3"));
