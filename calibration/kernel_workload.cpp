@@ -125,6 +125,7 @@ KernelTimes predicted_times(const traces::StepTrace& trace, const traces::TraceB
   const StepSum sum = sum_of(step, executor_of(trace), list_error(trace));
   KernelTimes times = times_of(step, host_launch_s(executor_of(trace)));
   times.factor = std::max(sum.high_s / sum.seconds, sum.seconds / sum.low_s);
+  if (trace.software.name == traces::kRecipeSoftware) times.factor = std::max(times.factor, portable_exp(kAloneError));
   const double idle = sum.seconds - sum.device_s;
   times.rule = fmt::format(
       "by the kernel model of {}: {:.0f} kernels of {}{}, within a factor of {:.2f}; decided by {}", gpu, sum.launches,
