@@ -35,7 +35,7 @@ const Listed& part_of(const Listed& object, std::string_view key) {
 
 namespace {
 
-/// Of a file that may be larger than the memory, what is needed: the machines of AWS's list, SKUs of parts of Google's
+/// What is needed of a file that may be larger than the memory: the machines of AWS's list, SKUs of parts of Google's
 /// machines, and prices under Linux in ec2instances.info.
 class Needed {
  public:
