@@ -27,7 +27,8 @@ struct Asked {
   std::string where;  ///< the first offer
 };
 
-/// Describes sorted values: "median of 12 hosts' offers, a tenth below 1.80 and a tenth above 3.10 USD/h; reliability 98.1 %".
+/// Describes sorted values: "median of 12 hosts' offers, a tenth below 1.80 and a tenth above 3.10 USD/h; hosts differ
+/// and may withdraw; reliability 98.1 %".
 std::string spread_of(const std::vector<double>& prices, const std::vector<double>& reliability) {
   std::string out = prices.size() == 1
                         ? "one host's offer"
