@@ -19,7 +19,6 @@
 namespace ganymede::calibration {
 namespace {
 
-constexpr const char* kStatedBackend = "stated by the user";
 constexpr int kMaxStatedBatch = 1 << 24;
 
 platforms::Gpu gpu_of(const GpuSheet& sheet) {

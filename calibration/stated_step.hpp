@@ -10,6 +10,9 @@
 
 namespace ganymede::calibration {
 
+/// TraceSoftware::backend of a trace whose only step was stated.
+inline constexpr const char* kStatedBackend = "stated by the user";
+
 struct StatedStep {
   Seconds step;
   int batch = 0;    ///< images of the step, on one GPU

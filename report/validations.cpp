@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "common/json_value.hpp"
@@ -65,6 +66,14 @@ std::string summary_text(const OrderedJson& summary) {
   return text;
 }
 
+/// A claim that comes out as its study expects is no failure.
+std::string claim_word(const OrderedJson& claim) {
+  const std::string word = claim.at("holds").get<bool>() ? "holds" : "DOES NOT HOLD";
+  if (claim.at("holds") == claim.at("expected"))
+    return claim.at("holds").get<bool>() ? word : "does not hold, as expected";
+  return claim.at("holds").get<bool>() ? "HOLDS, which the study does not expect" : word;
+}
+
 std::string study_text(const OrderedJson& study, bool details, std::size_t width) {
   std::string out = fmt::format("{}: {}\n  source: {}\n", study.at("name").get<std::string>(),
                                 study.at("title").get<std::string>(), study.at("source").get<std::string>());
@@ -86,8 +95,7 @@ std::string study_text(const OrderedJson& study, bool details, std::size_t width
     for (const OrderedJson& value : claim.at("values"))
       values += fmt::format("{}{} {}", values.empty() ? "" : " > ", value.at("run").get<std::string>(),
                             exact(value.at("value").get<double>()));
-    out += fmt::format("\n{}: {} ({})", claim.at("holds").get<bool>() ? "holds" : "DOES NOT HOLD",
-                       claim.at("text").get<std::string>(), values);
+    out += fmt::format("\n{}: {} ({})", claim_word(claim), claim.at("text").get<std::string>(), values);
   }
   if (!study.at("claims").empty()) out += "\n";
   for (const OrderedJson& table : study.at("compute_fractions")) {
@@ -108,11 +116,29 @@ std::string study_text(const OrderedJson& study, bool details, std::size_t width
   return out;
 }
 
+/// Classes with fewer sources have too few for an interval of 90 % that has not seen one of them.
+constexpr int kCalibratedSources = 10;
+
 std::string coverage_text(const OrderedJson& coverage, std::size_t width) {
-  Table table({"evidence", ">predicted", ">in the 90 % interval", ">mean half-width"});
-  for (const OrderedJson& row : coverage)
-    table.add({row.at("evidence"), std::to_string(int_of(row.at("cells"))), plain_percent(row.at("held").get<double>()),
-               plain_percent(row.at("mean_half_width").get<double>())});
+  const bool replayed =
+      std::any_of(coverage.begin(), coverage.end(), [](const auto& r) { return r.contains("replay"); });
+  std::vector<std::string> columns = {"evidence",        ">predicted", ">sources", "", ">in the 90 % interval",
+                                      ">mean half-width"};
+  if (replayed) columns.insert(columns.end(), {">simulate: in its interval", ">half-width", ">off from here"});
+  Table table(columns);
+  for (const OrderedJson& row : coverage) {
+    const int sources = int_of(row.at("sources"));
+    std::vector<std::string> cells = {row.at("evidence"),
+                                      std::to_string(int_of(row.at("cells"))),
+                                      std::to_string(sources),
+                                      sources < kCalibratedSources ? "not calibrated" : "",
+                                      plain_percent(row.at("held").get<double>()),
+                                      plain_percent(row.at("mean_half_width").get<double>())};
+    if (replayed)
+      for (const char* figure : {"held", "mean_half_width", "off"})
+        cells.push_back(row.contains("replay") ? plain_percent(row.at("replay").at(figure).get<double>()) : "");
+    table.add(cells);
+  }
   return table.text(width);
 }
 

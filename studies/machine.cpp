@@ -9,6 +9,16 @@
 namespace ganymede::studies {
 namespace {
 
+/// What a study writes itself is as sure as it says.
+void set_labels(platforms::Platform& platform, const std::string& label) {
+  platform.fabric.label = label;
+  for (platforms::Instance& instance : platform.instances) {
+    if (instance.nic) instance.nic->label = label;
+    if (instance.gpu_links) instance.gpu_links->label = label;
+    if (instance.host_link) instance.host_link->label = label;
+  }
+}
+
 platforms::Platform in_burst(platforms::Platform platform) {
   for (platforms::Instance& instance : platform.instances)
     if (instance.nic && instance.nic->burst) instance.nic->bandwidth = *instance.nic->burst;
@@ -37,13 +47,15 @@ Machine read_machine(const JsonNode& node) {
       own ? platforms::read_platform(from) : platforms::load_catalog(from.as_string(), from.directory(), &from);
   const auto network = machine.optional("network");
   const bool sustained = network && network->as_choice({"burst", "sustained"}) == "sustained";
-  out.platform =
-      std::make_shared<const platforms::Platform>(sustained ? std::move(platform) : in_burst(std::move(platform)));
   out.evidence = own ? LinkEvidence::assumed : LinkEvidence::datasheet;
   if (auto evidence = machine.optional("evidence")) {
     const std::string word = evidence->as_choice({"measured", "fitted", "datasheet", "assumed"});
     out.evidence = word == "fitted" ? LinkEvidence::fitted : calibration::link_evidence(word);
   }
+  if (own && out.evidence >= LinkEvidence::datasheet)
+    set_labels(platform, out.evidence == LinkEvidence::assumed ? "assumed" : "datasheet");
+  out.as_shipped = std::make_shared<const platforms::Platform>(std::move(platform));
+  out.platform = sustained ? out.as_shipped : std::make_shared<const platforms::Platform>(in_burst(*out.as_shipped));
   const JsonNode type = machine.required("instance");
   out.instance = type.as_string();
   out.gpus_per_node = out.platform->instance(out.instance, &type).gpus;

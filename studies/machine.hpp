@@ -14,6 +14,7 @@ using calibration::LinkEvidence;
 
 struct Machine {
   std::shared_ptr<const platforms::Platform> platform;
+  std::shared_ptr<const platforms::Platform> as_shipped;  ///< the same, its NICs as the catalog or document states them
   std::string instance;
   int gpus_per_node = 0;
   LinkEvidence evidence = LinkEvidence::assumed;

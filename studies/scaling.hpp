@@ -76,6 +76,11 @@ struct CellPrediction {
   std::vector<Baseline> baselines;
 };
 
+/// What `simulate` states for a cell, in the unit of the series.
+struct SimulatedCell {
+  double value = 0, low = 0, high = 0;
+};
+
 struct ComputeFraction {
   int gpus;
   double bytes;  ///< bytes of all gradients of a step
@@ -112,6 +117,10 @@ class ScalingSeries {
   std::vector<std::string> fit(const std::vector<ScalingSeries>& before);
   /// Predicts a cell. Call fit() first.
   CellPrediction predict(const ScalingCell& cell) const;
+  /// The same by `simulate`, as a user would ask it: a training of 1,000 steps whose step on one GPU is stated, on the
+  /// catalog as it ships, or on the study's own platform. Its interval is the result's. Nullopt for what no scenario
+  /// can say: a fit to several GPUs, and another batch than the stated one. Call fit() first.
+  std::optional<SimulatedCell> replay(const ScalingCell& cell) const;
   /// The share of a step that is compute, for each number of GPUs and each size of all gradients.
   std::vector<ComputeFraction> compute_fractions(const std::vector<int>& gpus, const std::vector<double>& bytes) const;
 
@@ -132,6 +141,7 @@ class ScalingSeries {
   calibration::StepModel model(const ScalingCell& cell, double pass_s, double bytes_factor, double serial_host_s) const;
   double passes(const ScalingCell& cell) const;
   calibration::StepAtBatch pass_s(const ScalingCell& cell) const;
+  traces::StepTrace stated_trace(const ScalingCell& cell) const;
   double simulate(const ScalingCell& cell, double bytes_factor, double serial_host_s, bool alike = false) const;
   double fit_serial_host(double bytes_factor) const;
   void fit_links();

@@ -71,6 +71,7 @@ OrderClaim read_claim(const JsonNode& node, const Validation& validation) {
   std::vector<std::string> runs;
   for (const auto& run : validation.runs) runs.push_back(run.first);
   for (const JsonNode& run : in.required("falls").as_array()) claim.runs.push_back(run.as_choice(runs));
+  if (auto expected = in.optional("expected")) claim.expected = expected->as_choice({"holds", "fails"}) == "holds";
   in.finish();
   return claim;
 }

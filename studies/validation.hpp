@@ -34,6 +34,7 @@ struct OrderClaim {
   std::string text;               ///< the claim, for people
   std::string value;              ///< JSON pointer into the results
   std::vector<std::string> runs;  ///< from the largest value to the smallest
+  bool expected = true;           ///< false: the study says that the model contradicts the claim, and why
 };
 
 /// The promise of the documentation about a study's predicted cells.
@@ -81,7 +82,8 @@ std::string_view embedded_validation(std::string_view name);
 
 /// Runs one study and returns its entry of "studies" in a `ganymede.validation-result/1`: cells with predictions,
 /// errors and baselines, and promises. The same bytes on any machine.
-OrderedJson run_validation(Validation validation);
+/// `replay`: cells of trainings are predicted by `simulate` too (ScalingSeries::replay()), as their "simulated".
+OrderedJson run_validation(Validation validation, bool replay = false);
 
 /// Puts entries of run_validation() together, with a summary over all: a `ganymede.validation-result/1`.
 /// `rehearsed`: those that the studies used.
@@ -89,5 +91,7 @@ OrderedJson validation_result(const std::vector<OrderedJson>& studies, const Reh
 
 /// True if every promise of a validation_result() is kept.
 bool promises_kept(const OrderedJson& result);
+/// True if every claim of a validation_result() comes out as its study expects.
+bool claims_as_expected(const OrderedJson& result);
 
 }  // namespace ganymede::studies

@@ -64,10 +64,10 @@ void add_intervals(Result& result, const RunRecord& record) {
   const double total = to_seconds(record.end).si;
   const double sampling = calibration::in_quadrature(error.sampling_s, kTwoSided95 * std::sqrt(error.own_s2));
   result.sampling_interval_s = {std::max(0.0, total - sampling), total + sampling};
-  const double measured = calibration::in_quadrature(sampling, error.measured_s);
   // An error of a rounded last digit below zero must not leave the time outside of its own interval.
-  result.interval_s = {std::clamp(total - measured - error.low_s, 0.0, total),
-                       std::max(total, total + measured + error.high_s)};
+  result.interval_s = {
+      std::clamp(total - calibration::in_quadrature(sampling, error.shorter_s) - error.low_s, 0.0, total),
+      std::max(total, total + calibration::in_quadrature(sampling, error.longer_s) + error.high_s)};
 }
 
 void add_utilization(Result& result, const RunUtilization& use) {

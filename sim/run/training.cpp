@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "calibration/statistics.hpp"
+#include "common/random.hpp"
 #include "common/units.hpp"
 #include "sim/ledger/nanoseconds.hpp"
 
@@ -47,7 +48,11 @@ void add_error(RunError& error, const StepDistribution& d, double steps, double 
   const double training_s = steps * d.mean.si;
   error.sampling_s += training_s * d.half_width;
   error.own_s2 += steps * d.own_variance;
-  error.measured_s += training_s * calibration::in_quadrature(relative_error, d.error);
+  // The widths of several workers are fitted to published steps of one GPU and of several, which two runs differ by,
+  // too: the larger of the two counts, not both.
+  const auto add = [&](double of_workers) { return training_s * std::max(relative_error, of_workers); };
+  error.shorter_s += add(1 - portable_exp(-d.error));
+  error.longer_s += add(portable_exp(d.error) - 1);
   error.low_s += steps * (d.mean - d.low).si;
   error.high_s += steps * (d.high - d.mean).si;
 }

@@ -17,7 +17,9 @@ namespace ganymede::sim {
 struct RunError {
   double sampling_s = 0;  ///< half-width of the mean steps' sampling, times their number
   double own_s2 = 0;      ///< variance of the sum of this run's own steps
-  double measured_s = 0;  ///< time under measured workloads times their relative error, with that of several workers
+  /// By how much steps of measured workloads may be shorter and longer: by their own relative error and by a factor for
+  /// what several workers and their links may be off.
+  double shorter_s = 0, longer_s = 0;
   double low_s = 0, high_s = 0;  ///< by how much steps of transferred workloads may be shorter and longer
 };
 

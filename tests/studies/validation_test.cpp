@@ -223,6 +223,41 @@ TEST(Validation, ABrokenPromiseShows) {
   EXPECT_FALSE(kept(R"({ "mean_error": 0.1, "cells": "no such tag" })"));  // a promise about nothing is not kept
 }
 
+TEST(Validation, AClaimThatIsNotExpectedFails) {
+  const OrderedJson study = run_validation(read(std::string(embedded_validation("kubernetes_platforms"))));
+  const auto unexpected = [&](bool holds, bool expected) {
+    OrderedJson one = study;
+    one["claims"] = {{{"text", "t"}, {"holds", holds}, {"expected", expected}, {"values", OrderedJson::array()}}};
+    return !claims_as_expected(validation_result({one}));
+  };
+  EXPECT_FALSE(unexpected(true, true));
+  EXPECT_FALSE(unexpected(false, false));
+  EXPECT_TRUE(unexpected(false, true));
+  EXPECT_TRUE(unexpected(true, false));
+  const OrderedJson& volumes = study["claims"].back();  // times that print alike are no order
+  EXPECT_FALSE(volumes["holds"].get<bool>() || volumes["expected"].get<bool>());
+}
+
+// Times differ only by constants that have not seen the study.
+TEST(Replay, OfEveryCellThroughSimulateHasTheSameErrorModel) {
+  NOT_SANITIZED("repeats every study, which other tests run once");
+  std::vector<OrderedJson> results;
+  for (const std::string& name : validation_names())
+    results.push_back(run_validation(read(std::string(embedded_validation(name))), /*replay=*/true));
+  for (const OrderedJson& study : results)
+    for (const OrderedJson& cell : study["cells"]) {
+      if (!cell.contains("replay")) continue;
+      EXPECT_LT(cell["replay"]["interval"][0].get<double>(), cell["replay"]["interval"][1].get<double>())
+          << cell.dump();
+      EXPECT_NEAR(cell["replay"]["value"].get<double>() / cell["predicted"].get<double>(), 1, 0.15) << cell.dump();
+    }
+  const OrderedJson all = validation_result(results);
+  for (const OrderedJson& row : all["coverage"])
+    if (row.contains("replay")) {
+      EXPECT_GE(row["replay"]["held"].get<double>(), 0.85) << row.dump();
+    }
+}
+
 class BadStudy : public testing::TestWithParam<std::pair<std::string, std::string>> {};
 
 TEST_P(BadStudy, IsLocated) {
@@ -254,6 +289,9 @@ INSTANTIATE_TEST_SUITE_P(
         std::pair{replaced(small_study(kCells), "\"measured\": 0.12", "\"measured\": 0"), "/series/0/cells/1/measured"},
         std::pair{small_study(R"(, "fit": "serial_host")" + kCells), "expected a cell of several GPUs"},
         std::pair{small_study(R"(, "link_range": [2, 3])" + kCells), "/series/0/link_range"},
+        std::pair{small_study(kCells, R"(, "runs": {}, "claims": [ { "text": "t", "value": "/x", "falls": [],
+          "expected": "no" } ])"),
+                  "/claims/0/expected"},
         std::pair{replaced(small_study(kCells), "validation/1", "validation/2"), "/schema"}));
 
 class Embedded : public testing::TestWithParam<std::string> {};

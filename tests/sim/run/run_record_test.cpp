@@ -246,7 +246,8 @@ TEST_F(Records, NameTheLeastCertainInput) {
 }
 
 TEST_F(Records, BecomeAResult) {
-  record_.error.measured_s = 30;
+  record_.error.shorter_s = 30;
+  record_.error.longer_s = 75;
   record_.error.sampling_s = 40;
   record_.error.low_s = 5;
   scenario_.deadline = Seconds{1000};
@@ -256,7 +257,7 @@ TEST_F(Records, BecomeAResult) {
   EXPECT_EQ(result.step_mean.si, 0.01);
   EXPECT_DOUBLE_EQ(result.sampling_interval_s.low, 1060);
   EXPECT_DOUBLE_EQ(result.interval_s.low, 1100 - 50 - 5);
-  EXPECT_DOUBLE_EQ(result.interval_s.high, 1150);
+  EXPECT_DOUBLE_EQ(result.interval_s.high, 1100 + 85);  // 75 and 40 in quadrature
   EXPECT_FALSE(result.met);
   ASSERT_EQ(result.pools.size(), 1U);
   EXPECT_EQ(result.pools[0].usd, result.bill.total());
