@@ -77,6 +77,7 @@ void declare_validate(Parser command, Shared& shared) {
   command.callback([options, &shared] {
     if (!options->shard.empty() && !options->rehearsed.empty())
       throw ConfigError("--rehearsed: expected no --shard beside it");
+    if (!options->shard.empty() && options->replay) throw ConfigError("--replay: expected no --shard beside it");
     if (options->shard.empty())
       run_validate(*options, shared);
     else
