@@ -8,7 +8,7 @@ in turn: `quality fit` sees the other families alone, and `quality forecast` the
 reach FIDs of a fixed list, first from their kind alone, then from the points of their first tenth. Printed are
 
 - the share of the intervals of 90 % that hold, for targets that the training reached after its first evaluation, given
-  that it reaches them within its length, and their mean width as a factor, beside those of the spread of all other
+  that it ever reaches them, and their mean width as a factor, beside those of the spread of all other
   trainings that reached the same FID; also with each training counted once, because good trainings reach more targets;
 - after a tenth, the median error of the images to targets that are reached later, and of the best FID;
 - the Brier score of the chance not to reach a target within the training's length, beside that of the base rate, the

@@ -27,6 +27,8 @@ import tempfile
 from quality import TARGETS, Program, Trainings, family_of, quantile
 
 DIVERGED_ABOVE = 1.5
+FARTHEST = 1e3  # millions of images that intervals reach to
+FORGOTTEN = 0.2  # e-folds of the images over which residuals stay alike
 FIRST = 0.1  # millions of images from which on trainings may diverge
 
 
@@ -116,8 +118,10 @@ def images_from_points(kind, points, fid, horizon, count, rng):
     log_points, before = [], None
     for x, value in points:
         weight = 1 if before is None else min(1, math.log(x / before) / 0.4)
-        log_points.append((x, math.log(value), weight / kind.model["noise"]))
+        drifted = kind.model["noise"] + kind.model["drift"] ** 2 * math.log(points[-1][0] / x)
+        log_points.append((x, math.log(value), weight / drifted))
         before = x
+    log_best = min(y for _, y, _ in log_points)
     drawn, costs = [], []
     for _ in range(count):
         shape = kind.shape(rng)
@@ -129,20 +133,22 @@ def images_from_points(kind, points, fid, horizon, count, rng):
     enough = sum(weights) ** 2 / sum(w * w for w in weights)
     rates = [kind.rate(rng) for _ in range(4000)]
     lasted = [math.exp(-rate * math.log(max(1, before / FIRST))) for rate in rates]
-    reached, parts = [], 150
-    ahead = math.log(horizon / before)
+    reached, parts = [], 300
+    ahead = math.log(max(horizon, FARTHEST) / before)
     for floor, drop, half, slope in rng.choices(drawn, weights, k=4000):
         offset, drift = kind.offset(rng), kind.model["drift"] * rng.gauss(0, 1)
         ends = rng.expovariate(1) / rng.choices(rates, lasted)[0]
+        kept = log_best - offset - math.log(floor + drop / (1 + (before / half) ** slope))
         for part in range(parts + 1):
             at = ahead * part / parts
             if at > ends:
                 break
             value = math.log(floor + drop / (1 + (before * math.exp(at) / half) ** slope)) + offset
+            value += kept * math.exp(-at / FORGOTTEN)
             if value + drift * math.sqrt(at) <= math.log(fid):
                 reached.append(before * math.exp(at))
                 break
-    return reached, len(reached) / 4000, enough
+    return reached, sum(at <= horizon for at in reached) / 4000, enough
 
 
 def kind_of(row):
@@ -210,7 +216,7 @@ def coverage(program, trainings, runs_csv, rng):
             kind = Kind(model, kind_of(row))
             for target in program.prior(curve, row, last, TARGETS)["targets"]:
                 when = trainings.reached(run, target["fid"])
-                drawn = images_from_kind(kind, target["fid"], last / 1e6, 4000, rng)
+                drawn = images_from_kind(kind, target["fid"], FARTHEST, 4000, rng)
                 if when is None or when <= trainings.points[run][0][0] or not target["images"] or len(drawn) < 20:
                     continue
                 low, high = target["images"]["interval"]

@@ -177,6 +177,12 @@ UsefulPoints useful_points(const std::vector<RecordedRun::Point>& points) {
 }
 
 QualityModel fit_quality(const std::vector<RecordedRun>& runs) {
+  QualityModel model = fit_without_drift(runs);
+  model.drift = fitted_drift(model, runs);
+  return model;
+}
+
+QualityModel fit_without_drift(const std::vector<RecordedRun>& runs) {
   if (runs.size() < 2)
     throw ConfigError(
         fmt::format("found {} training, expected at least two: a spread between runs needs several", runs.size()));
@@ -199,7 +205,6 @@ QualityModel fit_quality(const std::vector<RecordedRun>& runs) {
   }
   measure_noise(model, curves);
   fit_hazard(model, curves);
-  model.drift = fitted_drift(model, runs);
   return model;
 }
 

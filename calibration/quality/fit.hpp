@@ -22,9 +22,13 @@ struct UsefulPoints {
 };
 UsefulPoints useful_points(const std::vector<RecordedRun::Point>& points);
 
-/// The least drift with which the ends of 90 % of the trainings lie where their first tenths put them with a
-/// probability of 90 %; 0 if no training has points enough.
+/// The least drift with which 90 % of the points after a tenth, a fifth and a half of a training lie, in the mean over
+/// the trainings, where the points before put them with a probability of 90 %; 0 if no training has points enough. What
+/// is known beforehand of a training is what a model of the other datasets knows, as most people train on data that no
+/// recorded training has.
 double fitted_drift(const QualityModel& model, const std::vector<RecordedRun>& runs);
+/// A model whose drift is 0.
+QualityModel fit_without_drift(const std::vector<RecordedRun>& runs);
 
 /// Fits by expectation and maximisation: each training's shape is normally distributed about the sum of the effects of
 /// its kind, so given the effects each shape has a posterior (fit_shape), and given the shapes the effects follow from

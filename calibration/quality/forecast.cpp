@@ -1,11 +1,13 @@
 #include "calibration/quality/forecast.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
+#include <set>
 
 #include "calibration/quality/sample.hpp"
 #include "common/random.hpp"
@@ -47,6 +49,7 @@ Posterior posterior_of(const QualityModel& model, const QualityPrior& prior, con
   if (question.points.empty()) return out;
   out.useful = useful_points(question.points);
   out.log_time = std::max(0.0, out.useful.seen.ln_images.back() - portable_log(kFirstImages / 1e6));
+  out.useful.seen = out.useful.seen.from_its_end(model.drift, model.noise);
   out.fit = fit_shape_and_noise(out.useful.seen, prior.shape, model.noise, out.noise);
   return out;
 }
@@ -65,8 +68,10 @@ double rate_of_survivor(const QualityPrior& prior, double log_time, RandomStream
 }
 
 /// Lets a training go along its curve. Curves are not exactly of this shape, so that one which is known up to here
-/// drifts off it, by `drift` a square root of an e-fold of the images.
-void go_on(const Shape& shape, double log_offset, double drift, const Ahead& ahead, DrawnTraining& drawn) {
+/// drifts off it, by `drift` a square root of an e-fold of the images. Its best lies where it was seen, `log_best`, and
+/// goes to `log_offset` off the curve as fast as residuals are forgotten.
+void go_on(const Shape& shape, double log_offset, double drift, std::optional<double> log_best, const Ahead& ahead,
+           DrawnTraining& drawn) {
   constexpr double kLargestPower = 300;
   const double floor = portable_exp(shape[0]), drop = portable_exp(shape[1]), slope = portable_exp(shape[3]);
   const auto power_of = [&](double log_images) {
@@ -74,10 +79,12 @@ void go_on(const Shape& shape, double log_offset, double drift, const Ahead& ahe
   };
   // (images / half)^slope, by the same factor from part to part: log_fid() at each would take most of a plan's time.
   double power = power_of(ahead.from - shape[2]), lowest = kNever;
-  const double factor = power_of(ahead.at(1) - ahead.from);
-  for (int part = 0; part <= kParts; ++part, power *= factor) {
+  const double each = ahead.at(1) - ahead.from, factor = power_of(each);
+  double kept = log_best ? *log_best - portable_log(floor + drop / (1 + power)) - log_offset : 0;
+  const double forgotten = portable_exp(-each / kCorrelation);
+  for (int part = 0; part <= kParts; ++part, power *= factor, kept *= forgotten) {
     const double log_fid = portable_log(floor + drop / (1 + power));
-    lowest = std::min(lowest, log_fid + log_offset + drift * std::sqrt(ahead.at(part) - ahead.from));
+    lowest = std::min(lowest, log_fid + log_offset + kept + drift * std::sqrt(ahead.at(part) - ahead.from));
     drawn.log_best.at(static_cast<std::size_t>(part)) = lowest;
   }
 }
@@ -90,13 +97,15 @@ std::vector<DrawnTraining> draw(const QualityModel& model, const QualityPrior& p
       sample_shapes(posterior.useful.seen, prior.shape, posterior.noise, posterior.fit, kDraws, random);
   // A training that has risen far above its best seldom comes back; one rise and one return are added to those seen.
   const double comes_back = (model.recovered + 1.0) / (model.rises + 2.0);
+  std::optional<double> log_best;
+  if (seen) log_best = *std::min_element(posterior.useful.seen.ln_fid.begin(), posterior.useful.seen.ln_fid.end());
   std::vector<DrawnTraining> out(kDraws);
   for (std::size_t i = 0; i < out.size(); ++i) {
     const double rate = rate_of_survivor(prior, posterior.log_time, random);
     out[i].log_end = ahead.from + random.exponential() / rate;
     const double log_offset = std::sqrt(posterior.noise) * (model.best + random.normal());
     const double drift = seen ? model.drift * random.normal() : 0;
-    go_on(shapes[i], log_offset, drift, ahead, out[i]);
+    go_on(shapes[i], log_offset, drift, log_best, ahead, out[i]);
     if (random.uniform() >= comes_back && posterior.useful.diverged) out[i].log_end = -kNever;
   }
   return out;
@@ -145,8 +154,10 @@ std::optional<double> reached_at(const std::vector<RecordedRun::Point>& points, 
   return std::nullopt;
 }
 
+/// `drawn` go on until the end of `ahead`, and what counts for the chance is who is there until `log_horizon`.
+/// Intervals that ended there would lack those that come late, and be too early for targets near the end.
 TargetOutlook outlook_of(const std::vector<DrawnTraining>& drawn, const QualityQuestion& question, double fid,
-                         const Ahead& ahead) {
+                         const Ahead& ahead, double log_horizon) {
   TargetOutlook out{.fid = fid};
   if (const auto at = reached_at(question.points, fid)) {
     out.reached = true;
@@ -155,11 +166,13 @@ TargetOutlook outlook_of(const std::vector<DrawnTraining>& drawn, const QualityQ
     return out;
   }
   std::vector<double> logs;
+  int within = 0;
   for (const DrawnTraining& training : drawn) {
     const double at = reaches_at(training, ahead, portable_log(fid));
     if (at < kNever) logs.push_back(at);
+    within += at <= log_horizon ? 1 : 0;
   }
-  out.probability = static_cast<double>(logs.size()) / kDraws;
+  out.probability = static_cast<double>(within) / kDraws;
   if (logs.size() >= kFewestReached) out.images = interval_of(logs, 1e6);
   return out;
 }
@@ -178,10 +191,27 @@ std::vector<OutlookPoint> best_so_far(const std::vector<DrawnTraining>& drawn, d
   return out;
 }
 
+/// The recorded trainings on which the forecast of a kind rests.
+std::string rests_on(const QualityModel& model, const QualityKind& kind) {
+  constexpr std::size_t kBackbone = 1;
+  std::set<std::string> others;
+  int same = 0, like = 0;
+  for (const FittedRun& run : model.runs) {
+    others.insert(run.kind.levels[kDatasetFactor]);
+    if (run.kind.levels[kDatasetFactor] != kind.levels[kDatasetFactor]) continue;
+    ++same;
+    if (run.kind.levels[kBackbone] == kind.levels[kBackbone]) ++like;
+  }
+  if (same == 0) return fmt::format("the forecast is from trainings on other data: {}", fmt::join(others, ", "));
+  const std::string& backbone = kind.levels[kBackbone];
+  return fmt::format("the forecast rests on {} recorded trainings of {}, {} with {}", same, kind.levels[kDatasetFactor],
+                     like == 0 ? "none" : fmt::format("{}", like), backbone.empty() ? "networks unstated" : backbone);
+}
+
 std::vector<std::string> notes_of(const QualityModel& model, const QualityQuestion& question,
                                   const UsefulPoints& useful, const QualityOutlook& outlook) {
-  std::vector<std::string> notes;
   const std::string& dataset = question.kind.levels[kDatasetFactor];
+  std::vector<std::string> notes{rests_on(model, question.kind)};
   for (const std::size_t factor : model.unknown(question.kind)) {
     const std::string& level = question.kind.levels.at(factor);
     notes.push_back(level.empty()
@@ -208,7 +238,7 @@ std::vector<std::string> notes_of(const QualityModel& model, const QualityQuesti
         notes.push_back(
             fmt::format("an FID of {:g} is below the best of all recorded trainings of {}, {:g}", fid, dataset, best));
   for (const TargetOutlook& target : outlook.targets)
-    if (target.images.median == 0)
+    if (target.probability * kDraws < kFewestReached)
       notes.push_back(fmt::format("hardly any training of this kind gets to an FID of {:g} within {:.3g} images",
                                   target.fid, outlook.horizon));
   return notes;
@@ -228,8 +258,10 @@ QualityOutlook forecast_quality(const QualityModel& model, const QualityQuestion
   out.diverged = posterior.useful.diverged;
   const double from = portable_log(std::max(kFirstImages, out.images_seen) / 1e6);
   const Ahead ahead{from, std::max(from, portable_log(out.horizon / 1e6))};
+  const Ahead beyond{from, std::max(ahead.to, portable_log(std::max(kHorizon, 10 * out.images_seen) / 1e6))};
   const std::vector<DrawnTraining> drawn = draw(model, prior, posterior, ahead);
-  for (const double fid : question.targets) out.targets.push_back(outlook_of(drawn, question, fid, ahead));
+  const auto later = beyond.to > ahead.to ? draw(model, prior, posterior, beyond) : drawn;
+  for (const double fid : question.targets) out.targets.push_back(outlook_of(later, question, fid, beyond, ahead.to));
   out.curve = best_so_far(drawn, out.best_seen, ahead);
   out.best = out.curve.back().best;
   out.notes = notes_of(model, question, posterior.useful, out);

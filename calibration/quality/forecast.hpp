@@ -16,7 +16,7 @@ struct QualityInterval {
 struct TargetOutlook {
   double fid = 0;
   double probability = 0;    ///< to reach it within the horizon
-  QualityInterval images{};  ///< of the trainings that reach it within the horizon; all 0 if none does
+  QualityInterval images{};  ///< of the trainings that ever reach it, within the horizon or later; all 0 if none does
   bool reached = false;      ///< the recorded points are there already: `images` is when
 };
 

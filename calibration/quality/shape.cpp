@@ -9,9 +9,6 @@
 namespace ganymede::calibration {
 namespace {
 
-/// Residuals of the 32 trainings about their curves have an autocorrelation that falls from 0.8 to 0.1 within 0.4 of
-/// ln(images); its integral is 0.19 (bench/README.md). So points count by their distance over twice that.
-constexpr double kCorrelation = 0.4;
 constexpr int kFitSteps = 40;
 constexpr double kLargestExponent = 50;
 
@@ -76,7 +73,7 @@ double log_images_to(const Shape& shape, double fid) {
 
 void SeenCurve::add(double images, double fid) {
   const double at = portable_log(images / 1e6);
-  weights.push_back(ln_images.empty() ? 1 : std::min(1.0, (at - ln_images.back()) / kCorrelation));
+  weights.push_back(ln_images.empty() ? 1 : std::min(1.0, (at - ln_images.back()) / (2 * kCorrelation)));
   ln_images.push_back(at);
   ln_fid.push_back(portable_log(fid));
 }
@@ -85,6 +82,13 @@ double SeenCurve::weight() const {
   double sum = 0;
   for (const double weight : weights) sum += weight;
   return sum;
+}
+
+SeenCurve SeenCurve::from_its_end(double drift, double noise) const {
+  SeenCurve out = *this;
+  for (std::size_t i = 0; i < out.weights.size(); ++i)
+    out.weights[i] *= noise / (noise + drift * drift * (ln_images.back() - ln_images[i]));
+  return out;
 }
 
 ShapeFit fit_shape(const SeenCurve& seen, const ShapePrior& prior, double variance, const Shape& start) {

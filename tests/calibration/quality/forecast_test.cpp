@@ -67,6 +67,35 @@ TEST(QualityForecast, ATargetThatIsReachedIsKnown) {
   EXPECT_LT(out.images.median, run.points[8].images);
 }
 
+// The best of the evaluations to come counted at once, so that trainings on a plateau seemed to be at their target.
+TEST(QualityForecast, WhatIsNotReachedYetTakesMoreImages) {
+  QualityQuestion question{fitted().runs[0].kind, {}, {}, 1e8};
+  for (const double images : {4e6, 8e6, 16e6, 24e6, 32e6}) question.points.push_back({images, 20 + 1e6 / images});
+  question.targets = {0.97 * question.points.back().fid};
+  const TargetOutlook out = forecast_quality(fitted(), question).targets[0];
+  EXPECT_FALSE(out.reached);
+  EXPECT_GT(out.images.low, 1.001 * question.points.back().images);
+}
+
+// Intervals of those that are there by a given time lack those that come late.
+TEST(QualityForecast, AnIntervalDoesNotEndWithTheTraining) {
+  const QualityKind& kind = fitted().runs[0].kind;
+  const TargetOutlook whole = forecast_quality(fitted(), {kind, {}, {16}, 1e9}).targets[0];
+  const TargetOutlook cut = forecast_quality(fitted(), {kind, {}, {16}, whole.images.median}).targets[0];
+  EXPECT_EQ(cut.images.low, whole.images.low);
+  EXPECT_EQ(cut.images.high, whole.images.high);
+  EXPECT_NEAR(cut.probability, 0.5 * whole.probability, 0.01);
+}
+
+TEST(QualityForecast, TheForecastSaysOnWhichTrainingsItRests) {
+  QualityKind known = fitted().runs[0].kind, other = known;
+  other.levels[kDatasetFactor] = "faces (train 50000)";
+  EXPECT_THAT(forecast_quality(fitted(), {known, {}, {20}, 0}).notes,
+              Contains(HasSubstr("rests on 60 recorded trainings of " + known.levels[kDatasetFactor] + ", 40 with ")));
+  EXPECT_THAT(forecast_quality(fitted(), {other, {}, {20}, 0}).notes,
+              Contains("the forecast is from trainings on other data: " + known.levels[kDatasetFactor]));
+}
+
 TEST(QualityForecast, LowerTargetsAreLessLikelyAndTakeLonger) {
   QualityQuestion question{fitted().runs[0].kind, {}, {40, 20, 12}, 0};
   const QualityOutlook out = forecast_quality(fitted(), question);

@@ -61,5 +61,14 @@ TEST(QualityMatrix, AnInverseTimesItsMatrixIsOne) {
   }
 }
 
+TEST(QualityShape, PointsFurtherBackCountForLess) {
+  SeenCurve seen;
+  for (const double images : {1e6, 4e6, 16e6}) seen.add(images, 50);
+  const SeenCurve aged = seen.from_its_end(0.2, 0.0025);
+  EXPECT_EQ(aged.weights[2], seen.weights[2]);
+  EXPECT_NEAR(aged.weights[1], 0.0025 / (0.0025 + 0.04 * std::log(4)), 1e-12);
+  EXPECT_LT(aged.weights[0], aged.weights[1]);
+}
+
 }  // namespace
 }  // namespace ganymede::calibration
