@@ -139,7 +139,7 @@ void declare_catalog(Parser command, Shared& shared) {
           .type_name("[DIR]")
           .expected(0, 1)
           .excludes(check);
-  command.add_option("--cloud", options->clouds, "only these clouds of SkyPilot's: lambda, runpod, …")
+  command.add_option("--cloud", options->clouds, "only these clouds of SkyPilot's, such as lambda,runpod")
       .needs(sky)
       .delimiter(',');
   command.add_option("--as-of", options->as_of, "the day on which a price list without a date was read");
