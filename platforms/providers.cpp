@@ -12,7 +12,9 @@ namespace {
 constexpr std::pair<std::string_view, std::string_view> kGkeGpus[] = {
     {"V100", "nvidia-tesla-v100"}, {"T4", "nvidia-tesla-t4"}, {"P100", "nvidia-tesla-p100"}};
 
-// Notices: EC2 gives two minutes, Google Cloud and Azure 30 s, by their documentation; 30 s is assumed for the others.
+// Notices: EC2 gives two minutes, Google Cloud and Azure 30 s, RunPod 5 s (docs.runpod.io/faq), Nebius a minute
+// (docs.nebius.com, preemptible machines) and CoreWeave at most seven (docs.coreweave.com, spot node pools), by their
+// documentation; 30 s is assumed for the others.
 // Labels: EKS, GKE and AKS set the standard ones; IBM's labels name instance types differently than the catalog.
 constexpr Provider kProviders[] = {
     {.name = "aws",
@@ -42,6 +44,20 @@ constexpr Provider kProviders[] = {
                     .spot_taint = true}},
     {.name = "ibm", .vendor = "IBM Cloud", .store = "ibm", .kubernetes = {.region_label = true}},
     {.name = "genesis", .vendor = "Genesis Cloud"},
+    {.name = "coreweave", .vendor = "CoreWeave", .spot_notice = Seconds{420}},
+    {.name = "crusoe", .vendor = "Crusoe"},
+    {.name = "digitalocean", .vendor = "DigitalOcean", .sky = "do"},
+    {.name = "hyperstack", .vendor = "Hyperstack"},
+    {.name = "lambda", .vendor = "Lambda"},
+    {.name = "nebius", .vendor = "Nebius", .spot_notice = Seconds{60}, .store = "nebius"},
+    {.name = "oci", .vendor = "Oracle", .store = "oci"},
+    {.name = "ovhcloud", .vendor = "OVHcloud"},
+    {.name = "paperspace", .vendor = "Paperspace"},
+    {.name = "runpod", .vendor = "RunPod", .spot_notice = Seconds{5}},
+    {.name = "scaleway", .vendor = "Scaleway"},
+    {.name = "together", .vendor = "Together AI"},
+    {.name = "vast", .vendor = "Vast.ai"},
+    {.name = "verda", .vendor = "Verda"},
     {.name = "private", .owned = true},
     {.name = "local", .owned = true},
 };

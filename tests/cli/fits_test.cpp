@@ -46,7 +46,7 @@ TEST(Fits, RefusesWhatItDoesNotKnow) {
     EXPECT_THAT(outcome.err, HasSubstr(why)) << arguments;
   };
   refused("stylegan --batch 4", "did you mean \"stylegan2\"?");
-  refused("stylegan2 --gpu A10O", "did you mean \"A100\"?");
+  refused("stylegan2 --gpu RTX309O", "did you mean \"RTX3090\"?");
   refused("stylegan2 --batch 0", "--batch");
   refused("stylegan2 --batch many", "--batch");
   refused("stylegan2 --precision fp8", "fp16");

@@ -79,7 +79,7 @@ TEST(CatalogCommand, NamesWhatIsWrong) {
     EXPECT_EQ(outcome.code, 2) << arguments;
     EXPECT_THAT(outcome.err, HasSubstr(why)) << arguments;
   };
-  refused("--gpu A10", "did you mean");
+  refused("--gpu A101", "did you mean");
   refused("--region us-esat-1", "did you mean \"us-east-1\"?");
   refused("--instance p3.3xlarge", "did you mean \"p3.2xlarge\"?");
   refused("--provider asw", "did you mean");

@@ -65,7 +65,9 @@ TEST(Skypilot, KeepsTheCloud) {
   pool["instance"] = "GPU+";
   EXPECT_THAT(task(), AllOf(HasSubstr("infra: \"cudo\"\n"), HasSubstr("instance_type: \"GPU+\"")));
   pool["provider"] = "nebius";
-  EXPECT_THAT(task(), HasSubstr("infra: \"nebius\"\n"));
+  EXPECT_THAT(task(), AllOf(HasSubstr("infra: \"nebius\"\n"), HasSubstr("store: \"nebius\"")));
+  pool["provider"] = "digitalocean";
+  EXPECT_THAT(task(), HasSubstr("infra: \"do\"\n"));
 }
 
 TEST(Skypilot, ZonesAndGpusAsItCallsThem) {

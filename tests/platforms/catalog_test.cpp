@@ -132,6 +132,25 @@ TEST(Catalog, HasTheV100InstancesAtTheirListPrices) {
   EXPECT_EQ(price("azure", "Standard_NC24rs_v3", "eastus"), (MicroUsdPerHour{13'460'000}));
 }
 
+TEST(Catalog, HasTheCloudsWherePeopleRent) {
+  const auto price = [](std::string_view provider, std::string_view instance, std::string_view region, Market market) {
+    const Platform& platform = catalog(provider);
+    return decimal(platform.price(platform.instance(instance), region, market).per_hour);
+  };
+  // The price pages of 2026-09-20, 2026-11-09, 2026-05-29 and 2026-08-26, times the GPUs; spot is 0.8 of on-demand.
+  EXPECT_EQ(price("lambda", "gpu_8x_h100_sxm5", "us-east-1", Market::on_demand), "31.92");
+  EXPECT_EQ(price("runpod", "1x_H100-SXM_COMMUNITY", "US", Market::on_demand), "2.69");
+  EXPECT_EQ(price("runpod", "1x_H100-SXM_SECURE", "US", Market::on_demand), "3.99");
+  EXPECT_EQ(price("digitalocean", "gpu-mi300x8-1536gb", "any", Market::on_demand), "15.92");
+  EXPECT_EQ(price("hyperstack", "n3-H100x8", "CANADA-1", Market::spot), "16.00");
+  EXPECT_EQ(catalog("coreweave").instance("hgx-h200-8").nic->bandwidth, 400_Gbit_per_s);
+  EXPECT_EQ(catalog("digitalocean").instance("gpu-mi300x8-1536gb").gpu_links->kind, GpuLinks::Kind::mesh);
+  // What nothing joins has no adapter; where no source tells what does, it is assumed.
+  for (const char* alone : {"runpod", "vast"})
+    for (const Instance& instance : catalog(alone).instances) EXPECT_FALSE(instance.nic) << instance.name;
+  EXPECT_EQ(catalog("lambda").instance("gpu_8x_h100_sxm5").nic->label, "assumed");
+}
+
 TEST(Catalog, WiresTheV100Instances) {
   const Platform& aws = catalog("aws");
   // V100: NVLink at 20 GB/s a link and direction; 4 of 6 links reach the other three GPUs of a p3.8xlarge.

@@ -24,6 +24,10 @@ TEST(Providers, SayHowTheyAreCalledAndWhatTheyWarnOf) {
   EXPECT_EQ(vendor_of("aws"), "AWS");
   EXPECT_EQ(provider_of("aws").spot_notice, Seconds{120});
   EXPECT_EQ(provider_of("gcp").spot_notice, Seconds{30});
+  EXPECT_EQ(provider_of("runpod").spot_notice, Seconds{5});
+  EXPECT_EQ(provider_of_sky("do"), "digitalocean");
+  EXPECT_EQ(sky_cloud_of("digitalocean"), "do");
+  EXPECT_EQ(sky_cloud_of("crusoe"), "");
   EXPECT_EQ(owned_provider().name, "private");
   for (const Provider& provider : providers())
     EXPECT_EQ(provider.owned, provider.name == "private" || provider.name == "local") << provider.name;
