@@ -7,6 +7,10 @@ namespace {
 
 constexpr PolicySetting kDeadlineSettings[] = {kMarginSetting};
 
+/// By how much the time of the work left may differ from what the last interval's rate says, besides evaluations: some
+/// steps more or fewer, and checkpoints.
+constexpr double kRateError = 0.01;
+
 /// Mean speed by data sheet of the GPUs that trained last, relative to the first pool's; 1 before any did.
 double trained_speed(const PolicyCall& call) {
   double gpus = 0, speed = 0;
@@ -38,12 +42,21 @@ class Forecast {
     return predicted_seconds(call_, nodes * view.gpus_per_node) * slower_ / view.speed + seen_.save.si;
   }
 
-  /// The fewest nodes that meet the deadline, margin included; those that are done first if none do.
+  /// The fewest nodes that meet the deadline, margin included; those that are done first if none do. More than are
+  /// known to be faster are tried where those may be late, or if there is time to find out that they are slower and to
+  /// come back.
   int fewest(int pool) const {
-    const PoolView& view = view_of(pool);
-    int best = view.most;
+    const int known = known_nodes(pool);
+    const double known_s = rest_s(pool, known) + (train(pool, known) ? 0 : change_s_);
+    // How many evaluations are due is hardly known from one interval: the shortest rest has none, and where there are
+    // some nothing is tried.
+    const double shortest_s = seconds_left(seen_, predicted_rate(call_.memory, known)) * slower_ / view_of(pool).speed;
+    const bool may_be_in_time = shortest_s * (1 - kRateError) <= left_s_;
+    const bool time_to_try =
+        seen_.evaluation.si == 0 && known_s * (1 + kRateError) + seen_.every.si + 2 * change_s_ <= left_s_;
+    int best = may_be_in_time && !time_to_try ? known : view_of(pool).most;
     double least_s = rest_with_change_s(pool, best);
-    for (int nodes = 1; nodes < view.most; ++nodes) {
+    for (int nodes = 1, most = best; nodes < most; ++nodes) {
       const double seconds = rest_with_change_s(pool, nodes);
       if (seconds <= left_s_) return nodes;
       if (seconds < least_s) best = nodes, least_s = seconds;
@@ -59,7 +72,7 @@ class Forecast {
     const double exposed_s = on_spot ? std::min(seen_.every.si, seconds_left(seen_, seen_.rate)) : seen_.every.si;
     // A change to spot begins with a checkpoint, if there is a storage for it.
     const double at_risk_s = on_spot || seen_.save.si == 0 ? seen_.since_durable.si : 0;
-    return left_s_ - exposed_s - at_risk_s - with_margin(rest_s(sure, view_of(sure).most)) - 2 * change_s_;
+    return left_s_ - exposed_s - at_risk_s - with_margin(rest_s(sure, known_nodes(sure))) - 2 * change_s_;
   }
 
   /// True if spot nodes train that will be done in time if they are kept, while on-demand nodes could no more.
@@ -74,10 +87,17 @@ class Forecast {
  private:
   const PoolView& view_of(int pool) const { return seen_.pools[static_cast<std::size_t>(pool)]; }
   double with_margin(double seconds) const { return seconds * (1 + call_.settings[0]); }
+  bool train(int pool, int nodes) const {
+    return seen_.training && view_of(pool).ready == nodes && view_of(pool).starting == 0;
+  }
   double rest_with_change_s(int pool, int nodes) const {
-    const PoolView& view = view_of(pool);
-    const bool train = seen_.training && view.ready == nodes && view.starting == 0;
-    return with_margin(rest_s(pool, nodes)) + (train ? 0 : change_s_);
+    return with_margin(rest_s(pool, nodes)) + (train(pool, nodes) ? 0 : change_s_);
+  }
+  /// The most nodes of whose speed something is known: one, while a single GPU has trained, which waits for no other.
+  int known_nodes(int pool) const {
+    const auto& memory = call_.memory;
+    const bool alone = memory.at("rate/gpus") <= 1 && memory.at("rate/overhead_s") == 0;
+    return alone ? 1 : view_of(pool).most;
   }
 
   const PolicyCall& call_;

@@ -6,6 +6,7 @@
 #include <rapidcheck.h>
 #include <rapidcheck/gtest.h>
 
+#include <cmath>
 #include <utility>
 
 #include "scenario_files.hpp"
@@ -115,22 +116,29 @@ TEST(DeadlineRun, IsOnSpotWhereThereIsTime) {
 RC_GTEST_PROP(DeadlineProperty, WhoIsLateCouldNotHaveBeenInTime, ()) {
   static const DeadlineRuns kRuns;
   const int nodes = *rc::gen::inRange(1, 3);
-  const double hours = *rc::gen::inRange(5, 40) / 10.0;
+  const double hours = *rc::gen::inRange(5, *rc::gen::element(40, 400, 1200)) / 10.0;
   Json content = DeadlineRuns::content(nodes, hours, hours * 36 * *rc::gen::inRange(100, 220) + 120);
+  content["platform"]["max_nodes"] = nodes + *rc::gen::element(0, 0, 1, 3);
+  content["checkpoint"]["on_notice"] = *rc::gen::arbitrary<bool>();
+  if (*rc::gen::arbitrary<bool>()) content.erase("provisioning");  // boots are drawn
   content["seed"] = *rc::gen::inRange(0, 1000);
   content["platform"]["notice"] = fmt::format("{}s", *rc::gen::inRange(0, 300));
-  content["checkpoint"]["every"] = fmt::format("{}s", *rc::gen::inRange(60, 3600));
+  content["checkpoint"]["every"] = fmt::format("{}s", *rc::gen::inRange(60, 7200));
   if (*rc::gen::arbitrary<bool>())
     content["evaluation"] = {{"every", fmt::format("{}s", *rc::gen::inRange(300, 3000))},
                              {"fixed", fmt::format("{}s", *rc::gen::inRange(1, 500))}};
   std::string capacity;
   int at_s = 0;
-  for (int row = *rc::gen::inRange(1, 30); row > 0; --row) {
+  for (int row = *rc::gen::inRange(1, 100); row > 0; --row) {
     capacity += fmt::format("{},{}\n", at_s, *rc::gen::inRange(0, nodes + 1));
-    at_s += *rc::gen::inRange(60, 6000);
+    at_s += *rc::gen::inRange(60, 20'000);
+  }
+  StepDistributionCache cache;
+  if (*rc::gen::arbitrary<bool>()) {  // the deadline is when nodes on demand alone end, or a little later
+    const double alone_s = run(kRuns.load(content, capacity), cache, 0).first;
+    content["deadline"] = fmt::format("{}s", std::ceil(alone_s * (1 + *rc::gen::element(0.0, 0.01, 0.1, 0.3))));
   }
   const Scenario scenario = kRuns.load(content, capacity);
-  StepDistributionCache cache;
   const auto [total_s, asked] = run(scenario, cache, kNoChange);
   const double deadline_s = scenario.deadline->si;
   if (total_s <= deadline_s) return;
