@@ -36,6 +36,9 @@ SpotModel read_spot_model(const JsonNode& root) {
   model.up_spread = durations.child("up_spread").as_number(0, 10);
   model.down_spread = durations.child("down_spread").as_number(0, 10);
   model.correlation = in.required("correlation").as_number(-1, 1);
+  const JsonNode past = in.required("past");
+  model.up_noise = past.child("mean_up_noise").as_number(0, 1e4);
+  model.availability_noise = past.child("availability_noise").as_number(0, 1e4);
   model.together = in.required("together").child("share").as_number(0, 1);
   for (const auto& [name, node] : in.required("classes").as_map()) model.classes.push_back(read_class(name, node));
   in.finish();
@@ -62,6 +65,23 @@ const SpotClass& SpotModel::of(std::string_view gpu_family) const {
   const auto other = named("other");
   assert(other != classes.end());
   return *other;
+}
+
+SpotClass SpotModel::given(const SpotClass& of, const SpotPast& past) const {
+  // At least one up-time, and a second up and down, so that each logarithm is finite.
+  const double times = std::max(past.times_up, 1), up = std::max(past.up.si, 1.0), down = std::max(past.down.si, 1.0);
+  const auto mix = [&](double mean, double& spread, double seen, double noise) {
+    const double variance = spread * spread, weight = variance > 0 ? variance / (variance + noise / times) : 0;
+    spread *= std::sqrt(1 - weight);
+    return mean + weight * (seen - mean);
+  };
+  SpotClass out = of;
+  out.mean_up =
+      Seconds{portable_exp(mix(portable_log(of.mean_up.si), out.mean_up_spread, portable_log(up / times), up_noise))};
+  const double logit = mix(portable_log(of.availability / (1 - of.availability)), out.availability_spread,
+                           portable_log(up / down), availability_noise);
+  out.availability = 1 / (1 + portable_exp(-logit));
+  return out;
 }
 
 SpotZone SpotModel::draw(const SpotClass& of, RandomStream& random) const {

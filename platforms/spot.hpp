@@ -18,6 +18,12 @@ struct SpotZone {
   double availability() const { return mean_up.si / (mean_up + mean_down).si; }
 };
 
+/// What a recording of a zone says of it.
+struct SpotPast {
+  Seconds up{0}, down{0};  ///< in all
+  int times_up = 0;        ///< how often it was up, parts cut off at the recording's ends included
+};
+
 /// The distribution of zones for one class of GPU. The spread of mean up-times is the standard deviation of their
 /// logarithm; the spread of the availability is the standard deviation of its logit.
 struct SpotClass {
@@ -36,11 +42,17 @@ struct SpotClass {
 struct SpotModel {
   double up_spread = 0, down_spread = 0;  ///< spreads of the logarithm of the lognormal durations of one zone
   double correlation = 0;                 ///< correlation over zones of mean up-time and availability
+  /// Variances of what a recording with a single up-time says of the logarithm of a zone's mean up-time in the time
+  /// after it, and of the logit of its availability; of one with n up-times they are 1/n of that.
+  double up_noise = 0, availability_noise = 0;
   double together = 0;             ///< probability that a node follows the state of its zone and not one of its own
   std::vector<SpotClass> classes;  ///< sorted by name
 
   /// The class of a family of GPUs; the class "other" if the family was not measured.
   const SpotClass& of(std::string_view gpu_family) const;
+  /// The class of zones that a zone with this past may be: the mean of the class and of the past, each weighted by how
+  /// little it varies (Bayes' rule for normal distributions).
+  SpotClass given(const SpotClass& of, const SpotPast& past) const;
   /// Draws a zone of the class.
   SpotZone draw(const SpotClass& of, RandomStream& random) const;
 };

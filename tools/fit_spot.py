@@ -35,6 +35,7 @@ BAMBOO = {"p3_aws_nodes.csv": 32, "g4dn_aws_nodes.csv": 24}
 SIXTEEN_NODES = 1.0
 # Factor on the spread for GPUs that nobody measured: an assumption.
 WIDER = 1.5
+WEEK = 7 * 86400.0
 
 
 def rows_of(path):
@@ -54,7 +55,7 @@ def read_zone(path):
     total = rows[-1][0] - rows[0][0]
     scale = DOUBTFUL.get(period, 1.0)
     return {
-        "series": f"{period}/{name}", "class": name.split("_")[1].upper(), "tick": tick, "up": up, "down": down,
+        "series": f"{period}/{name}", "class": name.split("_")[1].upper(), "tick": tick, "rows": rows, "up": up, "down": down,
         "availability": sum(length for length, _ in up) / total,
         "mean_up_s": statistics.mean(length for length, _ in up),
         "mean_down_s": statistics.mean(length for length, _ in down),
@@ -122,6 +123,40 @@ def logit(share):
     return math.log(share / (1 - share))
 
 
+def window_of(rows, begin, end, tick):
+    """The logarithm of the mean up-time in seconds, the logit of the availability and the number of up-times between two times."""
+    up, times = 0.0, 0
+    for (start, state), (stop, _) in zip(rows, rows[1:]):
+        inside = min(stop, end) - max(start, begin)
+        if inside > 0 and state != "END" and int(state):
+            up, times = up + inside, times + 1
+    up, times = min(max(up, tick / 2), end - begin - tick / 2), max(times, 1)
+    return math.log(up / times), logit(up / (end - begin)), times
+
+
+def state_at(rows, moments):
+    """Whether the zone is up at each of the ascending times."""
+    states, row = [], 0
+    for moment in moments:
+        while row + 1 < len(rows) and rows[row + 1][0] <= moment:
+            row += 1
+        states.append(0 if rows[row][1] == "END" else min(1, int(rows[row][1])))
+    return states
+
+
+def noise_of_past(recordings):
+    """How far the second of two weeks is from the first, as the variance for a single up-time: a week with n has 1/n of it."""
+    off, weight = [0.0, 0.0], 0.0
+    for rows, tick in recordings:
+        begin = 0.0
+        while begin + 2 * WEEK <= rows[-1][0]:
+            first, second = (window_of(rows, at, at + WEEK, tick) for at in (begin, begin + WEEK))
+            off = [sum_ + (second[i] - first[i]) ** 2 for i, sum_ in enumerate(off)]
+            weight += 1 / first[2] + 1 / second[2]
+            begin += WEEK / 2
+    return off[0] / weight, off[1] / weight
+
+
 def class_of(zones, centre_of):
     ups = [math.log(zone["mean_up_s"] * zone["scale"] / 3600) for zone in zones]
     shares = [logit(zone["availability"]) for zone in zones]
@@ -172,6 +207,7 @@ def fit(folder):
     classes = {name: described(middle, sum(z["class"] == name for z in zones), 1) for name, middle in centres.items()}
     classes["other"] = described(centre(zones), 0, WIDER)
     nodes = {name: node_correlation(folder / "bamboo" / name, asked) for name, asked in BAMBOO.items()}
+    noise = noise_of_past([(zone["rows"], zone["tick"]) for zone in zones])
     together = (statistics.mean(node["correlation"] for node in nodes.values()) + SIXTEEN_NODES) / 2
     return {
         "schema": "ganymede.spot/1",
@@ -193,6 +229,12 @@ def fit(folder):
         },
         "correlation": rounded(correlation),
         "classes": classes,
+        "past": {
+            "mean_up_noise": rounded(noise[0]), "availability_noise": rounded(noise[1]),
+            "about": "variances of the logarithm of a zone's mean up-time and of the logit of its availability in a week, "
+                     "given the week before, if that had a single up-time; n up-times: 1/n of it",
+            "source": "SKYPILOT",
+        },
         "together": {
             "share": rounded(math.sqrt(together)),
             "about": "a node follows its zone's state with this chance, else a state of its own that is as often up; "

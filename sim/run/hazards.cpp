@@ -61,9 +61,10 @@ platforms::SpotZone zone_as_measured(const Scenario& scenario, const ScenarioPoo
       return of.zone(kTenthQuantile, kTenthQuantile);
     case Spot::harsh:
       return of.zone(-kTenthQuantile, -kTenthQuantile);
+    case Spot::past:
     case Spot::drawn: {
       RandomStream random(scenario.seed, "run/spot/" + pool.name);
-      return model.draw(of, random);
+      return model.draw(pool.past ? model.given(of, *pool.past) : of, random);
     }
     default:
       return of.zone(0, 0);

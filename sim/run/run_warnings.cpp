@@ -96,6 +96,13 @@ std::string spot_model_warning(const ScenarioPool& pool) {
                 100 * *pool.price.interrupted_per_month)
           : "";
   const std::string source = fmt::format("fitted to {}{}", recordings, unused_band);
+  if (pool.past) {
+    const platforms::SpotClass one = platforms::spot_model().given(of, *pool.past);
+    return fmt::format(
+        "spot capacity of \"{}\" comes and goes as in zones that one with the recorded past may be: each seed draws "
+        "one, whose nodes are kept for {:.1f} h and to be had {:.0f} % of the time in the middle",
+        pool.name, one.mean_up.si / 3600, 100 * one.availability);
+  }
   if (pool.spot != Spot::drawn)
     return fmt::format("spot capacity of \"{}\" comes and goes as in a {} zone, {}", pool.name,
                        pool.spot == Spot::calm    ? "calm"

@@ -30,7 +30,7 @@ void add_pool_like_first(Scenario& scenario, const std::string& region, platform
   more.name = default_name(more.pool, zone);
   set_default_hazards(more);
   // The scenario's description of its own spot nodes applies there too, except recordings, which are of one region.
-  if (first.spot_choice && (!first.spot_choice->capacity || region == first.pool.region))
+  if (first.spot_choice && ((!first.spot_choice->capacity && !first.spot_choice->past) || region == first.pool.region))
     apply_spot_choice(more, *first.spot_choice);
   if (market == first.pool.market && first.lifetimes && first.lifetimes->source == "the scenario") {
     more.lifetimes = first.lifetimes;

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "platforms/platform.hpp"
+#include "platforms/spot.hpp"
 #include "sim/scenario/series.hpp"
 
 namespace ganymede::sim {
@@ -38,6 +39,7 @@ enum class Spot {
   typical,        ///< The same model, with the median zone.
   harsh,          ///< The same model, with a zone that is worse than nine in ten.
   drawn,          ///< The same model, with a zone that the seed draws; the default if nothing is stated.
+  past,           ///< The same, of the zones that one with the recorded past `past` may be.
 };
 constexpr bool is_modelled(Spot spot) { return spot >= Spot::calm; }
 /// How certain the risk of losing nodes is known: "none", "stated", "measured", "preset" or "assumed".
@@ -49,6 +51,7 @@ std::string less_sure(std::string_view a, std::string_view b);
 struct SpotChoice {
   Spot spot = Spot::drawn;
   std::optional<Series> capacity;  ///< Nodes that can be rented, if they were recorded.
+  std::optional<platforms::SpotPast> past;
 };
 
 /// Nodes that may be rented: those that the scenario asks for, or others that its policy may use.
@@ -61,12 +64,13 @@ struct ScenarioPool {
   int max_nodes = 0;       ///< Largest number of nodes held at once.
   platforms::Price price;  ///< Price of one node.
   Spot spot = Spot::none;
-  std::optional<SpotChoice> spot_choice;  ///< Also applies to other spot pools that the policy may use.
-  std::optional<Lifetimes> lifetimes;     ///< Set for Spot::stated.
-  Seconds notice{0};                      ///< Time between the notice and the loss of a spot node.
-  std::optional<Series> capacity;         ///< Nodes that can be rented; set for Spot::recorded.
-  std::optional<Series> prices;           ///< USD per hour for one node.
-  std::optional<Series> carbon;           ///< Grams of CO2e per kWh.
+  std::optional<SpotChoice> spot_choice;    ///< Also applies to other spot pools that the policy may use.
+  std::optional<Lifetimes> lifetimes;       ///< Set for Spot::stated.
+  Seconds notice{0};                        ///< Time between the notice and the loss of a spot node.
+  std::optional<Series> capacity;           ///< Nodes that can be rented; set for Spot::recorded.
+  std::optional<platforms::SpotPast> past;  ///< Set for Spot::past.
+  std::optional<Series> prices;             ///< USD per hour for one node.
+  std::optional<Series> carbon;             ///< Grams of CO2e per kWh.
   // For questions of the kind "what if"; a scenario's file cannot state them.
   double step_factor = 1;  ///< A worker's own work in a step takes so many times as long.
   double kept_factor = 1;  ///< With a modelled capacity, nodes are kept for so many times as long.

@@ -45,13 +45,33 @@ Series read_recording(const JsonNode& node, Fingerprint& fingerprint) {
   }
 }
 
-/// Reads "spot": the name of a preset, or an object with a recording of capacity.
+/// What the recording, which ends with its last row, says of its zone.
+platforms::SpotPast past_of(const JsonNode& node, const Series& series) {
+  platforms::SpotPast past;
+  for (std::size_t i = 1; i < series.rows.size(); ++i) {
+    const auto& [at, nodes] = series.rows[i - 1];
+    const bool is_up = nodes > 0, was_up = i > 1 && series.rows[i - 2].value > 0;
+    (is_up ? past.up : past.down) = (is_up ? past.up : past.down) + (series.rows[i].at - at);
+    if (is_up && !was_up) ++past.times_up;
+  }
+  if (!((past.up + past.down).si > 0)) node.fail("a past of no time, expected two rows at least");
+  return past;
+}
+
+/// Reads "spot": the name of a preset, or an object with a recording of capacity to replay, or of a zone's past.
 SpotChoice read_spot(const JsonNode& node, Fingerprint& fingerprint) {
   SpotChoice choice;
   if (node.is_object()) {
     JsonObject in(node);
-    choice.spot = Spot::recorded;
-    choice.capacity = read_recording(in.required("capacity"), fingerprint);
+    const JsonNode what = in.one_of("capacity", "past");
+    const Series series = read_recording(what, fingerprint);
+    if (what.pointer().ends_with("/past")) {
+      choice.spot = Spot::past;
+      choice.past = past_of(what, series);
+    } else {
+      choice.spot = Spot::recorded;
+      choice.capacity = series;
+    }
     in.finish();
     return choice;
   }
@@ -78,6 +98,7 @@ std::string_view risk_of(Spot spot) {
     case Spot::stated:
       return "stated";
     case Spot::recorded:
+    case Spot::past:
       return "measured";
     case Spot::drawn:
       return "assumed";
@@ -113,6 +134,7 @@ void apply_spot_choice(ScenarioPool& pool, const SpotChoice& choice) {
   if (pool.pool.market != platforms::Market::spot) return;
   pool.spot = choice.spot;
   pool.capacity = choice.capacity;
+  pool.past = choice.past;
   pool.lifetimes.reset();
 }
 

@@ -121,6 +121,26 @@ TEST(Spot, DurationsHaveTheirMeanAndRests) {
   EXPECT_NEAR(mean_of(wide), 9000, 0.03 * 9000);
 }
 
+// Bayes' rule for normal distributions: precisions add up, and so do means weighted by them.
+TEST(Spot, APastIsWeighedAgainstTheClass) {
+  const SpotModel& model = spot_model();
+  const SpotClass& of = model.of("V100");
+  for (const int times : {1, 20, 1000}) {
+    const SpotClass one = model.given(of, {Seconds{3600.0 * times}, Seconds{1800.0 * times}, times});
+    const double seen = times / model.up_noise, known = 1 / (of.mean_up_spread * of.mean_up_spread);
+    EXPECT_NEAR(std::log(one.mean_up.si / 3600), known * std::log(of.mean_up.si / 3600) / (seen + known), 1e-9);
+    EXPECT_NEAR(one.mean_up_spread, 1 / std::sqrt(seen + known), 1e-9);
+    const double seen_share = times / model.availability_noise,
+                 known_share = 1 / (of.availability_spread * of.availability_spread);
+    EXPECT_NEAR(logit(one.availability),
+                (seen_share * std::log(2) + known_share * logit(of.availability)) / (seen_share + known_share), 1e-9);
+    EXPECT_NEAR(one.availability_spread, 1 / std::sqrt(seen_share + known_share), 1e-9);
+  }
+  const SpotClass never = model.given(of, {Seconds{0}, Seconds{86400}, 0});
+  EXPECT_LT(never.availability, of.availability);
+  EXPECT_GT(never.availability, 0);
+}
+
 TEST(Spot, DrawnZonesSpreadAsTheClassSays) {
   const SpotModel& model = spot_model();
   const SpotClass& of = model.of("V100");

@@ -1,5 +1,6 @@
 #include "sim/run/capacity.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -184,6 +185,39 @@ TEST_F(SpotCapacity, SaysHowSureTheRiskIs) {
   EXPECT_EQ(run(content)["provenance"]["risk"], "none");
   content["platform"]["spot"] = "harsh";
   EXPECT_THAT(warnings(run(content)), HasSubstr("is not used: nothing is rented on the spot market"));
+}
+
+// Ten days of two hours up and one down: 80 up-times, which say about as much as the class does.
+TEST_F(SpotCapacity, IsDrawnAroundARecordedPast) {
+  Json content = on_spot(1);
+  std::string rows = "time_s,nodes\n";
+  for (int i = 0; i < 80; ++i) rows += fmt::format("{},1\n{},0\n", 10800 * i, 10800 * i + 7200);
+  files_.folder().add("past.csv", rows + "864000,0\n");
+  content["platform"]["spot"] = {{"past", "past.csv"}};
+  Scenario scenario = load(content);
+  const platforms::SpotPast& past = *scenario.pools[0].past;
+  EXPECT_EQ(past.times_up, 80);
+  EXPECT_EQ(past.up.si, 80 * 7200);
+  EXPECT_EQ(past.down.si, 80 * 3600);
+  double sum = 0, square = 0;
+  constexpr int kSeeds = 2000;
+  for (int seed = 1; seed <= kSeeds; ++seed) {
+    set_seed(scenario, static_cast<std::uint64_t>(seed));
+    const double up = std::log(spot_zone(scenario, scenario.pools[0]).mean_up.si / 3600);
+    sum += up / kSeeds, square += up * up / kSeeds;
+  }
+  const platforms::SpotModel& model = platforms::spot_model();
+  const platforms::SpotClass one = model.given(model.of("V100"), past);
+  EXPECT_NEAR(sum, std::log(one.mean_up.si / 3600), 0.02);
+  EXPECT_NEAR(std::sqrt(square - sum * sum), one.mean_up_spread, 0.02);
+  EXPECT_LT(one.mean_up_spread, 0.4 * model.of("V100").mean_up_spread);
+  const Json result = run(content);
+  EXPECT_EQ(result["provenance"]["risk"], "measured");
+  EXPECT_THAT(warnings(result), HasSubstr("as in zones that one with the recorded past may be"));
+  files_.folder().add("past.csv", "time_s,nodes\n0,1\n");
+  EXPECT_THAT(error(content), AllOf(HasSubstr("/platform/spot/past: "), HasSubstr("two rows at least")));
+  content["platform"]["spot"]["capacity"] = "past.csv";
+  EXPECT_THAT(error(content), HasSubstr("/platform/spot"));
 }
 
 // Capacity of GPUs without recordings is drawn with the assumed spread, for every provider.
