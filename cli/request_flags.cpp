@@ -137,11 +137,13 @@ void declare_search(const MemberFlagOf& one) {
       .check(suggest("@schemes"));
   one.list("--policy", "/search/policies", "only these policies; default: fixed, and on spot also spot-first")
       .check(suggest("@policies"));
-  one.list("--checkpoint", "/search/checkpoints", "checkpoint intervals to try if nodes may be lost; default: daly");
+  one.list("--checkpoint", "/search/checkpoints",
+           "checkpoint intervals to try if nodes may be lost; default: as often as the recipe saves itself, else daly");
   one.command
-      .add_option("--saves", one.flags.saves,
-                  "how the training saves itself: on-notice (also within the notice before spot nodes are taken back), "
-                  "every:1h (only so often), never; default: as often as is best, and not on notice")
+      .add_option(
+          "--saves", one.flags.saves,
+          "how the training saves itself: on-notice (also within the notice before spot nodes are taken back), "
+          "every:1h (only so often), never; default: as often as the recipe does, else as is best, and not on notice")
       .check(saving());
   one.number("--seeds", "/search/seeds", "runs of each candidate; default: 20 if nodes may be lost, else 5");
   one.command

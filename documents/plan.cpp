@@ -101,6 +101,8 @@ void describe(Walk& walk, PlanRow& row) {
   walk.member("met_share", row.met_share, {.says = "share of the runs that keep the goals", .low = 0, .high = 1});
   walk.member_if_any("probability", row.probability,
                      {.says = "to keep the goals, with all stated error", .low = 0, .high = 1});
+  walk.member_unless("probability_runs", row.probability_runs, 0,
+                     {.says = "runs that it is the mean of, where they are more than `seeds`", .low = 0});
   walk.member("seeds", row.seeds, kCount);
   walk.member("never_finish", row.never_finish, kCount);
   walk.member("risk", row.risk, {.says = "as a result's"});

@@ -88,6 +88,7 @@ struct PlanRow {
   double losses_mean = 0, met_share = 0;
   std::optional<double> lost_s, saved_every_s;
   std::optional<double> probability;
+  int probability_runs = 0;  ///< that it is the mean of; 0: of `seeds`
   int seeds = 0, never_finish = 0;
   std::string risk = "none", inputs;
   bool chosen = false;

@@ -351,6 +351,22 @@ void add_runs(const Request& request, const std::vector<PlanCandidate>& members,
 
 int runs_for(const Request& request, int seeds) { return request.quality ? kRunsOfASeed * (seeds | 1) : seeds; }
 
+void add_runs_for_chance(const Request& request, const PlanCandidate& candidate, PlannedRun& run) {
+  CandidateScenarios scenarios(request);
+  sim::Scenario scenario = scenarios.scenario(candidate);
+  const double misses_max = kRunsForChance * (1 - request.certainty) + 1e-5;
+  RunSums sums;
+  while (sums.runs < kRunsForChance && sums.runs - sums.chance <= misses_max) {
+    sim::set_seed(scenario, request.seed + static_cast<std::uint64_t>(sums.runs++));
+    try {
+      sums.add(request, scenario, sim::simulate(scenario, request.caches->steps));
+    } catch (const Infeasible&) {  // a run that never finishes misses
+    }
+  }
+  run.probability = std::round(sums.chance / sums.runs * 1e6) / 1e6;
+  run.probability_runs = sums.runs;
+}
+
 UnitOutcome evaluate_group(const Request& request, const std::vector<PlanCandidate>& members, Front front,
                            CandidateScenarios& scenarios) {
   UnitOutcome out = with_fastest_scheme(request, members.front(), scenarios);

@@ -22,6 +22,14 @@ struct EvaluationCaches {
 /// of seeds, each of which trains for other images.
 int runs_for(const Request& request, int seeds);
 
+/// Runs over which the probability of a plan's choice is taken: enough for 3 percentage points at 90 %, by the interval
+/// of report::plan_answer().
+inline constexpr int kRunsForChance = 400;
+
+/// Takes the probability of a candidate that was simulated over kRunsForChance runs, beginning with the same seeds.
+/// Fewer of them if they miss the goals already. All other figures stay those of its seeds, as for other candidates.
+void add_runs_for_chance(const Request& request, const PlanCandidate& candidate, PlannedRun& run);
+
 /// Simulates candidates of one group, which share their steps, over their seeds: Request::seeds_at_risk of them if
 /// nodes may be lost at random, otherwise Request::seeds. If several schemes may be used, the one with the shortest
 /// mean step is taken (the first among equals). The cheapest by their bounds come first. A member is left out, as

@@ -44,6 +44,7 @@ struct PlannedRun {
   /// Probability to meet the goals: the mean over the seeds, each with all its stated error (chances.hpp). If it is too
   /// rare, not simulated: the share of trainings that get to the FID.
   double probability = 0;
+  int probability_runs = 0;  ///< how many runs it is the mean of, if they are more than `seeds` (add_runs_for_chance())
   /// Mean cost in dollars over the seeds and the stated error of the time, with doubtful prices at their highest
   /// values: of all outcomes, and of the worst tenth of them. Absent if some seed's run never finishes.
   std::optional<double> usd_expected, usd_worst_tenth;

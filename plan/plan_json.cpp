@@ -134,6 +134,7 @@ documents::PlanRow row_of(const Request& request, const Plan& plan, std::size_t 
   row.saved_every_s = run.saved_every_s;
   row.met_share = run.met_share;
   row.probability = run.probability;
+  row.probability_runs = run.probability_runs;
   row.seeds = run.seeds;
   row.never_finish = run.never_finish;
   row.risk = run.risk;
@@ -273,9 +274,13 @@ std::vector<std::string> assumptions_of(const Request& request, const PlanCandid
   const Request::Catalog& catalog = request.catalogs[candidate.catalog];
   if (candidate.at_risk() && !request.on_notice && !candidate.checkpoint.empty())
     out.push_back(fmt::format(
-        "it is assumed that the training saves itself, but not within the notice of {} before its nodes are "
+        "it is assumed that the training saves itself{}, but not within the notice of {} before its nodes are "
         "taken back (if it does, --saves on-notice; if it saves nothing, --saves never): \"checkpoint\" of "
         "the request says how it does",
+        candidate.checkpoint == request.recipe_saves
+            ? fmt::format(" every {}, as its recipe does (--checkpoint daly: as often as is best)",
+                          candidate.checkpoint)
+            : "",
         to_string(platforms::provider_of(catalog.platform->provider).spot_notice)));
   if (traces::is_counted(request.trace.software))
     out.push_back(fmt::format("a step of {} images takes {} of GPU memory, counted from the layers of {}",

@@ -8,6 +8,7 @@
 #include "common/json.hpp"
 #include "common/json_value.hpp"
 #include "common/process.hpp"
+#include "plan/choice.hpp"
 #include "plan/search.hpp"
 
 namespace ganymede::plan {
@@ -39,7 +40,9 @@ std::string_view to_string(Effort effort) {
   return kNames[static_cast<std::size_t>(effort)];
 }
 
-Plan make_plan(const Request& request, const PlanOptions& options) {
+namespace {
+
+Plan search_once(const Request& request, const PlanOptions& options) {
   Search search(request, options);
   std::optional<std::size_t> best;
   sim::StepDistributionCache& steps = request.caches->steps;
@@ -73,6 +76,30 @@ Plan make_plan(const Request& request, const PlanOptions& options) {
     }
   }
   return search.plan();
+}
+
+}  // namespace
+
+// Some of many candidates meet the goals in a few runs by luck. A choice that does not in more runs is none: what the
+// search left out because of it is then looked at again.
+Plan make_plan(const Request& request, const PlanOptions& options) {
+  Plan plan = search_once(request, options);
+  // A search that follows another one compares candidates by the same few runs. To an FID each seed has several.
+  if (options.known || request.quality || (!request.deadline && !request.budget)) return plan;
+  while (plan.best && !(options.stopped && options.stopped())) {
+    PlannedRun& run = plan.runs[*plan.best];
+    if (run.risk == "none" || run.seeds >= kRunsForChance || run.probability_runs > 0) break;
+    add_runs_for_chance(request, plan.candidates.all[*plan.best], run);
+    judge(request, run);
+    if (run.verdict == Verdict::meets) break;
+    PlanOptions again = options;
+    again.known = &plan;
+    again.known_outcome = {};  // of other units
+    Plan next = search_once(request, again);
+    next.simulated += plan.simulated;
+    plan = std::move(next);
+  }
+  return plan;
 }
 
 }  // namespace ganymede::plan

@@ -63,6 +63,7 @@ PlannedRun run_of(const documents::PlanRow& row) {
   run.saved_every_s = row.saved_every_s.value_or(0);
   run.met_share = row.met_share;
   run.probability = row.probability.value_or(row.met_share);
+  run.probability_runs = row.probability_runs;
   run.seeds = row.seeds;
   run.never_finish = row.never_finish;
   if (row.quality) run.usd_per_image = row.quality->usd_per_image;

@@ -145,7 +145,7 @@ void read_workload(const JsonNode& node, Request& request) {
   if (trace) {
     request.trace_choice = picked = traces::trace_name(*trace);
   } else {
-    if (named) recipe = read_recipe(*named, request.trace_choice);
+    if (named) recipe = read_recipe(*named, request);
     picked = recipe ? recipe->trace_name() : pick_trace(*model, request.trace_choice);
     at = JsonNode::wrap(Json(picked), node.file(), "");
   }
@@ -184,8 +184,7 @@ void read_deadline(JsonObject& in, Request& request, const std::string& now) {
   request.deadline_text = deadline->as_string();
   const auto end = parse_time(request.deadline_text);
   if (!end) {
-    const bool looks_like_time = request.deadline_text.find('T') != std::string::npos;
-    if (looks_like_time)
+    if (request.deadline_text.find('T') != std::string::npos)
       deadline->expected("a duration such as \"60h\", or a time with its zone, such as \"2026-12-01T09:00:00Z\"");
     request.deadline = with_unit(*deadline, {"h", "min"}).as_positive<Seconds>();
     if (start) start->fail("a start needs a \"deadline\" that is a time, and this one is a duration");
@@ -287,9 +286,10 @@ void read_price_age(JsonObject& in, Request& request, const std::string& now) {
   }
 }
 
-/// Refuses what is no checkpoint interval; numbers of epochs are checked by reading a scenario.
+/// Refuses what is no checkpoint interval; counts of epochs and images are checked by reading a scenario.
 void check_checkpoint_interval(const JsonNode& node) {
-  if (const std::string every = node.as_string(); every != "daly" && !every.ends_with("epoch"))
+  if (const std::string text = node.as_string();
+      text != "daly" && !text.ends_with("epoch") && !text.ends_with("images"))
     with_unit(node, {"min", "h"}).as_positive<Seconds>();
 }
 
@@ -346,7 +346,7 @@ void read_search(const JsonNode& node, Request& request, const std::string& now)
   if (mixed ? mixed->as_bool() : searched(platforms::Market::spot) && searched(platforms::Market::on_demand))
     for (const RequestPolicy& one : request.spot_policies)
       if (!one.policy->other_market && !one.policy->other_regions) request.mixed_policies.push_back(one);
-  request.checkpoints = {"daly"};  // the best interval for how long nodes live
+  request.checkpoints = {request.recipe_saves.empty() ? "daly" : request.recipe_saves};
   if (const auto list = in.optional("checkpoints")) {
     request.checkpoints = read_strings(in, "checkpoints");
     for (const JsonNode& entry : list->is_string() ? std::vector<JsonNode>{*list} : list->as_array())

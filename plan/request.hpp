@@ -89,6 +89,7 @@ struct Request {
   std::vector<RequestPolicy> on_demand_policies, spot_policies;
   /// Policies for allocations of spot and on-demand nodes together; such allocations are not tried if this is empty.
   std::vector<RequestPolicy> mixed_policies;
+  std::string recipe_saves;              ///< such as "200000 images": the default of `checkpoints`; empty: not known
   std::vector<std::string> checkpoints;  ///< intervals to try if nodes may be lost; "": the training saves nothing
   /// Whether the training saves itself within the notice before its nodes are taken back; none: it is not said, and
   /// assumed.

@@ -12,12 +12,15 @@ namespace {
 constexpr int kMostGpus = 4096;  // of a recipe's batch; far more than one is split over
 }
 
-traces::Recipe read_recipe(const JsonNode& node, std::string& why) {
+traces::Recipe read_recipe(const JsonNode& node, Request& request) {
   try {
     traces::Recipe recipe = traces::resolve_recipe(node.as_string(), node.directory());
-    why = fmt::format("the recipe {}{}: {}", node.as_string(),
-                      recipe.config.empty() ? "" : fmt::format(" (configuration {})", recipe.config),
-                      recipe.document.about);
+    for (const documents::RecipePause& pause : recipe.training.pauses)
+      if (pause.name.find("snapshot") != std::string::npos && pause.every_kimg > 0)
+        request.recipe_saves = fmt::format("{:.0f} images", 1000 * pause.every_kimg);
+    request.trace_choice = fmt::format("the recipe {}{}: {}", node.as_string(),
+                                       recipe.config.empty() ? "" : fmt::format(" (configuration {})", recipe.config),
+                                       recipe.document.about);
     return recipe;
   } catch (const ConfigError& error) {
     node.fail(error.what());

@@ -9,8 +9,9 @@
 
 namespace ganymede::plan {
 
-/// The recipe that a request names in "recipe". Sets `why` to a sentence for people. Throws ConfigError, located.
-traces::Recipe read_recipe(const JsonNode& node, std::string& why);
+/// The recipe that a request names in "recipe". Sets `trace_choice` to a sentence for people, and `recipe_saves`.
+/// Throws ConfigError, located.
+traces::Recipe read_recipe(const JsonNode& node, Request& request);
 
 /// The images of the recipe's target; its epochs are of the workload's "dataset". Throws ConfigError at the workload if
 /// it has none.

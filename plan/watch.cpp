@@ -85,14 +85,31 @@ PlannedPauses planned_pauses(const sim::Scenario& scenario, double steps, double
   }
   const sim::Checkpoints& checkpoints = scenario.checkpoints;
   if (checkpoints.every == sim::Checkpoints::Every::interval) out["checkpoint"] = {steps_in(checkpoints.interval.si)};
-  if (checkpoints.every == sim::Checkpoints::Every::epochs)
-    out["checkpoint"] = {static_cast<double>(checkpoints.epochs) * epoch};
+  if (checkpoints.every == sim::Checkpoints::Every::images) out["checkpoint"] = {checkpoints.count / batch};
+  if (checkpoints.every == sim::Checkpoints::Every::epochs) out["checkpoint"] = {checkpoints.count * epoch};
   return out;
 }
 
 /// Images of the training that the plan was made for.
 double planned_images(const WatchedPlan& plan) {
   return static_cast<double>(plan.scenario.images > 0 ? plan.scenario.images : plan.scenario.steps * plan.batch);
+}
+
+/// The plan's time for a step, in a run of so many; none if nothing says it.
+std::optional<StepPrior> step_prior(const WatchedPlan& plan, double steps, double setup, const PlannedPauses& pauses) {
+  double training = plan.time_s.median - setup;
+  for (const auto& [what, pause] : pauses)
+    if (pause.every > 0) training -= std::floor(steps / pause.every) * pause.seconds;
+  training = std::max(training, plan.least_s);
+  PlanMeasure stated = plan.time_s;
+  // On spot that time also holds waits for nodes and work that is lost with them, and its interval their luck.
+  if (plan.at_risk && plan.images_per_s > 0 && planned_images(plan) > 0) {
+    training = planned_images(plan) / plan.images_per_s;
+    if (plan.step_s.median > 0) stated = plan.step_s;
+  }
+  if (training <= 0) return {};
+  const double step_s = training / steps;
+  return StepPrior{{step_s, step_s * stated.low / stated.median, step_s * stated.high / stated.median}};
 }
 
 OrderedJson measure(const PlanMeasure& value) {
@@ -216,6 +233,10 @@ void add_warnings(const WatchedPlan& plan, const RunLog& log, const RunForecast&
           what));
   if (log.end == "finished" && log.done() < log.planned)
     warnings.push_back(fmt::format("the run ended after {} of its {} steps", log.done(), log.planned));
+  if (plan.at_risk && log.end.empty())
+    warnings.push_back(fmt::format(
+        "its nodes may be taken back: the forecast counts no time for that, and the plan counts {} beside training",
+        to_string(Seconds{std::max(0.0, plan.time_s.median - setup - planned / std::max(plan.images_per_s, 1e-9))})));
   if (log.end == "stopped") warnings.push_back("the run was stopped before its end");
   if (setup > 0 && out["spent_usd"].is_null()) warnings.push_back("no price is known");
 }
@@ -248,6 +269,12 @@ WatchedPlan load_watched_plan(const std::filesystem::path& file) {
   plan.usd = read_measure(row.required("usd"));
   JsonObject bounds(row.required("bounds"));
   plan.least_s = bounds.required("time_s").as_number(0, kLargestWatched);
+  if (const auto rate = row.optional("images_per_s")) plan.images_per_s = rate->as_number(0, kLargestWatched);
+  if (const auto risk = row.optional("risk")) plan.at_risk = risk->as_string() != "none";
+  const documents::Plan document = documents::read_plan(node);
+  for (const documents::PlanStep& step : document.steps)
+    if (step.gpu == plan.gpu && plan.gpus * std::int64_t{step.batch_per_gpu} == plan.batch)
+      plan.step_s = {step.seconds, step.interval_s.low, step.interval_s.high};
   plan.scenario = load_scenario_or_plan(file);
   if (plan.scenario.quality)
     plan.quality = calibration::QualityGoal::read(chosen.child("scenario").child("workload").child("quality"),
@@ -259,21 +286,12 @@ OrderedJson watch_json(const WatchedPlan& plan, const RunLog& log, const std::st
   check_same_run(plan, log, log_file);
   const double setup = setup_s(plan.scenario);
   const double all = static_cast<double>(log.planned - log.begin_step);
-  std::optional<StepPrior> prior;
   // The plan's time for an image, so that a run of fewer images or of other batches has a step of its own length.
   const double same_images = planned_images(plan) / static_cast<double>(log.batch);
   const double steps = same_images > 0 ? same_images : static_cast<double>(log.planned);
   const PlannedPauses pauses =
       planned_pauses(plan.scenario, steps, static_cast<double>(log.batch), plan.gpus, plan.time_s.median - setup);
-  double training = plan.time_s.median - setup;
-  for (const auto& [what, pause] : pauses)
-    if (pause.every > 0) training -= std::floor(steps / pause.every) * pause.seconds;
-  training = std::max(training, plan.least_s);
-  if (all > 0 && training > 0) {
-    const double step_s = training / steps;
-    prior = StepPrior{
-        {step_s, step_s * plan.time_s.low / plan.time_s.median, step_s * plan.time_s.high / plan.time_s.median}};
-  }
+  const auto prior = all > 0 ? step_prior(plan, steps, setup, pauses) : std::nullopt;
   const RunForecast now = forecast(log, prior, stage_work(plan.scenario), pauses);
   // Storage, network and other items that hours of nodes do not explain are billed as the plan had them.
   const double other_usd = std::max(0.0, plan.usd.median - plan.usd_per_hour * plan.time_s.median / kHour);

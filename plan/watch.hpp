@@ -19,6 +19,9 @@ struct WatchedPlan {
   double usd_per_hour = 0;                          ///< of all nodes
   PlanMeasure time_s, usd;                          ///< from the request to the end
   double least_s = 0;                               ///< of training alone, if nothing goes wrong
+  double images_per_s = 0;                          ///< while it trains; 0: an older plan does not say
+  PlanMeasure step_s;                               ///< of one GPU by itself; 0: an older plan does not say
+  bool at_risk = false;                             ///< its nodes may be taken back
   double certainty = 0;                             ///< share of runs that were to meet the goals
   sim::Scenario scenario;                           ///< of the chosen candidate
   std::optional<calibration::QualityGoal> quality;  ///< the FID that the plan is for, if it is for one

@@ -41,43 +41,32 @@ std::string goals_in_words(const PlanRequest& request) {
 
 /// How many seeds a row's probability is the mean of, if chance decides there; otherwise 0. That of an FID is the
 /// forecast's, too, and is no count of runs.
-int drawn_runs(const PlanRow& row) { return row.risk == "none" || !row.probability || row.quality ? 0 : row.seeds; }
+int drawn_runs(const PlanRow& row) {
+  return row.risk == "none" || !row.probability || row.quality ? 0 : std::max(row.seeds, row.probability_runs);
+}
+
+/// Rounded down, so that 89.9 % is not called the 90 % that were asked for.
+std::string floored_percent(double probability) {
+  return probability > 0.99 ? "> 99 %" : fmt::format("{:.0f} %", std::floor(100 * probability + 1e-9));
+}
 
 /// Whether all of the runs kept the goals, as far as so many can tell.
 bool is_all_of(double probability, int runs) { return probability > std::max(0.99, 1 - 0.5 / runs); }
 
-/// The least probability that so many successes in so many runs show: the lower end of the one-sided interval of 95 %
-/// (Clopper and Pearson, Biometrika 26, 1934), at which as many successes or more have a probability of 5 %.
-double least_probability(int successes, int runs) {
-  if (successes <= 0) return 0;
-  double low = 0, high = 1;
-  for (int step = 0; step < 50; ++step) {
-    const double p = (low + high) / 2;
-    // The logarithm of the probability of k successes, from all of them down.
-    double term = runs * std::log(p), tail = std::exp(term);
-    for (int k = runs; k > successes; --k) {
-      term += std::log((1 - p) / p * k / (runs - k + 1));
-      tail += std::exp(term);
-    }
-    (tail < 0.05 ? low : high) = p;
-  }
-  return low;
-}
-
-/// How likely the chosen row keeps to the goals, for a sentence. Runs whose interruptions are drawn are counted, and
-/// what so few can show is said.
+/// How likely the chosen row keeps to the goals, for a sentence: one number, and where chance decides, its 95 %
+/// interval by that many runs (Wilson, Journal of the American Statistical Association 22, 1927).
 std::string goals_sentence(const PlanRow& row, const std::string& goals) {
-  const int runs = drawn_runs(row);
-  if (runs == 0)
-    return fmt::format(" The probability to {}keep to {} is {}.", row.quality ? "get there and to " : "", goals,
-                       plan_probability(row));
-  const double probability = *row.probability;
-  const bool all = is_all_of(probability, runs);
-  const int kept = all ? runs : static_cast<int>(std::floor(runs * probability + 1e-9));
-  return fmt::format(
-      " Of {} simulated runs, {} to {}. Other runs may have worse luck: with a confidence of 95 %, the probability is "
-      "at least {:.0f} %.",
-      runs, all ? "all keep" : plan_probability(row) + " keep", goals, std::floor(100 * least_probability(kept, runs)));
+  std::string error;
+  if (const double runs = drawn_runs(row); runs > 0) {
+    constexpr double kZ = 1.959964, kRounding = 1e-9;
+    const double p = *row.probability, square = kZ * kZ / runs;
+    const double middle = (p + square / 2) / (1 + square);
+    const double half = kZ * std::sqrt(p * (1 - p) / runs + square / runs / 4) / (1 + square);
+    error = fmt::format(" ({:.0f} to {:.0f} %, {:.0f} runs)", std::floor(100 * (middle - half) + kRounding),
+                        std::ceil(100 * (middle + half) - kRounding), runs);
+  }
+  return fmt::format(" The probability to {}keep to {} is {}{}.", row.quality ? "get there and to " : "", goals,
+                     error.empty() ? plan_probability(row) : floored_percent(*row.probability), error);
 }
 
 /// The price of all nodes an hour, with its date: "0.3106 USD/h of 2026-07-30"; empty in a document without it.
@@ -205,8 +194,7 @@ std::string plan_probability(const PlanRow& row) {
   if (!row.probability) return percent(row.met_share);
   const double probability = *row.probability;
   if (const int runs = drawn_runs(row); runs > 0 && is_all_of(probability, runs)) return fmt::format("all of {}", runs);
-  // Rounded down, so that 89.9 % is not called the 90 % that were asked for.
-  return probability > 0.99 ? "> 99 %" : fmt::format("{:.0f} %", std::floor(100 * probability + 1e-9));
+  return floored_percent(probability);
 }
 
 std::string plan_probability_of_runs(const PlanRow& row) {

@@ -112,9 +112,10 @@ double steps_between_checkpoints(const Scenario& scenario, const StepDistributio
                                  double losses_per_s) {
   const Checkpoints& checkpoints = scenario.checkpoints;
   if (checkpoints.every == Checkpoints::Every::never) return 0;
+  if (checkpoints.every == Checkpoints::Every::images)
+    return std::max(1.0, std::round(checkpoints.count / steps.images));
   if (checkpoints.every == Checkpoints::Every::epochs)
-    return std::max(1.0, std::ceil(static_cast<double>(scenario.dataset.images) / steps.images) *
-                             static_cast<double>(checkpoints.epochs));
+    return std::max(1.0, std::ceil(static_cast<double>(scenario.dataset.images) / steps.images) * checkpoints.count);
   const double seconds = checkpoints.every == Checkpoints::Every::interval ? checkpoints.interval.si
                                                                            : daly_interval_s(write.si, losses_per_s);
   return seconds == 0 ? 0 : std::max(1.0, std::round(seconds / step.si));

@@ -10,9 +10,7 @@
 #include "common/written.hpp"
 
 namespace ganymede::sim {
-namespace {
 
-/// The number in "1000 steps" or "2epoch" for the units "steps" and "epoch"; 0 if the text has another unit or form.
 double count_of(std::string_view text, std::string_view unit) {
   if (!text.ends_with(unit)) return 0;
   text.remove_suffix(unit.size());
@@ -23,6 +21,8 @@ double count_of(std::string_view text, std::string_view unit) {
   const bool valid = error == std::errc() && end == text.data() + text.size() && count >= 1;
   return valid && static_cast<double>(count) <= kMaxCount ? static_cast<double>(count) : 0;
 }
+
+namespace {
 
 void read_every(const JsonNode& node, bool has_dataset, Evaluation& evaluation) {
   const std::string text = node.as_string();

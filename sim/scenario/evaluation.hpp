@@ -19,6 +19,10 @@ struct Evaluation {
   Seconds pause(int gpus) const { return fixed + parallel / gpus; }
 };
 
+/// The number in "1000 steps" or "2epoch" for the units "steps" and "epoch", a whole one from 1; 0 if the text has
+/// another unit or form.
+double count_of(std::string_view text, std::string_view unit);
+
 /// Reads an evaluation. `has_dataset`: the scenario states how many images an epoch has. Throws ConfigError for bad
 /// input.
 Evaluation read_evaluation(const JsonNode& node, bool has_dataset);

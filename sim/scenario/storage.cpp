@@ -63,15 +63,15 @@ void read_checkpoint(const JsonNode& node, Scenario& scenario) {
   Checkpoints& checkpoints = scenario.checkpoints;
   const JsonNode every = in.required("every");
   const std::string text = every.as_string();
-  const bool epochs =
-      text.ends_with("epoch") && text.find_first_not_of("0123456789") == text.size() - 5 && text.size() > 5;
+  const bool epochs = text.ends_with("epoch");
   if (text == "daly") {
     checkpoints.every = Checkpoints::Every::daly;
-  } else if (epochs) {
-    checkpoints.every = Checkpoints::Every::epochs;
-    checkpoints.epochs = text.size() > 14 ? 0 : std::stoll(text);
-    if (checkpoints.epochs < 1) every.expected("a number of epochs from 1, such as \"1epoch\"");
-    if (scenario.dataset.images == 0) every.fail("epochs need \"dataset\" in \"workload\", to know how long one is");
+  } else if (epochs || text.ends_with("images")) {
+    checkpoints.every = epochs ? Checkpoints::Every::epochs : Checkpoints::Every::images;
+    checkpoints.count = count_of(text, epochs ? "epoch" : "images");
+    if (checkpoints.count < 1) every.expected("a whole number from 1, such as \"1epoch\" or \"200000 images\"");
+    if (epochs && scenario.dataset.images == 0)
+      every.fail("epochs need \"dataset\" in \"workload\", to know how long one is");
   } else {
     checkpoints.every = Checkpoints::Every::interval;
     checkpoints.interval = with_unit(every, {"min", "h"}).as_positive<Seconds>();

@@ -30,11 +30,11 @@ struct InputPath {
 };
 
 struct Checkpoints {
-  enum class Every { never, interval, epochs, daly };
+  enum class Every { never, interval, images, epochs, daly };
   Every every = Every::never;
-  Seconds interval{0};      ///< For Every::interval.
-  std::int64_t epochs = 0;  ///< For Every::epochs.
-  Bytes bytes{0};           ///< Size of one checkpoint.
+  Seconds interval{0};  ///< For Every::interval.
+  double count = 0;     ///< For Every::images and Every::epochs.
+  Bytes bytes{0};       ///< Size of one checkpoint.
   std::optional<platforms::Storage> storage;
   Volume volume;
   bool on_notice = true;  ///< Writes one more checkpoint before a node under notice leaves, if there is time.

@@ -253,6 +253,26 @@ TEST_F(Watched, ARunAsPlannedCostsWhatWasPlanned) {
   EXPECT_EQ(now["decision"]["pools"].size(), 1U);
 }
 
+// A twentieth of the plan's time or more is work that is lost with nodes: a step is compared with a step.
+TEST_F(Watched, OnSpotAStepIsThatOfTraining) {
+  RunLog log = steady(0.5, 100);
+  log.model.clear();
+  log.batch = 23040;
+  content["workload"]["images"] = 200LL * 23'040'000;  // 200 h
+  const auto on_demand_s = watched(log)["plan_step_s"].get<double>();
+  content["search"]["markets"] = {"spot"};
+  content["checkpoint"] = {{"every", "50h"}};
+  Json platform = Json::parse(made_up_platform());
+  platform["instances"]["one"]["prices"][1]["interrupted_per_month"] = 0.999;  // each 106 h
+  folder_.add("lab.json", platform.dump());
+  const Json plan = json();
+  EXPECT_GT(plan["chosen"]["lost_s"].get<double>(), 0.05 * 200 * 3600);
+  const auto file = folder_.add("plan.json", plan.dump());
+  const Json now = Json::parse(watch_json(load_watched_plan(file), log, "run.jsonl").dump());
+  EXPECT_NEAR(now["plan_step_s"].get<double>() / on_demand_s, 1, 0.02);
+  EXPECT_THAT(now["warnings"].dump(), HasSubstr("its nodes may be taken back"));
+}
+
 TEST_F(Watched, ASinglePauseRecursAsThePlanEvaluates) {
   content["evaluation"] = {{"every", "100 steps"}, {"fixed", "30s"}};
   RunLog log = steady(0.5, 10);

@@ -1,7 +1,11 @@
 // How a training saves itself: assumed, or as the request says.
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
 
 #include "common/json.hpp"
 #include "plans.hpp"
@@ -80,6 +84,53 @@ TEST_F(Saves, ThatContradictThemselvesAreRefused) {
 
 TEST_F(Saves, AsOftenAsIsBestForTheLifeOfNodesByDefault) {
   EXPECT_EQ(request().checkpoints, std::vector<std::string>{"daly"});
+}
+
+TEST_F(Saves, AsOftenAsTheRecipesProgramDoes) {
+  content["workload"] = {{"recipe", "stylegan3-t"}, {"images", 1'000'000}};
+  EXPECT_EQ(request().checkpoints, std::vector<std::string>{"200000 images"});
+  content["checkpoint"] = {{"every", "1h"}};
+  EXPECT_EQ(request().checkpoints, std::vector<std::string>{"1h"});
+}
+
+TEST_F(Saves, AfterSoManyImages) {
+  content["search"]["checkpoints"] = {"23040000 images"};  // those of an hour
+  const Json by_images = chosen();
+  content["search"]["checkpoints"] = {"1h"};
+  EXPECT_NEAR(by_images["saved_every_s"].get<double>() / chosen()["saved_every_s"].get<double>(), 1, 0.1);
+  content["search"]["checkpoints"] = {"0 images"};
+  EXPECT_THAT(message_of<ConfigError>([&] { json(); }), HasSubstr("expected a whole number from 1"));
+}
+
+// The deadline is the time of the luckiest of twelve runs, which its plan by one run takes for met.
+TEST_F(Saves, AChoiceByLuckIsNone) {
+  content["search"].update(Json::parse(R"({ "checkpoints": ["1h"], "seeds": 1, "certainty": 0.5 })"));
+  double least_s = 1e300;
+  const auto plan_of = [](Request of, std::uint64_t seed) {
+    of.seed = seed;
+    return make_plan(of, {});
+  };
+  for (std::uint64_t seed = 1; seed <= 12; ++seed) {
+    const Plan plan = plan_of(request(), seed);
+    least_s = std::min(least_s, plan.runs[*plan.best].time_s.median);
+  }
+  content["deadline"] = fmt::format("{}s", std::ceil(least_s));
+  int lucky = 0;
+  for (std::uint64_t seed = 1; seed <= 12; ++seed) {
+    const Plan plan = plan_of(request(), seed);
+    EXPECT_FALSE(plan.best);
+    for (const PlannedRun& run : plan.runs) {
+      if (run.probability_runs == 0) continue;
+      ++lucky;
+      EXPECT_LT(run.probability, 0.5);
+      EXPECT_EQ(run.verdict, Verdict::misses);
+    }
+  }
+  EXPECT_GT(lucky, 0);
+  content["deadline"] = "1000h";
+  const Json sure = chosen();
+  EXPECT_EQ(sure["seeds"], 1);
+  EXPECT_EQ(sure["probability_runs"], 400);
 }
 
 TEST_F(Saves, TakeThePlaceOfTheIntervalsThatAreTried) {

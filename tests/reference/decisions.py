@@ -18,7 +18,6 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from fractions import Fraction
 
 PROGRAM = sys.argv[1]
 NORMAL = statistics.NormalDist()
@@ -59,14 +58,14 @@ def chance(run, deadline_s, budget_usd, factors):
     return total / steps
 
 
-def at_least(kept, runs):
-    """The probability at which `kept` or more successes of `runs` have a probability of 5 %, to a thousandth."""
-    for thousandth in range(1000, 0, -1):
-        p = Fraction(thousandth, 1000)
-        tail = sum(math.comb(runs, k) * p**k * (1 - p) ** (runs - k) for k in range(kept, runs + 1))
-        if tail < Fraction(1, 20):
-            return thousandth / 1000
-    return 0
+def check_interval(text, probability, runs):
+    """The interval that a sentence states holds the probabilities at which so many runs give that one within 1.96 standard errors."""
+    low, high, said = map(int, re.search(r"% \((\d+) to (\d+) %, (\d+) runs\)", text).groups())
+    inside = lambda p: abs(probability - p) <= 1.959964 * math.sqrt(p * (1 - p) / runs) + 1e-9
+    assert said == runs
+    assert not inside(low / 100 - 1e-6) and inside((low + 1) / 100), f"the interval begins at {low} %"
+    assert (high == 100 or not inside(high / 100 + 1e-6)) and inside((high - 1) / 100), f"the interval ends at {high} %"
+    return f", {low} to {high} %"
 
 
 def check_plan(folder, name, deadline_h, budget_usd, *more):
@@ -76,19 +75,18 @@ def check_plan(folder, name, deadline_h, budget_usd, *more):
     plan = json.loads(pathlib.Path(file).read_text())
     chosen = plan["chosen"]
     chances = []
-    for seed in range(chosen["seeds"]):
+    runs = chosen.get("probability_runs", chosen["seeds"])
+    for seed in range(0, runs, max(1, runs // 80)):  # of 400 runs, each fifth
         run = json.loads(program("simulate", file, "--seeds", "1", "--format", "json", "--set", f"/seed={plan['request']['seed'] + seed}"))
         assert run["provenance"]["seed"] == plan["request"]["seed"] + seed
         chances.append(chance(run, 3600 * deadline_h, budget_usd, chosen["price"]["factors"]))
     expected = sum(chances) / len(chances)
-    assert abs(expected - chosen["probability"]) < 2e-3, f"{name}: {expected}, the plan says {chosen['probability']}"
+    off = 2e-3 if len(chances) == runs else 4 * statistics.stdev(chances) / math.sqrt(len(chances))
+    assert abs(expected - chosen["probability"]) < off, f"{name}: {expected}, the plan says {chosen['probability']}"
     said = f"of {chosen['instance']} {chosen['market']}: {expected:.4f} over {len(chances)} runs"
     if chosen["risk"] != "none":
-        runs = chosen["seeds"]
-        kept = runs if expected > max(0.99, 1 - 0.5 / runs) else math.floor(runs * expected)
-        least = int(re.search(r"with a confidence of 95 %, the probability is at least (\d+) %", text)[1])
-        assert 0 <= at_least(kept, runs) - least / 100 < 0.01, f"{name}: {at_least(kept, runs)}, the plan says {least} %"
-        said += f", at least {least} %"
+        assert runs == 400
+        said += check_interval(text, chosen["probability"], runs)
     print(f"probability {said}")
     return chosen
 

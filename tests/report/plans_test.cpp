@@ -149,8 +149,8 @@ TEST(PlanReport, EndsInASentenceAndCards) {
   EXPECT_THAT(plan_text(plan, 200, PlanDetail::answer), HasSubstr("left out: 1 instance type, too small: tiny\n"));
 }
 
-// Twenty runs cannot say 99.9 %. If all meet the goals, the true probability is at least 0.05^(1/20) = 0.861 in 95 of
-// 100 cases; if 19 do, at least 0.784, at which 20 x^19 - 19 x^20 is 5 %.
+// By Wilson's formula, with z = 1.96 and z²/20 = 0.192: around (0.9999 + 0.096) / 1.192 = 0.919 and (0.97 + 0.096)
+// / 1.192 = 0.894, 1.96 (p (1 - p) / 20 + 0.192 / 80)^½ / 1.192 = 0.081 and 0.102; around 0.5 in 20,000 runs 0.0069.
 TEST(PlanReport, SaysWhatSoFewRunsCanShow) {
   Json plan = a_searched_plan();
   plan["request"].update({{"deadline", "4h"}, {"deadline_s", 14400.0}, {"budget_usd", nullptr}});
@@ -158,21 +158,16 @@ TEST(PlanReport, SaysWhatSoFewRunsCanShow) {
   row.update({{"risk", "assumed"}, {"seeds", 20}, {"probability", 0.9999}, {"losses_mean", 0.35}});
   EXPECT_EQ(plan_probability(chosen_of(plan)), "all of 20");
   EXPECT_EQ(plan_probability_of_runs(chosen_of(plan)), "all of 20 runs");
-  EXPECT_THAT(
-      plan_answer(documents::plan_in(plan)),
-      AllOf(HasSubstr(
-                "Of 20 simulated runs, all keep to 4 h. Other runs may have worse luck: with a confidence of 95 %, the "
-                "probability is at least 86 %."),
-            HasSubstr("is assumed, not measured: 0.35 a run.")));
+  EXPECT_THAT(plan_answer(documents::plan_in(plan)),
+              AllOf(HasSubstr("The probability to keep to 4 h is > 99 % (83 to 100 %, 20 runs)."),
+                    HasSubstr("is assumed, not measured: 0.35 a run.")));
   row["probability"] = 0.97;  // 19.4 of 20
   EXPECT_EQ(plan_probability_of_runs(chosen_of(plan)), "97 % of 20 runs");
   EXPECT_THAT(plan_answer(documents::plan_in(plan)),
-              HasSubstr("Of 20 simulated runs, 97 % keep to 4 h. Other runs may have worse luck: with a confidence of "
-                        "95 %, the probability is at least 78 %."));
-  row.update({{"seeds", 20000}, {"probability", 0.5}});  // by the normal distribution 0.5 - 1.645 x 0.5 / 141
+              HasSubstr("The probability to keep to 4 h is 97 % (79 to 100 %, 20 runs)."));
+  row.update({{"probability_runs", 20000}, {"probability", 0.5}});
   EXPECT_THAT(plan_answer(documents::plan_in(plan)),
-              HasSubstr("Of 20000 simulated runs, 50 % keep to 4 h. Other runs may have worse luck: with a confidence "
-                        "of 95 %, the probability is at least 49 %."));
+              HasSubstr("The probability to keep to 4 h is 50 % (49 to 51 %, 20000 runs)."));
   row["losses_mean"] = 152.4;
   EXPECT_EQ(plan_interruptions(chosen_of(plan)), "152 a run");
   row["losses_mean"] = 99.7;
