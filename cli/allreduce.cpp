@@ -66,13 +66,11 @@ void run_real(const AllReduceOptions& options, const Shared& shared) {
     real.fabric = &machine->fabric();
     real.has_links = machine->groups().size() == 1;
     const sim::NodeGroup& group = machine->groups().front();
-    link = {.catalog = choice.catalog,
-            .overlay = choice.overlay,
-            .instance = choice.instances,
-            .scheme = real.schemes[0].name(),
-            .nodes = group.nodes,
-            .gpus_per_node = group.gpus_per_node,
-            .eager = true};
+    link = {{real.schemes[0].name(), group.nodes, group.gpus_per_node, true},
+            {},
+            choice.catalog,
+            choice.overlay,
+            choice.instances};
   }
   const OrderedJson result =
       rehearsal::real_allreduce(real, [&shared](const std::string& text) { remark(shared, text); });

@@ -19,6 +19,32 @@ constexpr std::pair<std::string_view, std::string_view> kForeign[] = {
     {"-v", "--version"},     {"-V", "--version"}, {"-?", "--help"},      {"-help", "--help"},
     {"--silent", "--quiet"}, {"-j", "--jobs"},    {"--out", "--output"}, {"--gpus", "--max-gpus"}};
 
+/// Words that are no commands, and what those who write them look for.
+constexpr std::pair<std::string_view, std::string_view> kMeant[] = {{"gpus", "list gpus"},
+                                                                    {"gpu", "list gpus"},
+                                                                    {"instances", "list instances"},
+                                                                    {"models", "list models"},
+                                                                    {"recipes", "list recipes"},
+                                                                    {"price", "catalog"},
+                                                                    {"prices", "catalog"},
+                                                                    {"cost", "plan"},
+                                                                    {"estimate", "plan"},
+                                                                    {"cheapest", "plan"},
+                                                                    {"rent", "plan"},
+                                                                    {"memory", "fits"},
+                                                                    {"batch", "fits"},
+                                                                    {"nccl", "check nccl-log"},
+                                                                    {"nccl-log", "check nccl-log"},
+                                                                    {"bandwidth", "check nccl-log"},
+                                                                    {"slow", "why-slow"},
+                                                                    {"scaling", "why-slow"},
+                                                                    {"versus", "compare"},
+                                                                    {"vs", "compare"},
+                                                                    {"predict", "simulate"},
+                                                                    {"run", "simulate"},
+                                                                    {"bill", "watch"},
+                                                                    {"init", "example"}};
+
 /// The words from the first one on that should be a command, after the options that stand before it. Empty if there is
 /// no such word, or if an unknown option comes first: the parser refuses that.
 Words from_command(const CLI::App& app, Words words) {
@@ -38,7 +64,10 @@ void check_words(const CLI::App& app, Words words) {
   if (names.empty()) return;
   if (std::find(names.begin(), names.end(), word) != names.end())
     return check_words(*app.get_subcommand(word), words.subspan(1));
-  const auto guess = nearest(word, names);
+  auto guess = nearest(word, names);
+  if (app.get_parent() == nullptr)
+    for (const auto& [other, ours] : kMeant)
+      if (word == other) guess = ours;
   throw ConfigError(fmt::format("no command \"{}{}\", expected {}{}",
                                 app.get_parent() == nullptr ? "" : app.get_name() + " ", word, list_of(names),
                                 guess ? fmt::format("; did you mean \"{}\"?", *guess) : ""));

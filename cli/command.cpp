@@ -37,6 +37,7 @@ constexpr const char* kExamples =
 
 void add_command(Parser above, const Command& command, Shared& shared) {
   CLI::App* const added = above.parser().add_subcommand(std::make_shared<CommandApp>(command, &above.parser()));
+  added->group(command.group.empty() ? "Subcommands" : command.group);  // else it is that of the command above
   command.declare(Parser(*added), shared);
 }
 

@@ -12,6 +12,7 @@
 #include "cli/command.hpp"
 #include "cli/names.hpp"
 #include "cli/plan_goals.hpp"
+#include "cli/plan_like.hpp"
 #include "cli/progress.hpp"
 #include "cli/request_flags.hpp"
 #include "cli/shard_options.hpp"
@@ -29,7 +30,7 @@ namespace ganymede::cli {
 namespace {
 struct PlanFlags {
   RequestFlags request;
-  std::string plan_file;
+  std::string plan_file, like;
   std::string shard;
   std::string effort = "normal";
   bool exhaustive = false, verbose = false;
@@ -149,6 +150,9 @@ void declare_plan(Parser command, Shared& shared) {
   declare_request(command, flags->request);
   flags->request.members.list(command, "--instance", "/search/instances", "only these instance types")
       .check(suggest("@instances"));
+  command.add_option(
+      "--like", flags->like,
+      "a SkyPilot task, Slurm script or Kubernetes manifest: what it asks for costs, and what is cheaper");
   command.add_option("--save", flags->plan_file, "also write the plan as JSON, for simulate and why");
   command.add_flag("--verbose", flags->verbose,
                    "also print the Pareto set, near misses, steps, all warnings, and every column");
@@ -163,7 +167,9 @@ void declare_plan(Parser command, Shared& shared) {
   add_format(command, shared, {"table", "json", "csv"});
   add_output(command, shared);
   command.callback([flags, &shared] {
-    if (flags->shard.empty())
+    if (!flags->like.empty())
+      run_like(flags->like, flags->request, shared);
+    else if (flags->shard.empty())
       run_plan(*flags, shared);
     else
       run_plan_shard(*flags, shared);
@@ -179,6 +185,7 @@ Command plan_command() {
       .examples =
           "  ganymede plan --model dcgan-64 --images 50000000 --deadline 60h --budget 500USD\n"
           "  ganymede example request > request.json && ganymede plan request.json --save plan.json\n"
+          "  ganymede plan --like task.yaml                        what it costs an hour, and what is cheaper\n"
           "  ganymede simulate plan.json                           the chosen one, in full\n"
           "  ganymede why plan.json                                what would change the choice\n"
           "  ganymede plan --model stylegan2 --images 5000000 --step 0.9s --batch 16 --on RTX3090      I measured it\n"

@@ -6,10 +6,12 @@
 #include "documents/cluster_result.hpp"
 #include "documents/fits.hpp"
 #include "documents/forms.hpp"
+#include "documents/link_check.hpp"
 #include "documents/plan.hpp"
 #include "documents/recipe.hpp"
 #include "documents/rehearsal.hpp"
 #include "documents/result.hpp"
+#include "documents/why_slow.hpp"
 
 namespace ganymede::documents {
 namespace {
@@ -27,6 +29,11 @@ constexpr std::array kDocuments = {
                       }},
     DescribedDocument{
         "fits", [] { return schema<Fits>(kFitsSchema, "which GPUs hold a training: ganymede fits --format json"); }},
+    DescribedDocument{"link-check",
+                      [] {
+                        return schema<LinkCheck>(
+                            kLinkCheckSchema, "whether collectives are normal: ganymede check nccl-log --format json");
+                      }},
     DescribedDocument{
         "plan", [] { return schema<Plan>(kPlanSchema, "what to rent for a target: ganymede plan --format json"); }},
     DescribedDocument{"recipe",
@@ -46,6 +53,9 @@ constexpr std::array kDocuments = {
     DescribedDocument{
         "why",
         [] { return schema<Why>("ganymede.why/1", "what a plan's choice hangs on: ganymede why --format json"); }},
+    DescribedDocument{
+        "why-slow",
+        [] { return schema<WhySlow>(kWhySlowSchema, "why several GPUs are slow: ganymede why-slow --format json"); }},
 };
 
 }  // namespace

@@ -4,20 +4,17 @@
 
 #include <algorithm>
 #include <cmath>
-#include <memory>
 #include <span>
 #include <utility>
 
 #include "calibration/link_fit.hpp"
 #include "common/errors.hpp"
-#include "common/json_value.hpp"
 #include "common/units.hpp"
 #include "platforms/overlay.hpp"
 #include "sim/collectives/allreduce.hpp"
-#include "sim/collectives/nccl_bound.hpp"
-#include "sim/engine/fabric_graph.hpp"
-#include "sim/engine/folded_engine.hpp"
+#include "sim/collectives/nccl_tuner.hpp"
 #include "studies/link_report.hpp"
+#include "studies/logged_collective.hpp"
 #include "traces/nccl_log.hpp"
 
 namespace ganymede::studies {
@@ -54,57 +51,19 @@ platforms::Link& link_of(platforms::Instance& instance, const FittedLink& which)
   return *instance.gpu_links->staging;
 }
 
-/// The scheme of a broadcast where none is named: NCCL's own is only modelled for collectives that every rank feeds.
-constexpr const char* kBroadcastScheme = "tree";
-
-/// The allocation and the collective of a log, checked against what the log says.
-class Setting {
+/// The allocation and the collective of a log, on a platform whose link is fitted.
+class Setting : public LoggedCollective {
  public:
-  Setting(const traces::NcclLog& log, const LinkImport& options)
-      : log_(log), platform_(platforms::load_platform_choice(options.catalog, options.overlay)), eager_(options.eager) {
-    const platforms::Instance& instance = platform_.instance(options.instance);
-    nodes = options.nodes > 0 ? options.nodes : std::max(1, log.nodes);
-    gpus_per_node = options.gpus_per_node > 0                 ? options.gpus_per_node
-                    : log.ranks > 0 && log.ranks % nodes == 0 ? log.ranks / nodes
-                                                              : instance.gpus;
-    if (gpus_per_node > instance.gpus)
-      throw ConfigError(fmt::format("{}: {} GPUs a node, but {} has {}; --gpus-per-node and --nodes say otherwise",
-                                    log.file, gpus_per_node, instance.name, instance.gpus));
-    check_ranks();
-    collective = log.collective.empty() ? "all-reduce" : log.collective;
-    if (ranks() < 2)
-      throw ConfigError(log.file + ": one rank, expected several: nothing crosses a link; --nodes says of how many");
-    check_factor();
-    link = fitted_link(instance, nodes);
-    if (nodes > 1 && !instance.nic)
-      throw ConfigError(
-          fmt::format("{}: {} has no \"nic\", which {} nodes need", platform_.file, instance.name, nodes));
-    if (nodes == 1 && !instance.gpu_links && !instance.host_link)
-      throw ConfigError(
-          fmt::format("{}: {} has neither \"gpu_links\" nor \"host_link\"", platform_.file, instance.name));
-    std::string name = options.scheme;
-    if (name.empty() && collective == "broadcast") {
-      name = kBroadcastScheme;
-    } else if (name.empty()) {
-      name = "nccl";
-      for (const std::string& part : {log.version, log.algorithm, log.protocol})
-        if (!part.empty()) name += (name == "nccl" ? ":" : "/") + part;
-    }
-    scheme = std::make_unique<sim::Scheme>(sim::parse_scheme(name));
-    instance_ = static_cast<std::size_t>(&instance - platform_.instances.data());
-    stated_ = instance;
-  }
+  Setting(const traces::NcclLog& log, const LinkImport& options, platforms::Platform platform)
+      : LoggedCollective(log, options, platform.instance(options.instance)),
+        link(fitted_link(platform.instance(options.instance), nodes)),
+        platform_(std::move(platform)),
+        instance_(static_cast<std::size_t>(&platform_.instance(options.instance) - platform_.instances.data())),
+        stated_(instance()) {}
 
-  int ranks() const { return nodes * gpus_per_node; }
   const platforms::Platform& platform() const { return platform_; }
   const platforms::Instance& instance() const { return platform_.instances[instance_]; }
 
-  /// The predicted time of a size, NCCL's choice for it and what bounds it.
-  struct Prediction {
-    Seconds time;
-    std::string choice;
-    std::string bottleneck;  ///< only if `explain`
-  };
   Prediction predict(Seconds latency, BytesPerSecond bandwidth, std::int64_t bytes, bool explain) {
     platforms::Instance& instance = platform_.instances[instance_];
     platforms::Link& fitted = link_of(instance, link);
@@ -115,66 +74,16 @@ class Setting {
       instance.nic->per_flow.reset();
       instance.nic->tcp.reset();
     }
-    if (is_large()) return expected(instance, bytes);
-    const sim::FabricGraph fabric(platform_, instance, nodes, gpus_per_node);
-    sim::Schedule schedule = scheme->plan({fabric.topology(), bytes, sim::parse_collective(collective), ""});
-    if (eager_) schedule.set_cost({.eager = true});
-    const sim::Job job{{sim::Communicator{{}, {{&schedule, std::vector<Seconds>(static_cast<std::size_t>(ranks()))}}}}};
-    const sim::FoldedTimes times = sim::run_folded(fabric, {&job, 1}, explain);
-    const auto& done = times.times[0][0][0].done;
-    return {*std::max_element(done.begin(), done.end()), schedule.note(), times.bottleneck.what};
+    return LoggedCollective::predict(platform_, {{&instance, nodes, gpus_per_node}}, bytes, explain);
   }
 
   /// The link as the platform states it.
   const platforms::Link& stated() { return link_of(stated_, link); }
 
-  int nodes = 1, gpus_per_node = 1;
-  std::string collective;
   FittedLink link{};
-  std::unique_ptr<sim::Scheme> scheme;
-
-  /// True if NCCL is timed from the costs of its choices, as it compares them itself: simulating a fit of hundreds of
-  /// GPUs, some hundred collectives, would take minutes.
-  bool is_large() const {
-    constexpr int kSimulated = 256;
-    return ranks() > kSimulated && scheme->row->by_kernels && collective == "all-reduce";
-  }
 
  private:
-  Prediction expected(const platforms::Instance& instance, std::int64_t bytes) const {
-    // What a tuner knows of a machine is the same for two nodes and for more of them.
-    sim::Topology topology = sim::FabricGraph(platform_, instance, std::min(nodes, 2), gpus_per_node).topology();
-    topology.ranks = ranks();
-    const sim::NcclOptions options = *sim::parse_nccl_options(scheme->variant);
-    const sim::PlanRequest request{topology, bytes, sim::Collective::all_reduce, scheme->variant};
-    if (const auto why = scheme->row->why_not(request)) throw ConfigError(scheme->name() + " " + *why);
-    const sim::NcclChoice choice = *sim::bounded_nccl_choice(request, options);
-    return {nccl_expected_time(request, choice, options.version),
-            fmt::format("{}, {}", to_string(choice.algorithm), to_string(choice.protocol)), ""};
-  }
-
-  void check_ranks() const {
-    if (log_.ranks > 0 && log_.ranks != ranks())
-      throw ConfigError(
-          fmt::format("{}: found {} ranks, {} x {} GPUs are {}; --nodes and --gpus-per-node say otherwise", log_.file,
-                      log_.ranks, nodes, gpus_per_node, ranks()));
-  }
-
-  void check_factor() const {
-    if (!log_.bus_factor) return;
-    const double share = static_cast<double>(ranks() - 1) / ranks();
-    const double expected = collective == "all-reduce" ? 2 * share : collective == "broadcast" ? 1 : share;
-    if (std::abs(*log_.bus_factor - expected) > 0.03)
-      throw ConfigError(
-          fmt::format("{}: busbw / algbw is {:.2f}, that of {} over {} ranks would be {:.2f}; --nodes and "
-                      "--gpus-per-node say of how many ranks the log is",
-                      log_.file, *log_.bus_factor, collective == "all-reduce" ? "an all-reduce" : "a " + collective,
-                      ranks(), expected));
-  }
-
-  const traces::NcclLog& log_;
   platforms::Platform platform_;
-  bool eager_;
   std::size_t instance_ = 0;
   platforms::Instance stated_;
 };
@@ -238,9 +147,9 @@ std::vector<std::string> doubts(const traces::NcclLog& log, Setting& setting, co
   if (!log.gpu.empty() && log.gpu.find(family) == std::string::npos)
     out.push_back(fmt::format("the log is of {}, {} has {}", log.gpu, setting.instance().name, family));
   if (log.collective.empty()) out.push_back("the log does not name its collective, taken as an all-reduce");
-  if (setting.collective == "broadcast" && setting.scheme->name() == kBroadcastScheme)
+  if (setting.collective == "broadcast" && setting.scheme.name() == kBroadcastScheme)
     out.emplace_back("NCCL's broadcast has no model of its own: beyond the measured sizes it goes on as a tree");
-  if (log.version.empty() && setting.scheme->name() == "nccl")
+  if (log.version.empty() && setting.scheme.name() == "nccl")
     out.push_back("the log does not name its NCCL; --scheme nccl:2.18.3 would");
   if (!fit.meets_ends)
     out.push_back("no latency and bandwidth of this link give the two fitted times: another link bounds them");
@@ -262,27 +171,27 @@ std::vector<std::string> other_schemes(const traces::NcclLog& log, Setting& sett
                                        std::span<const calibration::CollectiveSample> samples,
                                        const calibration::PredictCollective& predict, const calibration::LinkFit& fit) {
   constexpr double kBetter = 0.7;
-  if (!setting.scheme->row->by_kernels || !log.algorithm.empty() || setting.is_large() || samples.size() < 3) return {};
+  if (!setting.scheme.row->by_kernels || !log.algorithm.empty() || setting.is_large() || samples.size() < 3) return {};
   const auto error_of = [](const calibration::LinkFit& tried) {
     double sum = 0;
     for (const auto& sample : tried.samples) sum += std::abs(std::log(sample.predicted / sample.measured.time));
     return std::expm1(sum / static_cast<double>(tried.samples.size()));
   };
   const double chosen = error_of(fit);
-  const std::string name = setting.scheme->name();
+  const std::string name = setting.scheme.name();
   double best = kBetter * chosen;
   std::string best_name;
   for (const char* algorithm : {"ring", "tree", "nvls", "nvls-tree"}) {
-    const std::string forced = name + (setting.scheme->variant.empty() ? ":" : "/") + algorithm;
+    const std::string forced = name + (setting.scheme.variant.empty() ? ":" : "/") + algorithm;
     if (!sim::parse_nccl_options(forced.substr(forced.find(':') + 1))) return {};  // an algorithm is forced already
-    const auto kept = std::exchange(setting.scheme, std::make_unique<sim::Scheme>(sim::parse_scheme(forced)));
+    const sim::Scheme kept = std::exchange(setting.scheme, sim::parse_scheme(forced));
     try {
       const double error = error_of(calibration::fit_links(samples, predict, {setting.stated().bandwidth}));
       if (error < best) best = error, best_name = forced;
     } catch (const sim::SchemeRefused&) {
       // NCCL does not use it on this machine.
     }
-    setting.scheme = std::make_unique<sim::Scheme>(*kept);
+    setting.scheme = kept;
   }
   if (best_name.empty()) return {};
   return {
@@ -303,7 +212,7 @@ calibration::LinkFit without_endless_links(const traces::NcclLog& log, Setting& 
   const std::string found =
       fmt::format("{}: found {} for {}, which needs {} of the {} with {}", log.where(last.measured.bytes),
                   to_string(last.measured.time), to_string(Bytes{static_cast<double>(last.measured.bytes)}),
-                  to_string(fit.bandwidth), setting.link.title, setting.scheme->name());
+                  to_string(fit.bandwidth), setting.link.title, setting.scheme.name());
   if (last.predicted / last.measured.time > kAnotherMachine)
     throw ConfigError(
         fmt::format("{}: {}; expected a time near the {} of the {} that {} states. Do --scheme, --nodes and --instance "
@@ -318,7 +227,7 @@ calibration::LinkFit without_endless_links(const traces::NcclLog& log, Setting& 
 
 ImportedLinks import_links(const LinkImport& options, std::size_t width) {
   const traces::NcclLog log = traces::read_nccl_log(options.log);
-  Setting setting(log, options);
+  Setting setting(log, options, platforms::load_platform_choice(options.catalog, options.overlay));
   std::vector<std::string> notes = log.notes;
   const auto samples = samples_of(log, notes);
   const auto predict = [&](Seconds latency, BytesPerSecond bandwidth, std::int64_t bytes) {
@@ -330,7 +239,7 @@ ImportedLinks import_links(const LinkImport& options, std::size_t width) {
         fmt::format("{}: {}: found {} for {}, but {} takes {} over links of endless bandwidth; --scheme, --nodes or "
                     "--instance say otherwise",
                     log.file, log.where(samples.back().bytes), to_string(samples.back().time),
-                    to_string(Bytes{static_cast<double>(samples.back().bytes)}), setting.scheme->name(),
+                    to_string(Bytes{static_cast<double>(samples.back().bytes)}), setting.scheme.name(),
                     to_string(*fit.predicted_at_no_cost)));
   if (fit.predicted_at_no_cost) {
     // No bandwidth of this link explains the log, so the platform's stands, and only the latency is fitted.
@@ -339,7 +248,7 @@ ImportedLinks import_links(const LinkImport& options, std::size_t width) {
         "{}: {} for {}, but {} ({}) takes {} over a {} of endless bandwidth, bounded by {}; the platform's bandwidth "
         "was kept. Do --scheme, --nodes and --instance say what ran?",
         log.where(samples.back().bytes), to_string(samples.back().time),
-        to_string(Bytes{static_cast<double>(samples.back().bytes)}), setting.scheme->name(), bound.choice,
+        to_string(Bytes{static_cast<double>(samples.back().bytes)}), setting.scheme.name(), bound.choice,
         to_string(*fit.predicted_at_no_cost), setting.link.title, bound.bottleneck));
     fit = calibration::fit_links(samples, predict, {setting.stated().bandwidth, true});
   }
@@ -349,7 +258,7 @@ ImportedLinks import_links(const LinkImport& options, std::size_t width) {
   for (const auto& more : {doubts(log, setting, fit), explanations(setting, fit), others})
     notes.insert(notes.end(), more.begin(), more.end());
   return imported_links({log.file, log.version, setting.instance().name, setting.link.name, setting.link.title,
-                         setting.scheme->name(), setting.collective, setting.nodes, setting.gpus_per_node, fit, notes},
+                         setting.scheme.name(), setting.collective, setting.nodes, setting.gpus_per_node, fit, notes},
                         width);
 }
 

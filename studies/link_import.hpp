@@ -4,13 +4,12 @@
 #include <cstddef>
 #include <string>
 
+#include "studies/logged_collective.hpp"
+
 namespace ganymede::studies {
 
-struct LinkImport {
-  std::string log = {}, catalog = {}, overlay = {}, instance = {}, scheme = {};
-  int nodes = 0;          ///< 0: as the log says, or 1 if it does not say
-  int gpus_per_node = 0;  ///< 0: as the log says, or all of the instance if it does not say
-  bool eager = false;     ///< sources do not wait for destinations (ProtocolCost::eager)
+struct LinkImport : LogOptions {
+  std::string log = {}, catalog = {}, overlay = {}, instance = {};
 };
 
 struct ImportedLinks {

@@ -94,6 +94,8 @@ class ScalingSeries {
   /// Reads one entry of "series". `root` is the whole file, for the machines and steps that the entry names. Throws
   /// ConfigError if something is wrong or missing.
   ScalingSeries(const JsonNode& node, const JsonNode& root);
+  /// The same on a machine that is not the file's.
+  ScalingSeries(const JsonNode& node, const JsonNode& root, Machine machine);
 
   const std::string& name() const { return name_; }
   std::string unit() const;

@@ -76,12 +76,16 @@ ScalingCell read_scaling_cell(const JsonNode& item, int gpus_per_node) {
 
 }  // namespace
 
-ScalingSeries::ScalingSeries(const JsonNode& node, const JsonNode& root) {
+ScalingSeries::ScalingSeries(const JsonNode& node, const JsonNode& root)
+    : ScalingSeries(node, root, read_machine(find_named(root, "machines", JsonObject(node).required("machine")))) {}
+
+ScalingSeries::ScalingSeries(const JsonNode& node, const JsonNode& root, Machine machine)
+    : machine_(std::move(machine)) {
   JsonObject in(node);
   name_ = in.required("name").as_string();
   const std::string unit = in.required("unit").as_choice({"images/s", "s/kimg", "s"});
   unit_ = unit == "images/s" ? Unit::images_per_second : unit == "s/kimg" ? Unit::seconds_per_kimg : Unit::seconds;
-  machine_ = read_machine(find_named(root, "machines", in.required("machine")));
+  in.required("machine");
   shape_ = read_shape(find_named(root, "steps", in.required("step")));
   scheme_ = sim::read_scheme(in.required("scheme"));
   eager_ = in.required("executor").as_choice({"eager", "graph"}) == "eager";

@@ -189,10 +189,12 @@ class TextReader {
     if (rooted) ++next;
     // With -I each side has four more columns, of each iteration.
     const std::size_t more = per_iteration_ || tokens.size() - next == 16 ? 4 : 0;
-    const auto out = timing(tokens, next, "out of place");
+    // Some tables leave the column of errors out: then the time in place follows the first busbw.
+    const bool has_errors = tokens.size() - next != 6 || !is_time(tokens, next + 3);
+    const auto out = timing(tokens, next, "out of place", has_errors);
     next = std::min(next + more, tokens.size());
     std::optional<Collector::Timing> in;
-    if (next < tokens.size()) in = timing(tokens, next, "in place");
+    if (next < tokens.size()) in = timing(tokens, next, "in place", has_errors);
     out_.add_row(where(), std::stoll(tokens[0]), out, in);
     out_.set_operation(reduces, has_rank);
   }
@@ -208,15 +210,20 @@ class TextReader {
   static bool has_root(const std::vector<std::string>& tokens, std::size_t next) {
     if (tokens[next] == "-1") return true;
     if (!is_integer(tokens[next]) || next + 2 >= tokens.size()) return false;
-    const double bytes = std::stod(tokens[0]);
-    const auto off = [&](std::size_t time) {
-      const double us = number(tokens[time]).value_or(0), algbw = number(tokens[time + 1]).value_or(0);
-      return us > 0 ? std::abs(algbw - bytes / us * 1e-3) / (0.01 + algbw) : 1e9;
-    };
-    return off(next + 1) < off(next);
+    return off_algbw(tokens, next + 1) < off_algbw(tokens, next);
   }
 
-  Collector::Timing timing(const std::vector<std::string>& tokens, std::size_t& next, const char* which) {
+  /// How far a column and the next one are from a time in us and its algbw, relative.
+  static double off_algbw(const std::vector<std::string>& tokens, std::size_t time) {
+    const double us = number(tokens[time]).value_or(0), algbw = number(tokens[time + 1]).value_or(0);
+    return us > 0 ? std::abs(algbw - std::stod(tokens[0]) / us * 1e-3) / (0.01 + algbw) : 1e9;
+  }
+  static bool is_time(const std::vector<std::string>& tokens, std::size_t next) {
+    return off_algbw(tokens, next) < 0.5;
+  }
+
+  Collector::Timing timing(const std::vector<std::string>& tokens, std::size_t& next, const char* which,
+                           bool has_errors) {
     constexpr std::array kColumns = {"time", "algbw", "busbw"};
     std::array<double, 3> values{};
     for (std::size_t i = 0; i < values.size(); ++i, ++next) {
@@ -229,7 +236,7 @@ class TextReader {
                   fmt::format("found \"{}\" for the {} {}, expected a number", tokens[next], kColumns[i], which));
       values[i] = *value;
     }
-    if (next < tokens.size()) check_errors(tokens[next++]);
+    if (has_errors && next < tokens.size()) check_errors(tokens[next++]);
     return {values[0], values[1], values[2]};
   }
 

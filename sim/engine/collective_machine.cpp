@@ -36,8 +36,8 @@ int node_count(const std::string& text, const char* option) {
   return count;
 }
 
-/// Lets the instance types' NICs use another transport. TCP moves messages between nodes through the memory of the
-/// hosts; EFA and RDMA are refused where the platform's NICs do not have them.
+/// Lets the instance types' NICs use another transport; EFA and RDMA are refused where the platform's NICs do not have
+/// them.
 void set_transport(platforms::Platform& platform, const MachineChoice& choice) {
   if (choice.transport.empty()) return;
   const auto& names = platforms::transport_names();
@@ -53,11 +53,7 @@ void set_transport(platforms::Platform& platform, const MachineChoice& choice) {
       if (transport != platforms::Nic::Transport::tcp)
         throw ConfigError(fmt::format("--transport {}: the NICs of {} have {}", choice.transport, name,
                                       names[static_cast<std::size_t>(nic.transport)]));
-      nic.transport = transport;
-      nic.gpu_direct = !instance.host_link.has_value();  // without a host link nothing says what a copy takes
-      nic.rendezvous = Seconds{0};                       // that of the network which TCP stands in for
-      nic.rendezvous_in_tuner = false;
-      if (!nic.tcp) nic.tcp = platforms::Nic::Tcp{};  // one socket, as on an interface that NCCL does not know
+      use_tcp(instance);
     }
   }
 }
@@ -141,6 +137,15 @@ platforms::Platform chosen_platform(const MachineChoice& choice) {
 }
 
 }  // namespace
+
+void use_tcp(platforms::Instance& instance) {
+  platforms::Nic& nic = *instance.nic;
+  nic.transport = platforms::Nic::Transport::tcp;
+  nic.gpu_direct = !instance.host_link.has_value();  // without a host link nothing says what a copy takes
+  nic.rendezvous = Seconds{0};                       // that of the network which TCP stands in for
+  nic.rendezvous_in_tuner = false;
+  if (!nic.tcp) nic.tcp = platforms::Nic::Tcp{};  // one socket, as on an interface that NCCL does not know
+}
 
 CollectiveMachine::CollectiveMachine(const MachineChoice& choice)
     : platform_(chosen_platform(choice)), groups_(node_groups(platform_, choice)), fabric_(platform_, groups_) {}

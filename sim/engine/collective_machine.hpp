@@ -38,6 +38,10 @@ class CollectiveMachine {
   FabricGraph fabric_;
 };
 
+/// Lets the NICs use TCP, which moves messages between nodes through the memory of the hosts. Precondition: it has a
+/// NIC.
+void use_tcp(platforms::Instance& instance);
+
 /// Calls of collectives, as options name them.
 struct CallChoice {
   std::string bytes;                      ///< sizes with commas: "64KiB,1GB"; a bare number counts bytes

@@ -45,6 +45,16 @@ TEST(Mistakes, AMisspeltOptionNamesTheNearest) {
   expect_refused("plan -x", "-x: no such option; `ganymede plan --help`");
 }
 
+TEST(Mistakes, AWordForAQuestionLeadsToItsCommand) {
+  for (const auto& [word, meant] : {std::pair("gpus", "list gpus"),
+                                    {"price", "catalog"},
+                                    {"cost", "plan"},
+                                    {"fit", "fits"},
+                                    {"bandwidth", "check nccl-log"},
+                                    {"slow", "why-slow"}})
+    expect_refused(word, std::string("did you mean \"") + meant + "\"?");
+}
+
 TEST(Mistakes, HelpIsACommandToo) {
   EXPECT_EQ(run_program("help").out, run_program("--help").out);
   const Outcome plan = run_program("help plan");

@@ -35,7 +35,8 @@ Strings found_in(const std::string& text, const std::string& pattern) {
 /// All commands below `above`, as the help texts list them: "simulate", "import", "import layers", ...
 Strings commands(const std::string& above = "") {
   const std::string help = run_program(above + " --help").out;
-  const std::size_t list = help.find("\nSubcommands:");
+  // Commands stand below headings: "Subcommands:", or what one wants to know.
+  const std::size_t list = help.find(above.empty() ? "\nWhat to rent" : "\nSubcommands:");
   if (list == std::string::npos) return {};
   Strings all;
   for (const std::string& name : found_in(help.substr(list), "\n  ([a-z-]+)  ")) {

@@ -21,6 +21,7 @@
 #include "studies/shard_folder.hpp"
 #include "studies/study.hpp"
 #include "studies/sweep_rows.hpp"
+#include "studies/task_file.hpp"
 #include "target.hpp"
 
 namespace ganymede::fuzz {
@@ -104,6 +105,8 @@ std::vector<Target> plan_targets() {
       {"run-log", "plan/run_log.cpp", read_log},
       {"study", "studies/study.cpp", [](std::string_view bytes) { (void)studies::load_study(file_of(bytes)); }, "study",
        10},
+      {"task-file", "studies/task_file.cpp",
+       [](std::string_view bytes) { (void)studies::read_task_file(file_of(bytes).string()); }},
       {"journal", "studies/journal.cpp", read_journal},
       {"shard-rows", "common/row_file.cpp studies/shard_folder.cpp", read_rows},
       {"shards", "studies/shard_folder.cpp", read_work},

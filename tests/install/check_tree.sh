@@ -37,7 +37,7 @@ while IFS= read -r found; do
 done < <(find . -type f ! -path './bin/ganymede' ! -path './lib/ganymede/*.so' ! -path './share/*' -o -name 'CMakeLists.txt' -o -name '*.?pp')
 
 # A page for each command that the program lists, and nothing of the machine that built it.
-commands=$(bin/ganymede --help | sed -n '/^Subcommands:/,$s/^  \([a-z-]*\) .*/\1/p')
+commands=$(bin/ganymede --help | sed -n '/^What to rent/,$s/^  \([a-z-]*\) .*/\1/p')
 [[ -n $commands ]] || complain "the program lists no commands"
 for command in $commands; do
   gzip -t "share/man/man1/ganymede-$command.1.gz" || complain "no page for $command"

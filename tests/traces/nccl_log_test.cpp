@@ -193,6 +193,15 @@ TEST(NcclLog, KeepsTheFirstColumnsWhereTheOthersWereCutOff) {
   EXPECT_NEAR(log.rows[0].out_of_place.si, 150e-6, 1e-12);
 }
 
+TEST(NcclLog, ReadsTablesWithoutTheColumnOfErrors) {
+  const NcclLog log = read_log(
+      "1048576 262144 float sum -1 150.00 6.99 6.99 151.00 6.94 6.94\n8 2 float sum -1 25.1 0.00 0.00 24.9 0.00 "
+      "0.00\n");
+  ASSERT_EQ(log.rows.size(), 2U);
+  EXPECT_NEAR(log.rows[1].in_place->si, 151e-6, 1e-12);
+  EXPECT_THAT(error("1048576 262144 float sum -1 150.00 6.99 6.99 3 151.00 6.94\n"), HasSubstr("\"3\" wrong results"));
+}
+
 TEST(NcclLog, NotesWhatItLeavesOutOrCannotKnow) {
   const NcclLog log = read_log("  0  0  float  sum  -1  12.0  0.00  0.00  0  12.1  0.00  0.00  0\n" +
                                row("12.0  0.00  0.00  N/A  12.1  0.00  0.00  N/A"));

@@ -1,0 +1,83 @@
+// ganymede compare: one training on several instance types, GPUs or clouds, side by side.
+
+#include <algorithm>
+#include <memory>
+
+#include "cli/command.hpp"
+#include "cli/names.hpp"
+#include "cli/plan_like.hpp"
+#include "cli/progress.hpp"
+#include "cli/request_flags.hpp"
+#include "cli/terminal.hpp"
+#include "common/json_value.hpp"
+#include "plan/planner.hpp"
+#include "platforms/catalog.hpp"
+#include "report/compared.hpp"
+
+namespace ganymede::cli {
+namespace {
+
+struct CompareOptions {
+  std::vector<std::string> names;
+  RequestFlags request;
+};
+
+/// The member of a request's search that a name restricts: a cloud or platform file, an instance type, else a GPU.
+const char* member_of(const std::string& name) {
+  if (platforms::is_provider(name) || name.ends_with(".json")) return "/search/catalogs";
+  for (const std::string& provider : platforms::provider_names())
+    for (const platforms::Instance& instance : platforms::catalog(provider).instances)
+      if (instance.name == name) return "/search/instances";
+  return "/search/gpus";
+}
+
+void run_compare(const CompareOptions& options, Shared& shared) {
+  check_output(shared);
+  if (!options.request.file.empty()) keep_input(shared, options.request.file);
+  plan::PlanOptions search;
+  search.jobs = jobs(shared);
+  auto waiting = show_elapsed(shared, "comparing");
+  std::vector<report::Compared> rows;
+  for (const std::string& name : options.names)
+    rows.push_back(best_of(options.request, "compare", name, {{member_of(name), Json::array({name}).dump()}}, search));
+  waiting.reset();
+  emit(shared, shared.format == "json"  ? report::compared_json(rows)
+               : shared.format == "csv" ? report::compared_csv(rows)
+                                        : report::compared_text(rows, result_width(shared)));
+  if (std::none_of(rows.begin(), rows.end(), [](const auto& row) { return row.row && row.row->verdict == "meets"; }))
+    shared.exit_code = ExitCode::infeasible;
+}
+
+void declare_compare(Parser command, Shared& shared) {
+  auto options = std::make_shared<CompareOptions>();
+  command
+      .add_option("names", options->names,
+                  "instance types, GPUs, clouds or platform files, two or more of any of these")
+      .required()
+      .check(suggest("@instances @rented-gpus @providers @files"));
+  command.add_option("--request", options->request.file,
+                     "what to train: a ganymede.request/1 file; without it, flags say everything");
+  declare_request(command, options->request);
+  add_jobs(command, shared);
+  add_format(command, shared, {"table", "json", "csv"});
+  add_output(command, shared);
+  command.callback([options, &shared] { run_compare(*options, shared); });
+}
+
+}  // namespace
+
+Command compare_command() {
+  return {
+      .name = "compare",
+      .summary = "one training on several instance types, GPUs or clouds: time, cost, use, side by side",
+      .examples =
+          "  ganymede compare p3.16xlarge p4d.24xlarge Standard_ND96asr_v4 --recipe stylegan2-ada/paper512\n"
+          "  ganymede compare V100 A100 H100 --model layers:biggan --batch 64 --images 10M --max-gpus 8\n"
+          "  ganymede compare aws gcp azure --request request.json --market on-demand --format csv\n",
+      .about =
+          "Each row is the best of what a plan restricted to that name finds: number of GPUs, region, market. Goals\n"
+          "and search are those of `plan`. Exit code 3: none of them meets the goals.",
+      .declare = declare_compare};
+}
+
+}  // namespace ganymede::cli

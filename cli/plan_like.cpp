@@ -1,0 +1,74 @@
+#include "cli/plan_like.hpp"
+
+#include "cli/progress.hpp"
+#include "cli/terminal.hpp"
+#include "common/dates.hpp"
+#include "common/errors.hpp"
+#include "common/json.hpp"
+#include "common/json_value.hpp"
+#include "platforms/catalog.hpp"
+#include "studies/task_offers.hpp"
+
+namespace ganymede::cli {
+
+report::Compared best_of(const RequestFlags& flags, const char* command, const std::string& name,
+                         const std::vector<JsonOverride>& more, const plan::PlanOptions& search) {
+  const plan::Request request = flags.members.locate(
+      [&] { return plan::read_request(request_of(flags, command, more), format_time(stated_now())); });
+  const plan::Plan plan = plan::make_plan(request, search);
+  std::optional<std::size_t> best = plan.best;
+  if (!best && !plan.near_misses.empty()) best = plan.near_misses.front();
+  if (best) return {name, plan::row_of(request, plan, *best), ""};
+  std::string why = "nothing that was searched can run it";
+  for (const std::string& reason : plan.candidates.left_out) why += "; " + reason;
+  return {name, {}, why};
+}
+
+namespace {
+
+std::vector<JsonOverride> search_of(const report::LikeAnswer& answer, const studies::AskedResources& asked,
+                                    const RequestFlags& flags) {
+  const auto list = [](const std::vector<std::string>& names) { return Json(names).dump(); };
+  const std::string gpus = std::to_string(answer.nodes * answer.gpus_per_node);
+  std::vector<JsonOverride> out = {{"/search/min_gpus", gpus}, {"/search/max_gpus", gpus}};
+  if (!asked.instance.empty())
+    out.push_back({"/search/instances", list({asked.instance})});
+  else if (!flags.members.has("/search/gpus") && !answer.gpu.empty())
+    out.push_back({"/search/gpus", list(studies::gpus_meant(answer.gpu))});
+  if (!asked.cloud.empty()) out.push_back({"/search/catalogs", list({asked.cloud})});
+  if (!asked.region.empty()) out.push_back({"/search/regions", list({asked.region})});
+  out.push_back({"/search/markets", list({asked.spot ? "spot" : "on-demand"})});
+  return out;
+}
+
+}  // namespace
+
+void run_like(const std::string& file, const RequestFlags& flags, Shared& shared) {
+  keep_input(shared, file);
+  const studies::AskedResources asked = studies::read_task_file(file);
+  std::string gpu;
+  for (const auto& [pointer, value] : flags.members.overrides())
+    if (pointer == "/search/gpus") gpu = Json::parse(value)[0].get<std::string>();
+  const report::LikeAnswer answer = studies::task_offers(asked, gpu);
+  const std::size_t width = result_width(shared);
+  const bool trains = !flags.file.empty() || flags.members.has("/workload/model") ||
+                      flags.members.has("/workload/trace") || flags.members.has("/workload/recipe");
+  if (!trains)
+    return emit(shared, shared.format == "json"  ? report::like_json(answer)
+                        : shared.format == "csv" ? report::like_csv(answer)
+                                                 : report::like_text(answer, width));
+  if (!asked.cloud.empty() && !platforms::is_provider(asked.cloud))
+    throw ConfigError(file + ": " + asked.cloud + " has no catalog: `ganymede list providers` names those there are");
+  plan::PlanOptions search;
+  search.jobs = jobs(shared);
+  auto waiting = show_elapsed(shared, "comparing");
+  const std::vector<report::Compared> rows = {
+      best_of(flags, "plan", "as it asks", search_of(answer, asked, flags), search),
+      best_of(flags, "plan", "anything", {}, search)};
+  waiting.reset();
+  emit(shared, shared.format == "json"  ? report::compared_json(rows)
+               : shared.format == "csv" ? report::compared_csv(rows)
+                                        : report::compared_text(rows, width) + "\n" + report::like_text(answer, width));
+}
+
+}  // namespace ganymede::cli

@@ -1,0 +1,91 @@
+#include "report/compared.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "common/json_value.hpp"
+#include "report/plans.hpp"
+#include "report/table.hpp"
+
+namespace ganymede::report {
+namespace {
+
+std::string nodes_and_gpus(const documents::PlanRow& row) {
+  return fmt::format("{} ({} x {})", plan_nodes(row), row.gpus, row.gpu);
+}
+
+/// Those that meet the goals first, then by cost.
+std::vector<const Compared*> by_goals_and_cost(const std::vector<Compared>& all) {
+  std::vector<const Compared*> rows;
+  for (const Compared& one : all) rows.push_back(&one);
+  const auto rank = [](const Compared* one) {
+    if (!one->row) return std::pair(2, 0.0);
+    return std::pair(one->row->verdict == "meets" ? 0 : 1, one->row->simulated() ? one->row->usd.median : 1e300);
+  };
+  std::stable_sort(rows.begin(), rows.end(), [&](const Compared* a, const Compared* b) { return rank(a) < rank(b); });
+  return rows;
+}
+
+}  // namespace
+
+std::string compared_text(const std::vector<Compared>& all, std::size_t width) {
+  Table table({"asked", "rented", "where", ">USD", "90 %", ">hours", "90 %", ">images/s", ">GPU busy", "goals"});
+  std::string reasons;
+  for (const Compared* one : by_goals_and_cost(all)) {
+    if (!one->row || !one->row->simulated()) {
+      reasons += fmt::format("{}: {}\n", one->name, one->row ? one->row->reason : one->reason);
+      continue;
+    }
+    const documents::PlanRow& row = *one->row;
+    table.add({one->name, nodes_and_gpus(row), plan_place(row), fmt::format("{:.2f}", row.usd.median),
+               fmt::format("{:.2f} .. {:.2f}", row.usd.interval.low, row.usd.interval.high),
+               fmt::format("{:.4g}", row.time_s.median / 3600),
+               fmt::format("{:.4g} .. {:.4g}", row.time_s.interval.low / 3600, row.time_s.interval.high / 3600),
+               row.images_per_s ? fmt::format("{:.4g}", *row.images_per_s) : "",
+               fmt::format("{:.0f} %", 100 * row.gpu_busy), row.verdict});
+  }
+  std::string out = table.size() > 0 ? table.text(width) : "";
+  if (!reasons.empty()) out += (out.empty() ? "" : "\n") + wrap_prose(reasons, width);
+  return out;
+}
+
+std::string compared_csv(const std::vector<Compared>& all) {
+  return csv_of(all, [](const Compared& one) {
+    const documents::PlanRow row = one.row.value_or(documents::PlanRow{});
+    const bool known = one.row && row.simulated();
+    const auto number = [&](double value) { return known ? fmt::format("{:.6g}", value) : ""; };
+    return NamedCells{{"name", one.name},
+                      {"provider", row.provider},
+                      {"region", row.region},
+                      {"market", row.market},
+                      {"instance", row.instance},
+                      {"nodes", one.row ? std::to_string(row.nodes) : ""},
+                      {"gpu", row.gpu},
+                      {"gpus", one.row ? std::to_string(row.gpus) : ""},
+                      {"usd", number(row.usd.median)},
+                      {"usd_low", number(row.usd.interval.low)},
+                      {"usd_high", number(row.usd.interval.high)},
+                      {"time_s", number(row.time_s.median)},
+                      {"time_low_s", number(row.time_s.interval.low)},
+                      {"time_high_s", number(row.time_s.interval.high)},
+                      {"images_per_s", number(row.images_per_s.value_or(0))},
+                      {"gpu_busy", number(row.gpu_busy)},
+                      {"verdict", one.row ? row.verdict : "cannot run"}};
+  });
+}
+
+std::string compared_json(const std::vector<Compared>& all) {
+  OrderedJson rows = OrderedJson::array();
+  for (const Compared& one : all) {
+    OrderedJson row = {{"name", one.name}};
+    if (one.row)
+      row["row"] = documents::row_json(*one.row);
+    else
+      row["reason"] = one.reason;
+    rows.push_back(std::move(row));
+  }
+  return OrderedJson{{"schema", "ganymede.compare/1"}, {"rows", rows}}.dump(2) + "\n";
+}
+
+}  // namespace ganymede::report

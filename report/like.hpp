@@ -1,0 +1,33 @@
+#pragma once
+// What a described job costs as it asks, and what would be cheaper, as text, CSV and JSON.
+
+#include <string>
+#include <vector>
+
+#include "report/wrap.hpp"
+
+namespace ganymede::report {
+
+struct LikeOffer {
+  std::string provider, region, market, instance, gpu;
+  int nodes = 1, gpus = 0;  ///< of all nodes
+  double usd_per_hour = 0;  ///< of all nodes
+  std::string as_of;
+  bool asked = false;  ///< it is what the file asks for
+};
+
+struct LikeAnswer {
+  std::string format, gpu;
+  int gpus_per_node = 0, nodes = 1;
+  bool spot = false;
+  double hours = 0;               ///< that the job may take; 0: it does not say
+  std::vector<LikeOffer> offers;  ///< cheaper ones first, then those that are asked for
+  std::vector<std::string> notes;
+};
+
+std::string like_text(const LikeAnswer& answer, std::size_t width = kAnyWidth);
+std::string like_csv(const LikeAnswer& answer);
+/// `ganymede.like/1`.
+std::string like_json(const LikeAnswer& answer);
+
+}  // namespace ganymede::report

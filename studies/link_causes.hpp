@@ -1,0 +1,37 @@
+#pragma once
+// What slows collectives down, as a table: each cause changes the description of a machine, or what NCCL is told, and a
+// simulation of the changed machine says what would be measured.
+
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "platforms/platform.hpp"
+
+namespace ganymede::studies {
+
+/// The machine of a log, which a cause changes.
+struct CheckedMachine {
+  platforms::Instance instance;
+  int nodes = 1, gpus_per_node = 1;
+  std::optional<platforms::Instance> last_node = {};  ///< of another kind than the others
+  std::string_view forced = {};                       ///< an algorithm or protocol: "ring", "ll"
+};
+
+struct LinkCause {
+  std::string_view name;   ///< "one-nic"
+  std::string_view says;   ///< a sentence without its end
+  std::string_view shows;  ///< what would show it
+  /// Changes the machine; `degree` is one of `degrees`. Returns false where there is nothing to change.
+  bool (*change)(CheckedMachine& machine, double degree);
+  std::vector<double> degrees;
+  double weight = 1;                           ///< how often it is the cause beside the others, an assumption
+  bool counts_nics = false;                    ///< the number of NICs that a log names speaks for it or against it
+  std::vector<std::string_view> signs = {};    ///< words in a log that speak for it
+  std::vector<std::string_view> against = {};  ///< and against it
+};
+
+std::span<const LinkCause> link_causes();
+
+}  // namespace ganymede::studies

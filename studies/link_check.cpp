@@ -1,0 +1,269 @@
+#include "studies/link_check.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <sstream>
+
+#include "calibration/interval_classes.hpp"
+#include "common/errors.hpp"
+#include "common/file.hpp"
+#include "common/printable.hpp"
+#include "studies/likelihood.hpp"
+#include "studies/link_causes.hpp"
+
+namespace ganymede::studies {
+namespace {
+
+using documents::CheckedSize;
+using documents::LikelyCause;
+
+// In 74 public logs and curves (bench/nccl_logs.py, nothing fitted) the mean of ln(measured / expected) from 32 MiB on
+// is within 0.05 for a half, 0.22 for 80 % and 0.5 for 90 %; a mixture of two normal distributions has these quantiles.
+constexpr double kPlateau = 32 << 20, kPlateauWidth = 0.5;
+constexpr double kUsual = 0.08, kUnusual = 0.6, kUnusualShare = 0.25;
+// A fault is not stated as precisely as a machine, an assumption; what is not in the table may be of any size.
+constexpr double kFault = 0.2, kAnything = 1.2;
+// One size about the others: up to 0.12 from 32 MiB on, and about 0.3 below, in the same logs. Noise is more.
+constexpr double kSpread = 0.12, kSpreadBelow = 0.3, kNoise = 0.6;
+constexpr double kFrom = 1 << 20;     // smaller sizes say more of hosts than of links
+constexpr double kBroken = 5;         // times slower than expected: an assumption
+constexpr double kPriorNormal = 0.5;  // an assumption: half of those who ask have nothing wrong
+constexpr double kSign = 20;          // an assumption: what the log's own words weigh
+constexpr double kThin = 3.5;         // sizes are taken so far apart at least
+
+struct Sample {
+  double bytes, measured;
+};
+
+struct Spreads {
+  double usual = kUsual, unusual = kUnusual, share = kUnusualShare, single = 1;
+};
+
+/// ln of the likelihood of the residuals, ln(measured / predicted): one shift of all of them, integrated over, and what
+/// each has beyond it. Sizes below the plateau count as half of one.
+double likelihood(const std::vector<Sample>& samples, const std::vector<double>& predicted, const Spreads& spreads) {
+  double sum = 0;
+  constexpr double kStep = 0.02;
+  double largest = -1e300;
+  std::vector<double> terms;
+  for (double shift = -4; shift <= 4; shift += kStep) {
+    double term = ln((1 - spreads.share) * normal_density(shift, spreads.usual) +
+                     spreads.share * normal_density(shift, spreads.unusual) + 1e-300);
+    for (std::size_t i = 0; i < samples.size(); ++i) {
+      const bool plateau = samples[i].bytes >= kPlateau;
+      const double deviation = spreads.single * (plateau ? kSpread : kSpreadBelow);
+      // Tails are those of a Student distribution with four degrees of freedom: one odd size decides nothing.
+      const double off = (ln(samples[i].measured / predicted[i]) - shift) / deviation;
+      term += (plateau ? 1 : 0.5) * (-2.5 * ln(1 + off * off / 4) - ln(deviation));
+    }
+    terms.push_back(term);
+    largest = std::max(largest, term);
+  }
+  for (const double term : terms) sum += kStep * portable_exp(term - largest);
+  return largest + ln(sum);
+}
+
+/// One size in each factor of four, down from the largest.
+std::vector<Sample> thinned(const traces::NcclLog& log) {
+  std::vector<Sample> out;
+  for (auto row = log.rows.rbegin(); row != log.rows.rend(); ++row)
+    if (out.empty() || static_cast<double>(row->bytes) * kThin <= out.back().bytes)
+      out.push_back({static_cast<double>(row->bytes), row->out_of_place.si});
+  std::reverse(out.begin(), out.end());
+  return out;
+}
+
+/// The number of NICs of a node that NCCL says it uses, "NET/IB : Using [0]mlx5_0:1/IB [1]mlx5_1:1/IB", or that
+/// NCCL_IB_HCA names; 0: the log does not say.
+int named_nics(const std::string& text) {
+  const auto rest_of_line = [&](std::string_view after) -> std::string {
+    const std::size_t at = text.find(after);
+    if (at == std::string::npos) return "";
+    const std::string rest = text.substr(at + after.size(), 2000);
+    return rest.substr(0, rest.find_first_of(";\n"));
+  };
+  int count = 0;
+  const std::string used = rest_of_line("NET/IB : Using ");
+  for (std::size_t at = 0; (at = used.find('[', at)) != std::string::npos; ++at)
+    count += at + 1 < used.size() && used[at + 1] >= '0' && used[at + 1] <= '9' ? 1 : 0;
+  if (count > 0) return count;
+  for (const char* variable : {"NCCL_IB_HCA=", "NCCL_IB_HCA set to ", "NCCL_IB_HCA set by environment to "})
+    if (const std::string names = rest_of_line(variable); !names.empty() && names[0] != '^' && names.find("mlx5_") == 0)
+      return 1 + static_cast<int>(std::count(names.begin(), std::find(names.begin(), names.end(), ' '), ','));
+  return 0;
+}
+
+/// The line of the log with one of the words; "" if there is none.
+std::string line_with(const std::string& text, const std::vector<std::string_view>& words) {
+  constexpr std::size_t kShown = 160;
+  for (const std::string_view word : words) {
+    const std::size_t at = text.find(word);
+    if (at == std::string::npos) continue;
+    const std::size_t begin = text.rfind('\n', at) + 1, end = std::min(text.find_first_of("\r\n", at), text.size());
+    const std::string line = text.substr(begin, end - begin);
+    return printable(line.size() <= kShown ? line : text.substr(at, std::min(kShown, end - at)));
+  }
+  return "";
+}
+
+class Checker {
+ public:
+  Checker(const LinkCheckOptions& options, const traces::NcclLog& log, const std::string& text)
+      : text_(text),
+        machine_(logged_machine(log, text, options, options)),
+        ran_(free_log(log), options, machine_.instance),
+        version_(log.version),
+        samples_(thinned(log)) {
+    for (const Sample& sample : samples_)
+      if (sample.bytes >= kFrom || &sample == &samples_.back()) large_.push_back(sample);
+  }
+
+  documents::LinkCheck check(const traces::NcclLog& log) {
+    documents::LinkCheck out;
+    out.log = log.file, out.collective = ran_.collective, out.scheme = ran_.scheme.name();
+    out.catalog = machine_.catalog, out.instance = machine_.instance.name, out.recognised = machine_.how;
+    out.nodes = ran_.nodes, out.gpus_per_node = ran_.gpus_per_node, out.notes = log.notes;
+    out.links = machine_.platform.fabric_label(machine_.instance, ran_.nodes, ran_.gpus_per_node);
+    const CheckedMachine normal{machine_.instance, ran_.nodes, ran_.gpus_per_node};
+    const double width = calibration::half_width_of_collective(calibration::link_evidence(out.links), ran_.nodes > 1);
+    const double plateau_width = std::min(width, kPlateauWidth);
+    double shift = 0, shift_below = 0;
+    int count = 0, count_below = 0;
+    for (const Sample& sample : samples_) {
+      const double expected = predict(normal, sample.bytes);
+      const bool plateau = sample.bytes >= kPlateau || &sample == &samples_.back();
+      const double factor = portable_exp(plateau ? plateau_width : width);
+      const double bus =
+          sim::bus_bandwidth_factor(sim::parse_collective(ran_.collective), ran_.ranks()) * sample.bytes * 1e-9;
+      out.sizes.push_back({sample.bytes,
+                           sample.measured,
+                           expected,
+                           {expected / factor, expected * factor},
+                           bus / sample.measured,
+                           bus / expected});
+      if (plateau) shift += ln(sample.measured / expected), ++count;
+      if (!plateau && sample.bytes >= kFrom) shift_below += ln(sample.measured / expected), ++count_below;
+    }
+    shift /= count;
+    out.ratio = portable_exp(-shift);
+    out.interval = {portable_exp(-plateau_width), portable_exp(plateau_width)};
+    const bool low_below = count_below > 0 && shift_below / count_below > width;
+    out.verdict = shift > ln(kBroken) ? "broken" : shift > plateau_width || low_below ? "low" : "normal";
+    if (low_below && shift <= plateau_width)
+      out.notes.emplace_back("large sizes are as expected, those from 1 to 32 MiB are not: latency, not bandwidth");
+    if (shift < -plateau_width)
+      out.notes.emplace_back("the log is faster than this machine should be: is it another one?");
+    explain(normal, out);
+    return out;
+  }
+
+ private:
+  /// A log that says nothing of forced algorithms and protocols: the expected curve is that of NCCL's own choice.
+  static traces::NcclLog free_log(traces::NcclLog log) {
+    log.algorithm.clear(), log.protocol.clear();
+    return log;
+  }
+
+  double predict(const CheckedMachine& machine, double bytes) const {
+    LoggedCollective ran = ran_;
+    if (!machine.forced.empty())
+      ran.scheme = sim::parse_scheme(fmt::format("nccl:{}{}{}", version_, version_.empty() ? "" : "/", machine.forced));
+    std::vector<sim::NodeGroup> groups = {{&machine.instance, machine.nodes, machine.gpus_per_node}};
+    if (machine.last_node) {
+      groups[0].nodes -= 1;
+      groups.push_back({&*machine.last_node, 1, machine.gpus_per_node});
+    }
+    return ran.predict(machine_.platform, groups, static_cast<std::int64_t>(bytes), false).time.si;
+  }
+
+  std::vector<double> predict(const CheckedMachine& machine) const {
+    std::vector<double> times;
+    for (const Sample& sample : large_) times.push_back(predict(machine, sample.bytes));
+    return times;
+  }
+
+  void add(documents::LinkCheck& out, LikelyCause cause, double likelihood, double prior, const double* largest) {
+    if (largest != nullptr)
+      cause.bus = sim::bus_bandwidth_factor(sim::parse_collective(ran_.collective), ran_.ranks()) *
+                  large_.back().bytes * 1e-9 / *largest;
+    cause.against_normal = portable_exp(std::min(likelihood - normal_, 600.0));
+    cause.share = portable_exp(std::min(likelihood - normal_ + ln(prior), 600.0));
+    out.causes.push_back(std::move(cause));
+  }
+
+  void explain(const CheckedMachine& normal, documents::LinkCheck& out) {
+    const std::vector<double> expected = predict(normal);
+    normal_ = likelihood(large_, expected, {});
+    add(out, {"normal", "nothing is wrong", ""}, normal_, kPriorNormal, &expected.back());
+    const double prior = (1 - kPriorNormal) / static_cast<double>(link_causes().size() + 2);
+    add(out,
+        {"unexplained", "something is wrong that none of these causes explains",
+         "NCCL_DEBUG=INFO, and the same test on fewer GPUs and nodes"},
+        likelihood(large_, expected, {kAnything, kAnything, 0, 1}), prior, nullptr);
+    if (large_.size() >= 4)
+      add(out, {"noise", "the times scatter: other jobs, clocks, or too few iterations", "repeat with -n 100 -w 20"},
+          likelihood(large_, expected, {kUsual, kUnusual, kUnusualShare, kNoise / kSpread}), prior, nullptr);
+    if (out.ratio < 1) add_causes(normal, expected, prior, out);
+    double all = 0;
+    for (const LikelyCause& cause : out.causes) all += cause.share;
+    for (LikelyCause& cause : out.causes) cause.share /= all;
+    std::stable_sort(out.causes.begin(), out.causes.end(),
+                     [](const LikelyCause& a, const LikelyCause& b) { return a.share > b.share; });
+    if (out.causes.front().cause == "normal") out.verdict = "normal";
+  }
+
+  void add_causes(const CheckedMachine& normal, const std::vector<double>& expected, double prior,
+                  documents::LinkCheck& out) {
+    for (const LinkCause& cause : link_causes()) {
+      double best = -1e300, largest = 0;
+      for (const double degree : cause.degrees) {
+        CheckedMachine machine = normal;
+        if (!cause.change(machine, degree)) continue;
+        if (!machine.forced.empty() && !ran_.scheme.row->by_kernels) continue;
+        // Which algorithm NCCL takes on a machine with a fault depends on its version: over a network the ring too.
+        for (const char* also : {"", "ring"}) {
+          if (*also != '\0' && (!machine.forced.empty() || ran_.nodes == 1 || !ran_.scheme.row->by_kernels)) continue;
+          if (*also != '\0') machine.forced = also;
+          try {
+            const std::vector<double> times = predict(machine);
+            if (times.back() < 1.1 * expected.back()) continue;  // what does not slow the machine down is no cause
+            const double fits = likelihood(large_, times, {kFault, kUnusual, kUnusualShare, 1});
+            if (fits > best) best = fits, largest = times.back();
+          } catch (const ConfigError&) {
+            // NCCL does not use it on this machine, or the machine has no such part.
+          }
+        }
+      }
+      if (largest == 0) continue;
+      LikelyCause found{std::string(cause.name), std::string(cause.says), std::string(cause.shows)};
+      found.sign = line_with(text_, cause.signs);
+      bool speaks_against = !line_with(text_, cause.against).empty();
+      if (const int named = named_nics(text_); cause.counts_nics && named > 0) {
+        speaks_against = named >= machine_.instance.nic->count;
+        if (!speaks_against && (named == 1) == (cause.name == "one-nic"))
+          found.sign = fmt::format("NCCL uses {} of {} NICs", named, machine_.instance.nic->count);
+      }
+      const double signs = (found.sign.empty() ? 1 : kSign) / (speaks_against ? kSign : 1);
+      add(out, std::move(found), best, prior * cause.weight * signs, &largest);
+    }
+  }
+
+  const std::string& text_;
+  LoggedMachine machine_;
+  LoggedCollective ran_;
+  std::string version_;
+  std::vector<Sample> samples_, large_;
+  double normal_ = 0;  // ln of the likelihood of "normal"
+};
+
+}  // namespace
+
+documents::LinkCheck check_link_log(const LinkCheckOptions& options) {
+  const traces::NcclLog log = traces::read_nccl_log(options.log);
+  const std::string text = read_file(options.log);
+  return Checker(options, log, text).check(log);
+}
+
+}  // namespace ganymede::studies

@@ -1,0 +1,206 @@
+#include "studies/logged_machine.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <optional>
+
+#include "common/errors.hpp"
+#include "common/printable.hpp"
+#include "platforms/catalog.hpp"
+#include "platforms/overlay.hpp"
+
+namespace ganymede::studies {
+namespace {
+
+using platforms::Nic;
+
+constexpr const char* kNeeded =
+    "--catalog and --instance name the machine (`ganymede list instances`; `ganymede example platform --like TYPE` "
+    "writes "
+    "a file to change), or --gpu, --nodes and --nic 8x200Gbit/s describe it";
+
+/// Words in upper case: "NVIDIA GeForce RTX 4090" and "RTX4090" share "RTX" and "4090".
+std::vector<std::string> words_of(const std::string& name) {
+  std::vector<std::string> words(1);
+  for (const char c : name) {
+    if (std::isalnum(static_cast<unsigned char>(c)) != 0)
+      words.back() += static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+    else if (!words.back().empty())
+      words.emplace_back();
+  }
+  return words;
+}
+
+bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+/// True if some words in a row are the family of a GPU, "A100" or "RTX 4090".
+bool is_family(const std::vector<std::string>& words, const std::string& family) {
+  std::string wanted;
+  for (const std::string& word : words_of(family)) wanted += word;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    std::string joined;
+    for (std::size_t j = i; j < words.size() && joined.size() < wanted.size(); ++j)
+      if ((joined += words[j]) == wanted) return true;
+  }
+  return false;
+}
+
+/// The network that NCCL says it uses: "efa", "rdma", "gcp" or "".
+std::string network_of(const std::string& text) {
+  for (const auto& [words, network] :
+       std::initializer_list<std::pair<const char*, const char*>>{{"rovider is efa", "efa"},
+                                                                  {"NET/AWS", "efa"},
+                                                                  {"FasTrak", "gcp"},
+                                                                  {"TCPX", "gcp"},
+                                                                  {"NET/IB : Using", "rdma"},
+                                                                  {"Using network IB", "rdma"}})
+    if (has(text, words)) return network;
+  return "";
+}
+
+/// "8x200Gbit/s" or "200Gbit/s", in place of the NICs of an instance.
+void set_nics(platforms::Instance& instance, const std::string& text) {
+  const std::size_t sign = text.find('x');
+  const std::string count = sign == std::string::npos ? "1" : text.substr(0, sign);
+  const bool digits = !count.empty() && count.size() < 4 && count.find_first_not_of("0123456789") == std::string::npos;
+  Nic nic;
+  try {
+    nic.bandwidth = parse_quantity<BytesPerSecond>(text.substr(sign == std::string::npos ? 0 : sign + 1));
+  } catch (const std::invalid_argument& error) {
+    throw ConfigError(fmt::format("--nic {}: {}", text, error.what()));
+  }
+  if (!digits || std::stoi(count) < 1 || !(nic.bandwidth.si > 0))
+    throw ConfigError(fmt::format("--nic {}: expected NICs of a node such as 8x200Gbit/s", text));
+  nic.count = std::stoi(count);
+  nic.latency = Seconds{5e-6};  // as the catalogs state of InfiniBand
+  nic.label = "datasheet";
+  instance.nic = nic;
+}
+
+struct Candidate {
+  const platforms::Platform* platform;
+  const platforms::Instance* instance;
+  int points;
+};
+
+/// True if busbw / algbw may be that of so many ranks, two or more.
+bool has_ranks(const traces::NcclLog& log, int ranks) {
+  if (ranks < 2) return false;
+  const double share = static_cast<double>(ranks - 1) / ranks;
+  const bool twice = log.collective.empty() || log.collective == "all-reduce";
+  return !log.bus_factor || log.collective == "broadcast" || std::abs(*log.bus_factor - (twice ? 2 : 1) * share) < 0.03;
+}
+
+/// An instance type that may be the log's machine.
+struct Considered {
+  const platforms::Platform& platform;
+  const platforms::Instance& instance;
+  const traces::NcclLog& log;
+  const MachineHints& hints;
+  const std::string& network;
+  int nodes, per_node;
+};
+
+/// How well it fits what is known of the machine; 0 or less: not at all.
+int points_of(const Considered& of) {
+  const platforms::Instance& instance = of.instance;
+  const bool stated_nic = !of.hints.nic.empty();
+  int points = !of.hints.instance.empty() ? 1
+                                          : gpu_likeness(of.hints.gpu.empty() ? printable(of.log.gpu) : of.hints.gpu,
+                                                         of.platform.gpu_of(instance));
+  if (points <= 0 || instance.gpus < of.per_node || (of.nodes > 1 && !instance.nic && !stated_nic)) return 0;
+  if (of.per_node == 0 && !has_ranks(of.log, of.nodes * instance.gpus)) return 0;
+  if (instance.gpus == of.per_node) points += 3;
+  if (of.nodes == 1 || stated_nic) return points;
+  const Nic::Transport transport = instance.nic->transport;
+  const bool named = of.network == "efa"    ? transport == Nic::Transport::efa
+                     : of.network == "rdma" ? transport == Nic::Transport::rdma && of.platform.provider == "azure"
+                                            : of.network == "gcp" && of.platform.provider == "gcp";
+  return points + (named ? 50 : 0);
+}
+
+std::string nics_of(const platforms::Instance& instance) {
+  if (!instance.nic) return "no network";
+  return fmt::format("{} x {:g} Gbit/s {}", instance.nic->count, instance.nic->bandwidth.si * 8e-9,
+                     platforms::transport_names()[static_cast<std::size_t>(instance.nic->transport)]);
+}
+
+}  // namespace
+
+int gpu_likeness(const std::string& name, const platforms::Gpu& gpu) {
+  if (gpu.kind != platforms::Gpu::Kind::gpu || name.empty()) return 0;
+  if (name == gpu.name) return 100;
+  const auto words = words_of(name);
+  if (!is_family(words, gpu.family) && !is_family(words, gpu.name)) return 0;
+  int points = 10;
+  const auto is = [&](const char* word) { return std::find(words.begin(), words.end(), word) != words.end(); };
+  if (is("PCIE")) points += has(gpu.name, "PCIE") ? 4 : -4;
+  if (is("NVL") != has(gpu.name, "NVL")) points -= 4;
+  if (!is("PCIE") && has(gpu.name, "PCIE")) points -= 4;
+  for (const std::string& word : words)
+    if (word.ends_with("GB") && word.size() > 2 && std::isdigit(static_cast<unsigned char>(word[0])) != 0)
+      points += std::abs(std::atof(word.c_str()) * 1e9 - gpu.memory.si) < 0.15 * gpu.memory.si ? 2 : -2;
+  return points;
+}
+
+LoggedMachine logged_machine(const traces::NcclLog& log, const std::string& text, const MachineHints& hints,
+                             const LogOptions& options) {
+  if (!hints.instance.empty() && !hints.catalog.empty()) {
+    platforms::Platform platform = platforms::load_platform_choice(hints.catalog, hints.overlay);
+    platforms::Instance instance = platform.instance(hints.instance);
+    if (!hints.nic.empty()) set_nics(instance, hints.nic);
+    return {std::move(platform), std::move(instance), hints.catalog, "as named"};
+  }
+  if (!hints.overlay.empty()) throw ConfigError("--overlay: expected --catalog and --instance beside it");
+  const std::string gpu = printable(hints.gpu.empty() ? log.gpu : hints.gpu);
+  if (gpu.empty() && hints.instance.empty())
+    throw ConfigError(fmt::format("{}: no GPU is named; {}", log.file, kNeeded));
+  const int nodes = options.nodes > 0 ? options.nodes : std::max(1, log.nodes);
+  const int per_node = options.gpus_per_node > 0 ? options.gpus_per_node : log.ranks > 0 ? log.ranks / nodes : 0;
+  const std::string network = network_of(text);
+  std::vector<platforms::Platform> named;
+  std::vector<const platforms::Platform*> all;
+  if (!hints.catalog.empty())
+    all.push_back(&named.emplace_back(platforms::load_platform_choice(hints.catalog, "")));
+  else
+    for (const std::string& provider : platforms::provider_names()) all.push_back(&platforms::catalog(provider));
+  std::vector<Candidate> candidates;
+  for (const platforms::Platform* platform : all)
+    for (const platforms::Instance& instance : platform->instances) {
+      if (!hints.instance.empty() && instance.name != hints.instance) continue;
+      const int points = points_of({*platform, instance, log, hints, network, nodes, per_node});
+      if (points <= 0) continue;
+      candidates.push_back({platform, &instance, points});
+    }
+  if (candidates.empty())
+    throw ConfigError(fmt::format(
+        "{}: no catalog has {} with {} of {}; {}", log.file, nodes > 1 ? "nodes" : "a machine",
+        per_node > 0 ? std::to_string(per_node) : "several", hints.instance.empty() ? gpu : hints.instance, kNeeded));
+  std::stable_sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
+    return a.points > b.points || (a.points == b.points && a.instance->gpus < b.instance->gpus);
+  });
+  const Candidate best = candidates.front();
+  std::vector<std::string> others;
+  if (nodes > 1 && hints.nic.empty())
+    for (const Candidate& other : candidates)
+      if (other.points == best.points && nics_of(*other.instance) != nics_of(*best.instance) && others.size() < 4)
+        others.push_back(
+            fmt::format("{} {} ({})", other.platform->name, other.instance->name, nics_of(*other.instance)));
+  if (!others.empty())
+    throw ConfigError(fmt::format("{}: {} nodes of {} may be {} {} ({}) or {}; {}", log.file, nodes, gpu,
+                                  best.platform->name, best.instance->name, nics_of(*best.instance),
+                                  fmt::join(others, " or "), kNeeded));
+  LoggedMachine machine{*best.platform, *best.instance, hints.catalog.empty() ? best.platform->name : hints.catalog,
+                        ""};
+  if (!hints.nic.empty()) set_nics(machine.instance, hints.nic);
+  machine.how = hints.instance.empty()
+                    ? fmt::format("by \"{}\"{}{}", gpu, per_node > 0 ? fmt::format(", {} a node", per_node) : "",
+                                  network.empty() || nodes == 1 ? "" : " and the network that NCCL names")
+                    : "as named";
+  return machine;
+}
+
+}  // namespace ganymede::studies

@@ -1,0 +1,294 @@
+#include "studies/task_file.hpp"
+
+#include <fmt/format.h>
+#include <yaml-cpp/yaml.h>
+
+#include <algorithm>
+#include <charconv>
+#include <set>
+#include <sstream>
+
+#include "common/errors.hpp"
+#include "common/file.hpp"
+#include "common/printable.hpp"
+#include "platforms/catalog.hpp"
+#include "studies/logged_machine.hpp"
+
+namespace ganymede::studies {
+namespace {
+
+constexpr int kMostNodes = 65536;
+constexpr std::size_t kMostBytes = 1 << 20;
+constexpr int kMostVisits = 100'000;  // aliases may repeat a small file without end
+
+[[noreturn]] void fail(const std::string& file, const YAML::Node& at, const std::string& what) {
+  throw ConfigError(fmt::format("{}: line {}: {}", file, at.Mark().line + 1, what));
+}
+
+std::string text_of(const YAML::Node& node) { return node && node.IsScalar() ? printable(node.Scalar()) : ""; }
+
+/// A count such as 8 or "8"; nothing for anything else.
+std::optional<int> count_of(const YAML::Node& node) {
+  const std::string text = text_of(node);
+  int value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || value < 0 || value > kMostNodes) return {};
+  return value;
+}
+
+int count_at(const std::string& file, const YAML::Node& node, const char* key, int otherwise) {
+  if (!node[key] || node[key].IsNull()) return otherwise;
+  if (const auto count = count_of(node[key])) return *count;
+  fail(file, node[key], fmt::format("{}: found \"{}\", expected a count", key, text_of(node[key])));
+}
+
+/// "A100:8", or "A100", of which there is one then.
+void set_accelerator(const std::string& file, const YAML::Node& at, const std::string& text, AskedResources& out) {
+  const std::size_t sign = text.find(':');
+  out.gpu = text.substr(0, sign), out.gpus_per_node = 1;
+  if (sign == std::string::npos) return;
+  const auto count = count_of(YAML::Node(text.substr(sign + 1)));
+  if (!count) fail(file, at, fmt::format("accelerators: found \"{}\", expected NAME:COUNT", text));
+  out.gpus_per_node = *count;
+}
+
+// ---- SkyPilot (docs.skypilot.co, task YAML) ----
+
+/// Accelerators are a name, a map from names to counts, or a list or set of choices, of which the first counts.
+void read_accelerators(const std::string& file, const YAML::Node& node, AskedResources& out) {
+  if (node.IsScalar()) return set_accelerator(file, node, node.Scalar(), out);
+  if (node.size() == 0) return;
+  if (node.size() > 1) out.notes.emplace_back("of several accelerators the first is taken");
+  if (node.IsSequence()) return set_accelerator(file, node, text_of(node[0]), out);
+  const auto first = *node.begin();
+  const std::string count = text_of(first.second);
+  set_accelerator(file, node,
+                  text_of(first.first) + (count.empty() || count == "null" || count == "~" ? "" : ":" + count), out);
+}
+
+void read_resources(const std::string& file, const YAML::Node& node, AskedResources& out) {
+  if (!node.IsMap()) return;
+  for (const char* choices : {"any_of", "ordered"})
+    if (node[choices] && node[choices].IsSequence() && node[choices].size() > 0) {
+      if (node[choices].size() > 1)
+        out.notes.push_back(fmt::format("{}: the first of {} choices is taken", choices, node[choices].size()));
+      read_resources(file, node[choices][0], out);
+    }
+  if (node["accelerators"]) read_accelerators(file, node["accelerators"], out);
+  if (const std::string infra = text_of(node["infra"]); !infra.empty()) {
+    out.cloud = infra.substr(0, infra.find('/'));
+    if (infra.find('/') != std::string::npos) {
+      const std::string rest = infra.substr(infra.find('/') + 1);
+      out.region = rest.substr(0, rest.find('/'));
+    }
+  }
+  const auto take = [&](const char* key, std::string& into) {
+    if (const std::string text = text_of(node[key]); !text.empty() && text != "null" && text != "~" && text != "*")
+      into = text;
+  };
+  take("cloud", out.cloud), take("region", out.region), take("instance_type", out.instance);
+  if (const std::string spot = text_of(node["use_spot"]); !spot.empty()) out.spot = spot == "true" || spot == "True";
+}
+
+// ---- Kubernetes ----
+
+/// Adds the pods with GPUs below a node. `pods` is how many there are of what the node is in: the product of the
+/// replicas and the parallelism above.
+class Manifest {
+ public:
+  Manifest(const std::string& file, AskedResources& out) : file_(file), out_(out) {}
+
+  void visit(const YAML::Node& node, std::int64_t pods, int depth) {
+    constexpr int kDeepest = 64;
+    if (++visits_ > kMostVisits || depth > kDeepest)
+      throw ConfigError(file_ + ": too large or too deep for a manifest");
+    if (node.IsSequence())
+      for (const YAML::Node& item : node) visit(item, pods, depth + 1);
+    if (!node.IsMap()) return;
+    for (const char* key : {"replicas", "parallelism", "size"})
+      if (const auto count = count_of(node[key])) pods *= *count;
+    if (pods > kMostNodes) fail(file_, node, fmt::format("found more than {} pods", kMostNodes));
+    if (node["containers"] && node["containers"].IsSequence()) add_pods(node, static_cast<int>(pods));
+    for (const auto& member : node)
+      if (text_of(member.first) != "containers") visit(member.second, pods, depth + 1);
+  }
+
+  int nodes = 0;
+
+ private:
+  void add_pods(const YAML::Node& pod, int pods) {
+    int gpus = 0;
+    for (const YAML::Node& container : pod["containers"]) {
+      if (!container.IsMap() || !container["resources"] || !container["resources"].IsMap()) continue;
+      int most = 0;
+      for (const char* kind : {"limits", "requests"})
+        if (const YAML::Node& resources = container["resources"][kind]; resources && resources.IsMap())
+          for (const auto& one : resources)
+            if (text_of(one.first).ends_with("/gpu")) {
+              const auto count = count_of(one.second);
+              if (!count) fail(file_, one.second, fmt::format("{}: expected a count", text_of(one.first)));
+              most = std::max(most, *count);
+            }
+      gpus += most;
+    }
+    if (gpus == 0 || pods == 0) return;
+    if (out_.gpus_per_node > 0 && gpus != out_.gpus_per_node)
+      out_.notes.push_back(
+          fmt::format("pods of {} and of {} GPUs: all are taken as the larger", out_.gpus_per_node, gpus));
+    out_.gpus_per_node = std::max(out_.gpus_per_node, gpus);
+    nodes += pods;
+    if (pod["nodeSelector"] && pod["nodeSelector"].IsMap())
+      for (const auto& label : pod["nodeSelector"]) read_label(text_of(label.first), text_of(label.second));
+  }
+
+  void read_label(const std::string& name, const std::string& value) {
+    if (name == "nvidia.com/gpu.product" || name == "cloud.google.com/gke-accelerator" ||
+        name == "karpenter.k8s.aws/instance-gpu-name" || name == "skypilot.co/accelerator")
+      out_.gpu = value;
+    if (name == "node.kubernetes.io/instance-type" || name == "beta.kubernetes.io/instance-type") out_.instance = value;
+    if (name == "topology.kubernetes.io/region") out_.region = value;
+    if ((name == "karpenter.sh/capacity-type" && value == "spot") ||
+        (name == "cloud.google.com/gke-spot" && value == "true") ||
+        (name == "eks.amazonaws.com/capacityType" && value == "SPOT") ||
+        (name == "kubernetes.azure.com/scalesetpriority" && value == "spot"))
+      out_.spot = true;
+  }
+
+  const std::string& file_;
+  AskedResources& out_;
+  int visits_ = 0;
+};
+
+// ---- Slurm (man sbatch) ----
+
+/// "days-hours:minutes:seconds", "hours:minutes:seconds", "minutes:seconds" or minutes.
+std::optional<Seconds> slurm_time(const std::string& text) {
+  const std::size_t dash = text.find('-');
+  std::vector<double> parts;
+  std::istringstream stream(dash == std::string::npos ? text : text.substr(dash + 1));
+  for (std::string part; std::getline(stream, part, ':');) {
+    const auto count = count_of(YAML::Node(part));
+    if (!count) return {};
+    parts.push_back(*count);
+  }
+  const auto days = dash == std::string::npos ? std::optional<int>(0) : count_of(YAML::Node(text.substr(0, dash)));
+  if (!days || parts.empty() || parts.size() > 3) return {};
+  double seconds = 0;
+  if (dash != std::string::npos || parts.size() == 3) {
+    parts.resize(3);
+    seconds = 3600 * parts[0] + 60 * parts[1] + parts[2];
+  } else {
+    seconds = 60 * parts[0] + (parts.size() > 1 ? parts[1] : 0);
+  }
+  return Seconds{86400.0 * *days + seconds};
+}
+
+AskedResources read_slurm(const std::string& file, const std::string& text) {
+  AskedResources out{.format = "Slurm script", .gpu = ""};
+  int number = 0, all = 0;
+  std::istringstream lines(printable(text, "\n\t\r"));
+  for (std::string line; std::getline(lines, line);) {
+    ++number;
+    if (!line.starts_with("#SBATCH")) continue;
+    std::istringstream words(line.substr(7));
+    for (std::string word; words >> word && word[0] != '#';) {
+      const std::size_t sign = word.find('=');
+      std::string name = word.substr(0, sign), value = sign == std::string::npos ? "" : word.substr(sign + 1);
+      if (name.size() > 2 && name[1] != '-')
+        value = name.substr(2) + (sign == std::string::npos ? "" : "=" + value), name.resize(2);
+      if (value.empty()) words >> value;
+      const auto bad = [&](const char* expected) {
+        throw ConfigError(
+            fmt::format("{}: line {}: {}: found \"{}\", expected {}", file, number, name, value, expected));
+      };
+      // "gpu:a100:8", "a100:8", "gpu:8" or "8"
+      const auto gpus = [&]() -> int {
+        std::string rest = value.substr(0, value.find(','));
+        if (rest.starts_with("gpu:")) rest = rest.substr(4);
+        if (rest == "gpu") return 1;
+        const std::size_t colon = rest.rfind(':');
+        if (colon != std::string::npos) out.gpu = rest.substr(0, colon);
+        const std::string last = colon == std::string::npos ? rest : rest.substr(colon + 1);
+        if (const auto count = count_of(YAML::Node(last.substr(0, last.find('('))))) return *count;
+        if (colon == std::string::npos && !rest.empty()) return out.gpu = rest, 1;
+        return bad("a number of GPUs"), 0;
+      };
+      if (name == "--nodes" || name == "-N") {
+        const auto count = count_of(YAML::Node(value.substr(0, value.find('-'))));
+        if (!count || *count < 1) bad("a number of nodes");
+        out.nodes = *count;
+      } else if (name == "--gres" && value.starts_with("gpu")) {
+        out.gpus_per_node = gpus();
+      } else if (name == "--gpus-per-node") {
+        out.gpus_per_node = gpus();
+      } else if (name == "--gpus" || name == "-G") {
+        all = gpus();
+      } else if (name == "--time" || name == "-t") {
+        out.time = slurm_time(value);
+        if (!out.time) bad("a time such as 1-12:00:00");
+      }
+    }
+  }
+  if (out.gpus_per_node == 0 && all > 0) out.gpus_per_node = std::max(1, (all + out.nodes - 1) / out.nodes);
+  return out;
+}
+
+AskedResources read_yaml(const std::string& file, const std::string& text) {
+  std::vector<YAML::Node> documents;
+  try {
+    documents = YAML::LoadAll(text);
+  } catch (const YAML::Exception& error) {
+    throw ConfigError(fmt::format("{}: line {}: {}", file, error.mark.line + 1, error.msg));
+  }
+  AskedResources out{.format = "Kubernetes manifest", .gpu = ""};
+  Manifest manifest(file, out);
+  for (const YAML::Node& document : documents) {
+    if (!document.IsMap()) continue;
+    if (document["apiVersion"] || document["kind"]) {
+      manifest.visit(document, 1, 0);
+    } else if (document["resources"] || document["num_nodes"] || document["run"]) {
+      out.format = "SkyPilot task";
+      if (document["resources"]) read_resources(file, document["resources"], out);
+      out.nodes = std::max(1, count_at(file, document, "num_nodes", 1));
+    }
+  }
+  if (manifest.nodes > 0) out.nodes = manifest.nodes;
+  if (manifest.nodes > kMostNodes) throw ConfigError(fmt::format("{}: found more than {} pods", file, kMostNodes));
+  return out;
+}
+
+}  // namespace
+
+AskedResources read_task_file(const std::string& file) {
+  const std::string text = read_file(file);
+  if (text.size() > kMostBytes)
+    throw ConfigError(file + ": larger than 1 MiB, expected a task, a script or a manifest");
+  AskedResources out;
+  try {
+    out = text.find("#SBATCH") != std::string::npos ? read_slurm(file, text) : read_yaml(file, text);
+  } catch (const YAML::Exception& error) {
+    throw ConfigError(fmt::format("{}: line {}: {}", file, error.mark.line + 1, error.msg));
+  }
+  if (out.gpus_per_node == 0 && out.instance.empty())
+    throw ConfigError(
+        fmt::format("{}: asks for no GPU; expected a SkyPilot task with accelerators, a Slurm script with "
+                    "--gres or --gpus, or a manifest whose pods have nvidia.com/gpu",
+                    file));
+  return out;
+}
+
+std::vector<std::string> gpus_meant(const std::string& name) {
+  std::set<std::string> names;
+  int best = 1;
+  for (const std::string& provider : platforms::provider_names())
+    for (const platforms::Gpu& gpu : platforms::catalog(provider).gpus) {
+      const int points = name.empty() ? gpu.kind == platforms::Gpu::Kind::gpu : gpu_likeness(name, gpu);
+      if (points < best) continue;
+      if (points > best) names.clear();
+      best = points;
+      names.insert(gpu.name);
+    }
+  return {names.begin(), names.end()};
+}
+
+}  // namespace ganymede::studies

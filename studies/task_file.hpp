@@ -1,0 +1,30 @@
+#pragma once
+// What a description of a job asks for: a task of SkyPilot, a script of Slurm, or manifests of Kubernetes (Job, Kueue's
+// and Volcano's jobs, PyTorchJob, JobSet and whatever else has pods with GPUs in it).
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "platforms/platform.hpp"
+
+namespace ganymede::studies {
+
+struct AskedResources {
+  std::string format;  ///< "SkyPilot task", "Slurm script" or "Kubernetes manifest"
+  std::string gpu;     ///< as the file names it; "": it does not say which
+  int gpus_per_node = 0, nodes = 1;
+  std::string cloud = {}, region = {}, instance = {};  ///< "": any
+  bool spot = false;
+  std::optional<Seconds> time = {};  ///< the limit of a Slurm script
+  std::vector<std::string> notes = {};
+};
+
+/// Reads a file. Throws ConfigError, with the line where there is one, for text that is none of these and for files
+/// that ask for no GPU.
+AskedResources read_task_file(const std::string& file);
+
+/// GPUs of the catalogs that the name may mean: those that fit it best; all if it is "".
+std::vector<std::string> gpus_meant(const std::string& name);
+
+}  // namespace ganymede::studies

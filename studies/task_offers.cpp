@@ -1,0 +1,100 @@
+#include "studies/task_offers.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "common/errors.hpp"
+#include "common/usd.hpp"
+#include "platforms/catalog.hpp"
+
+namespace ganymede::studies {
+namespace {
+
+using report::LikeOffer;
+
+double speed_of(const platforms::Gpu& gpu) { return gpu.tensor.value_or(gpu.fp32).si; }
+
+/// The best price of an instance type on each market, in the region if one is named.
+std::vector<LikeOffer> offers_of(const platforms::Platform& platform, const platforms::Instance& instance, int nodes,
+                                 const std::string& region) {
+  std::vector<LikeOffer> out;
+  for (const platforms::Price& price : instance.prices) {
+    if (price.ownership || (!region.empty() && price.region != region)) continue;
+    if (price.market != platforms::Market::on_demand && price.market != platforms::Market::spot) continue;
+    const double usd = usd_of(price.per_hour) * nodes;
+    const std::string market(to_string(price.market));
+    const auto same =
+        std::find_if(out.begin(), out.end(), [&](const LikeOffer& other) { return other.market == market; });
+    if (same != out.end() && same->usd_per_hour <= usd) continue;
+    if (same != out.end()) out.erase(same);
+    out.push_back({platform.name, price.region, market, instance.name, instance.gpu, nodes, nodes * instance.gpus, usd,
+                   price.as_of, false});
+  }
+  return out;
+}
+
+}  // namespace
+
+report::LikeAnswer task_offers(const AskedResources& asked, const std::string& gpu) {
+  constexpr std::size_t kShown = 12;
+  report::LikeAnswer answer{asked.format,
+                            gpu.empty() ? asked.gpu : gpu,
+                            asked.gpus_per_node,
+                            asked.nodes,
+                            asked.spot,
+                            asked.time ? asked.time->si / 3600 : 0,
+                            {},
+                            asked.notes};
+  const std::vector<std::string> meant = gpus_meant(answer.gpu);
+  if (meant.empty() && asked.instance.empty())
+    throw ConfigError(
+        fmt::format("no catalog has the GPU \"{}\"; --gpu says another, `ganymede list gpus` names them", answer.gpu));
+  if (answer.gpu.empty() && asked.instance.empty())
+    answer.notes.emplace_back("the file does not say which GPU: all are compared; --gpu says which");
+  // The least of what is asked for: any offer that is not below it would do.
+  double memory = 0, speed = 0;
+  std::vector<LikeOffer> as_asked, others;
+  const auto each = [&](const auto& body) {
+    for (const std::string& provider : platforms::provider_names()) {
+      const platforms::Platform& platform = platforms::catalog(provider);
+      for (const platforms::Instance& instance : platform.instances)
+        if (instance.retired.empty() && platform.gpu_of(instance).kind == platforms::Gpu::Kind::gpu)
+          body(platform, instance);
+    }
+  };
+  const auto is_asked = [&](const platforms::Platform& platform, const platforms::Instance& instance) {
+    if (!asked.cloud.empty() && platform.provider != asked.cloud && platform.name != asked.cloud) return false;
+    if (!asked.instance.empty()) return instance.name == asked.instance;
+    return instance.gpus >= answer.gpus_per_node && std::find(meant.begin(), meant.end(), instance.gpu) != meant.end();
+  };
+  each([&](const platforms::Platform& platform, const platforms::Instance& instance) {
+    if (!is_asked(platform, instance)) return;
+    if (answer.gpus_per_node == 0) answer.gpus_per_node = instance.gpus;
+    const platforms::Gpu& of = platform.gpu_of(instance);
+    memory = memory == 0 ? of.memory.si : std::min(memory, of.memory.si);
+    speed = speed == 0 ? speed_of(of) : std::min(speed, speed_of(of));
+    for (LikeOffer& offer : offers_of(platform, instance, asked.nodes, asked.region))
+      if ((offer.market == "spot") == asked.spot) offer.asked = true, as_asked.push_back(std::move(offer));
+  });
+  const auto cheaper = [](const LikeOffer& a, const LikeOffer& b) { return a.usd_per_hour < b.usd_per_hour; };
+  std::stable_sort(as_asked.begin(), as_asked.end(), cheaper);
+  if (as_asked.empty())
+    answer.notes.emplace_back(
+        "no catalog has a price for exactly that: cloud, region, market and instance type together");
+  each([&](const platforms::Platform& platform, const platforms::Instance& instance) {
+    const platforms::Gpu& of = platform.gpu_of(instance);
+    if (instance.gpus < answer.gpus_per_node || of.memory.si < memory || speed_of(of) < speed) return;
+    if (asked.nodes > 1 && !instance.nic) return;
+    for (LikeOffer& offer : offers_of(platform, instance, asked.nodes, ""))
+      if (as_asked.empty() || offer.usd_per_hour < as_asked.front().usd_per_hour) others.push_back(std::move(offer));
+  });
+  std::stable_sort(others.begin(), others.end(), cheaper);
+  if (others.size() > kShown) others.resize(kShown);
+  if (as_asked.size() > kShown / 2) as_asked.resize(kShown / 2);
+  answer.offers = std::move(others);
+  answer.offers.insert(answer.offers.end(), as_asked.begin(), as_asked.end());
+  return answer;
+}
+
+}  // namespace ganymede::studies

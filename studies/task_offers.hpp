@@ -1,0 +1,16 @@
+#pragma once
+// What a described job costs an hour as it asks, and what would be cheaper.
+
+#include <vector>
+
+#include "report/like.hpp"
+#include "studies/task_file.hpp"
+
+namespace ganymede::studies {
+
+/// The cheapest offers that are what is asked for, and those of any cloud and market that are cheaper and have as many
+/// GPUs a node, each with as much memory and as fast at least; cheapest first. `gpu` replaces the file's. Throws
+/// ConfigError for a GPU, cloud or instance type that no catalog has.
+report::LikeAnswer task_offers(const AskedResources& asked, const std::string& gpu);
+
+}  // namespace ganymede::studies

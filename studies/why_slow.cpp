@@ -1,0 +1,368 @@
+#include "studies/why_slow.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <functional>
+#include <limits>
+
+#include "common/errors.hpp"
+#include "common/json.hpp"
+#include "common/json_value.hpp"
+#include "plan/pick_trace.hpp"
+#include "studies/likelihood.hpp"
+#include "studies/link_causes.hpp"
+#include "studies/scaling.hpp"
+#include "traces/profiler_trace.hpp"
+#include "traces/recipe.hpp"
+#include "traces/recorded.hpp"
+
+namespace ganymede::studies {
+namespace {
+
+using documents::SlowCause;
+using documents::SlowShare;
+
+constexpr double kQuantile95 = 1.6449;  // 95 % quantile of the standard normal distribution
+// Assumptions: what is not in the table may be of any size, and a fault is known to a third.
+constexpr double kFaultSpread = 0.3, kUnknownSpread = 1.0, kNormalWeight = 3;
+// Images a second of one hardware thread: the middle of the decoders' of sim/scenario/decoders.cpp for ImageNet's
+// images, which lie between 70 and 330; smaller images and more work are up to five times off.
+constexpr double kThread = 140, kThreadSpread = 1.0, kInputWeight = 2;
+constexpr std::int64_t kUsualParameters = 25'557'032;  // ResNet-50, as torchvision counts them
+constexpr int kUsualBatch = 32;
+
+/// "250img/s", "250" or "4s/kimg" as images a second.
+double rate_of(const std::string& option, const std::string& text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const std::string unit(end, text.data() + text.size());
+  const bool slow = unit == "s/kimg";
+  const bool known = unit.empty() || slow || unit == "img/s" || unit == "images/s" || unit == "samples/s";
+  if (error != std::errc() || !known || !(value > 1e-6) || !(value < 1e12))
+    throw ConfigError(fmt::format("{} {}: expected a rate such as 250img/s or 4s/kimg", option, text));
+  return slow ? 1000 / value : value;
+}
+
+/// What is trained: the gradients and the batch.
+struct Training {
+  std::string of;
+  double parameters = kUsualParameters;
+  int batch = kUsualBatch;
+};
+
+Training training_of(const WhySlowOptions& options, std::vector<std::string>& notes) {
+  Training out;
+  if (!options.model.empty() && !options.recipe.empty())
+    throw ConfigError("--model: stands beside --recipe, expected only one of the two");
+  if (!options.model.empty() || !options.recipe.empty()) {
+    std::string how;
+    const std::string name =
+        options.recipe.empty()
+            ? plan::pick_trace(JsonNode::wrap({{"model", options.model}}, "--model", "").child("model"), how)
+            : traces::resolve_recipe(options.recipe).trace_name();
+    const traces::StepTrace trace =
+        traces::read_step_trace(JsonNode::parse(traces::trace_text(JsonNode::wrap(Json(name), name, "")), name));
+    double bytes = 0;
+    for (const traces::TraceBucket& bucket : trace.batches.back().buckets) bytes += static_cast<double>(bucket.bytes);
+    out = {trace.model, bytes / 4, trace.batches.back().batch};
+  } else if (options.parameters == 0) {
+    out.of = "ResNet-50, assumed";
+    notes.emplace_back("gradients are those of ResNet-50: --parameters, --model or --recipe say which are reduced");
+  }
+  if (options.parameters > 0) out.parameters = static_cast<double>(options.parameters), out.of = "--parameters";
+  if (options.batch > 0)
+    out.batch = options.batch;
+  else
+    notes.push_back(fmt::format("{} images on a GPU are taken: --batch says how many", out.batch));
+  return out;
+}
+
+/// A training and its machine, as a series of measurements in which the rate of one GPU is known.
+struct Setup {
+  Json series, steps;
+  Machine machine;
+  calibration::WorkerVariation variation = calibration::kEagerVariation;
+  int gpus = 1, batch = 1;
+  double all = 0;
+};
+
+CellPrediction predicted(const Setup& setup) {
+  const Json root = {{"machines", {{"here", {{"catalog", "aws"}, {"instance", "p3.16xlarge"}}}}},
+                     {"steps", setup.steps}};
+  const JsonNode file = JsonNode::wrap(root, "why-slow", "");
+  ScalingSeries series(JsonNode::wrap(setup.series, "why-slow", ""), file, setup.machine);
+  series.set_variation(setup.variation);
+  (void)series.fit({});
+  return series.predict({setup.gpus, setup.batch, 1, setup.all, false, {}});
+}
+
+/// A cause in how the training is written. Those of links are in link_causes().
+struct TrainingCause {
+  const char *name, *says, *shows;
+  double weight;
+  void (*change)(Setup& setup);
+};
+
+// Prior weights are assumptions.
+constexpr TrainingCause kTrainingCauses[] = {
+    {"single-process",
+     "one process drives all GPUs (nn.DataParallel): it gathers gradients on one GPU and hides nothing",
+     "ps shows one process; torchrun with DistributedDataParallel mends it", 1,
+     [](Setup& setup) { setup.series["scheme"] = "reduce-to-one", setup.series["overlap"] = false; }},
+    {"no-overlap", "gradients are reduced only after the backward pass",
+     "a profiler trace shows NCCL after the last backward kernel: no_sync, a hook or one flat buffer", 0.5,
+     [](Setup& setup) { setup.series["overlap"] = false; }},
+    {"split-batch", "the batch of one GPU was split over all, so that each has too little to do",
+     "compare the batch of one GPU in both runs; raise it with the number of GPUs", 0.7,
+     [](Setup& setup) { setup.batch = std::max(1, setup.batch / setup.gpus); }},
+    {"stragglers", "workers wait for each other: unlike inputs, clocks or other jobs on the GPUs",
+     "step times by rank; nvidia-smi -q -d PERFORMANCE shows throttled clocks", 0.5,
+     [](Setup& setup) { setup.variation.between *= 10, setup.variation.central *= 10; }},
+};
+
+double dollars_an_hour(const platforms::Instance& instance) {
+  double least = 0;
+  for (const platforms::Price& price : instance.prices)
+    if (price.market == platforms::Market::on_demand && !price.ownership) {
+      const double usd = usd_of(price.per_hour);
+      if (usd > 0 && (least == 0 || usd < least)) least = usd;
+    }
+  return least;
+}
+
+class Scaling {
+ public:
+  explicit Scaling(const WhySlowOptions& options) {
+    answer_.one = rate_of("--one", options.one), answer_.all = rate_of("--all", options.all);
+    const int nodes = std::max(1, options.nodes);
+    if (options.gpus < 2) throw ConfigError("--gpus: expected the number of GPUs of the second rate, two or more");
+    if (options.gpus % nodes != 0)
+      throw ConfigError(fmt::format("--nodes {}: does not divide the {} GPUs", nodes, options.gpus));
+    per_node_ = options.gpus / nodes;
+    const Training training = training_of(options, answer_.notes);
+    traces::NcclLog asked;
+    asked.file = "why-slow", asked.ranks = options.gpus, asked.nodes = nodes;
+    const LoggedMachine found = logged_machine(asked, "", options, options);
+    if (found.instance.gpus < per_node_)
+      throw ConfigError(fmt::format("--gpus {}: {} has {}; --nodes says over how many nodes they are", options.gpus,
+                                    found.instance.name, found.instance.gpus));
+    checked_ = {found.instance, nodes, per_node_};
+    platform_ = found.platform;
+    answer_.catalog = found.catalog, answer_.instance = found.instance.name, answer_.recognised = found.how;
+    answer_.of = training.of, answer_.parameters = training.parameters, answer_.batch = training.batch;
+    answer_.gpus = options.gpus, answer_.nodes = nodes, answer_.images = options.images;
+    answer_.usd_per_hour = dollars_an_hour(found.instance) * nodes;
+    answer_.efficiency = answer_.all / (answer_.one * options.gpus);
+    setup_ = setup_of(training);
+  }
+
+  documents::WhySlow explain() {
+    const CellPrediction normal = predicted(setup_);
+    answer_.expected = normal.value, answer_.interval = {normal.low, normal.high};
+    add_shares(normal);
+    const double off = ln(answer_.all / normal.value);
+    const double width = std::max(0.03, ln(normal.high / normal.low) / 2 / kQuantile95);
+    // Within the interval or faster, nothing is wrong but what the machine and the training make of it.
+    answer_.verdict = answer_.all >= normal.low ? "as expected" : "slow";
+    add({"normal", "this is what the machine gives: see the parts of a step", ""}, normal_density(off, width),
+        kNormalWeight, normal.value);
+    add({"unexplained",
+         "none of these: host work between steps (logging, checkpoints, evaluation), one process for all "
+         "workers' host work",
+         "a profiler trace of one rank: why-slow TRACE"},
+        normal_density(off, kUnknownSpread), 1, {});
+    if (off < 0) {
+      add_input();
+      for (const TrainingCause& cause : kTrainingCauses) {
+        Setup changed = setup_;
+        cause.change(changed);
+        try_cause(
+            cause.name, cause.says, cause.shows, cause.weight, [&] { return predicted(changed).value; }, width);
+      }
+      for (const LinkCause& cause : link_causes())
+        for (const double degree : cause.degrees) add_link_cause(cause, degree, width);
+    }
+    finish();
+    return answer_;
+  }
+
+ private:
+  Setup setup_of(const Training& training) {
+    Setup out;
+    out.gpus = answer_.gpus, out.batch = training.batch, out.all = answer_.all;
+    out.machine = machine_of(checked_.instance);
+    // A backward pass costs two forward ones; gradients become ready evenly over it, in five pieces: assumptions.
+    Json buckets = Json::array();
+    for (int i = 1; i <= 5; ++i)
+      buckets.push_back({{"network", "model"},
+                         {"bytes", std::round(training.parameters * 4 / 5)},
+                         {"after", "backward"},
+                         {"ready", i / 5.0}});
+    const auto phase = [](const char* name, double share) {
+      return Json{{"name", name}, {"network", "model"}, {"share", share}};
+    };
+    out.steps = {
+        {"step",
+         {{"phases", {phase("forward", 0.33), phase("backward", 0.66), phase("update", 0.01)}}, {"buckets", buckets}}}};
+    const auto cell = [&](int gpus, double rate, const char* role) {
+      return Json{{"gpus", gpus}, {"batch", training.batch}, {"measured", rate}, {"role", role}};
+    };
+    out.series = {{"name", "rates"},
+                  {"unit", "images/s"},
+                  {"machine", "here"},
+                  {"step", "step"},
+                  {"scheme", "nccl"},
+                  {"executor", "eager"},
+                  {"cells", {cell(1, answer_.one, "fit")}}};
+    return out;
+  }
+
+  Machine machine_of(const platforms::Instance& instance) const {
+    platforms::Platform platform = platform_;
+    for (platforms::Instance& other : platform.instances)
+      if (other.name == instance.name) other = instance;
+    return {std::make_shared<const platforms::Platform>(std::move(platform)), instance.name, per_node_,
+            LinkEvidence::datasheet};
+  }
+
+  void add_shares(const CellPrediction& normal) {
+    const double step = answer_.gpus * answer_.batch / answer_.all;
+    const double alone = answer_.batch / answer_.one;
+    const double links = normal.parts.collectives_s;
+    const double waiting = normal.parts.step_s - normal.parts.alone_s - links;
+    const auto part = [&](const char* name, const char* says, double seconds) {
+      answer_.shares.push_back({name, says, seconds, seconds / step});
+    };
+    part("compute", "as on one GPU", alone);
+    part("communication", "gradients on links that work, beyond what computing hides", links);
+    part("waiting", "for the slowest worker and for work on gradients, as usual", waiting);
+    part("rest", "what is not explained by these: see the causes", step - alone - links - waiting);
+  }
+
+  void add(SlowCause cause, double likelihood, double prior, std::optional<double> rate) {
+    cause.probability = likelihood * prior;
+    cause.rate = rate;
+    answer_.causes.push_back(std::move(cause));
+  }
+
+  template <class Predict>
+  void try_cause(std::string_view name, std::string_view says, std::string_view shows, double weight,
+                 const Predict& predict, double width) {
+    try {
+      const double rate = predict();
+      if (rate > 0.97 * answer_.expected) return;  // it does not slow the training down
+      const double fits = normal_density(ln(answer_.all / rate), std::hypot(width, kFaultSpread));
+      for (SlowCause& other : answer_.causes)
+        if (other.cause == name) {  // another degree of the same
+          if (fits * weight > other.probability) other.probability = fits * weight, other.rate = rate;
+          return;
+        }
+      add({std::string(name), std::string(says), std::string(shows)}, fits, weight, rate);
+    } catch (const ConfigError&) {
+      // The machine has no such part.
+    }
+  }
+
+  void add_link_cause(const LinkCause& cause, double degree, double width) {
+    CheckedMachine machine = checked_;
+    if (!cause.change(machine, degree) || !machine.forced.empty() || machine.last_node) return;
+    Setup changed = setup_;
+    changed.machine = machine_of(machine.instance);
+    try_cause(
+        cause.name, cause.says, cause.shows, cause.weight, [&] { return predicted(changed).value; }, width);
+  }
+
+  /// The processors prepare no more than what all GPUs train, which one GPU did not need.
+  void add_input() {
+    const int threads = checked_.instance.vcpus * checked_.nodes;
+    if (threads == 0 || answer_.all < 0.9 * answer_.one) return;
+    add({"input", fmt::format("the {} hardware threads prepare no more images than this", threads),
+         "nvidia-smi shows GPUs that wait while processors are busy; the same with synthetic images is faster; more "
+         "workers, a faster decoder, a cache"},
+        normal_density(ln(answer_.all / threads / kThread), kThreadSpread), kInputWeight, answer_.all);
+  }
+
+  void finish() {
+    double all = 0;
+    for (const SlowCause& cause : answer_.causes) all += cause.probability;
+    for (SlowCause& cause : answer_.causes) {
+      cause.probability = all > 0 ? cause.probability / all : 0;
+      if (cause.cause == "normal" || answer_.verdict != "slow") continue;
+      cause.mended = answer_.expected;
+      cause.saved_hours = answer_.images * (1 / answer_.all - 1 / answer_.expected) / 3600;
+      if (answer_.usd_per_hour > 0) cause.saved_usd = *cause.saved_hours * answer_.usd_per_hour;
+    }
+    std::stable_sort(answer_.causes.begin(), answer_.causes.end(),
+                     [](const SlowCause& a, const SlowCause& b) { return a.probability > b.probability; });
+  }
+
+  documents::WhySlow answer_;
+  platforms::Platform platform_;
+  CheckedMachine checked_;
+  Setup setup_;
+  int per_node_ = 1;
+};
+
+documents::WhySlow of_trace(const WhySlowOptions& options) {
+  traces::ProfilerOptions profiler;
+  profiler.batch = std::max(1, options.batch);
+  profiler.parameters = std::max<std::int64_t>(1, options.parameters);
+  const traces::ProfilerEvents events = traces::read_profiler_events(options.trace);
+  const traces::ProfilerImport found = traces::import_profiler(events, profiler);
+  const traces::ProfilerBreakdown& mean = found.mean;
+  documents::WhySlow out;
+  out.verdict = "trace", out.of = options.trace, out.gpus = std::max(1, events.ranks), out.batch = options.batch;
+  out.images = options.images;
+  for (const std::string& note : found.notes)
+    if (note.find("gradients") == std::string::npos) out.notes.push_back(note);
+  struct Part {
+    const char *name, *says, *shows;
+    double seconds;
+  };
+  const Part parts[] = {
+      {"compute", "kernels that compute", "faster kernels: mixed precision, channels-last, a compiler", mean.compute},
+      {"communication", "collectives that nothing hides, waiting for other ranks in them included",
+       "check nccl-log of the same machine says whether its links are as they should; larger batches or accumulation "
+       "need "
+       "fewer reductions",
+       mean.exposed},
+      {"input", "copies to and from the host while nothing else runs",
+       "pinned memory with non_blocking copies, and prefetching", mean.copies},
+      {"host", "the GPU is idle: it waits for launches, for input, or for the host's other work",
+       "py-spy or the trace's host threads show which; more loaders, CUDA graphs, fewer synchronisations (.item())",
+       mean.idle}};
+  for (const Part& part : parts) {
+    out.shares.push_back({part.name, part.says, part.seconds, part.seconds / mean.step});
+    if (std::string_view(part.name) == "compute") continue;
+    SlowCause cause{part.name, part.says, part.shows, part.seconds / std::max(1e-12, mean.step - mean.compute)};
+    if (options.batch > 0) {
+      const double rate = options.batch * out.gpus / mean.step,
+                   mended = options.batch * out.gpus / (mean.step - part.seconds);
+      out.all = rate, cause.mended = mended;
+      cause.saved_hours = options.images * (1 / rate - 1 / mended) / 3600;
+    }
+    out.causes.push_back(std::move(cause));
+  }
+  out.efficiency = mean.compute / mean.step;
+  std::stable_sort(out.causes.begin(), out.causes.end(),
+                   [](const SlowCause& a, const SlowCause& b) { return a.probability > b.probability; });
+  return out;
+}
+
+}  // namespace
+
+documents::WhySlow why_slow(const WhySlowOptions& options) {
+  if (!options.trace.empty()) {
+    if (!options.one.empty() || !options.all.empty())
+      throw ConfigError("why-slow: found a trace and rates, expected one of the two");
+    return of_trace(options);
+  }
+  if (options.one.empty() || options.all.empty())
+    throw ConfigError("why-slow: expected --one and --all, the rates of one GPU and of all, or a profiler trace");
+  return Scaling(options).explain();
+}
+
+}  // namespace ganymede::studies

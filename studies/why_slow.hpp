@@ -1,0 +1,27 @@
+#pragma once
+// Why is a training slow on several GPUs?
+
+#include <cstdint>
+#include <string>
+
+#include "documents/why_slow.hpp"
+#include "studies/logged_machine.hpp"
+
+namespace ganymede::studies {
+
+struct WhySlowOptions : LogOptions, MachineHints {
+  std::string trace;            ///< a profiler trace in place of two rates
+  int gpus = 0;                 ///< of all nodes
+  std::string one, all;         ///< rates: "250img/s", "4s/kimg", or a number of images a second
+  std::string model, recipe;    ///< whose gradients and batch are taken; "": ResNet-50's
+  std::int64_t parameters = 0;  ///< trainable ones; 0: those of the model
+  int batch = 0;                ///< images on one GPU; 0: the model's
+  double images = 1e6;          ///< for which savings are stated
+};
+
+/// From the rates of one GPU and of all: predicts what the machine should give, and with each cause what it would give,
+/// and says which explains the measured rate. Of a profiler trace: the parts of its step. Throws ConfigError for
+/// missing or contradicting options.
+documents::WhySlow why_slow(const WhySlowOptions& options);
+
+}  // namespace ganymede::studies

@@ -1,0 +1,103 @@
+// The questions that take a file or two numbers: is it normal, why is it slow, which is best, what is cheaper.
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "common/json_value.hpp"
+#include "run_program.hpp"
+#include "support/temporary_folder.hpp"
+#include "support/when.hpp"
+
+namespace ganymede::cli {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+/// Eight GPUs behind NVSwitch that reach 11 GB/s, as over host memory.
+std::string slow_log() {
+  std::string text =
+      "n:1:1 [0] NCCL INFO Channel 00 : 0[7000] -> 1[8000] via SHM/direct/direct\n"
+      "# Collective test starting: all_reduce_perf\n";
+  for (int rank = 0; rank < 8; ++rank)
+    text += fmt::format("#  Rank {:2} Group  0 Pid 1 on node-a device {:2} [0x{:02x}] NVIDIA A100-SXM4-40GB\n", rank,
+                        rank, rank);
+  for (std::int64_t bytes = 1 << 20; bytes <= 1 << 30; bytes *= 8) {
+    const double time = 40 + static_cast<double>(bytes) * 1.75 / 11 * 1e-3,
+                 rate = static_cast<double>(bytes) / time * 1e-3;
+    text += fmt::format("{} {} float sum -1 {:.2f} {:.2f} {:.2f} 0\n", bytes, bytes / 4, time, rate, 1.75 * rate);
+  }
+  return text;
+}
+
+TEST(Verdicts, CheckSaysWhatIsWrongAndWhatWouldShowIt) {
+  const TemporaryFolder folder;
+  const std::string log = folder.add("run.log", slow_log()).string();
+  const Outcome text = run_program("check nccl-log " + log);
+  EXPECT_EQ(text.code, 0) << text.err;
+  EXPECT_THAT(text.out, AllOf(HasSubstr("Broken: "), HasSubstr("Likeliest: GPUs of a node do not reach each other"),
+                              HasSubstr("The log says: n:1:1 [0] NCCL INFO Channel 00"), HasSubstr("p4d.24xlarge")));
+  const Json json = Json::parse(run_program("check nccl-log " + log + " --format json").out);
+  EXPECT_EQ(json["verdict"], "broken");
+  EXPECT_EQ(json["causes"][0]["cause"], "no-p2p");
+  EXPECT_THAT(run_program("check nccl-log " + log + " --format csv").out, HasSubstr("bytes,measured_s,expected_s"));
+  EXPECT_EQ(run_program("check nccl-log " + log + " --nodes 3").code, 2);
+  EXPECT_EQ(run_program("check nccl-log " + log + " --catalog aws --instance p3.2xlarge").code, 2);
+}
+
+TEST(Verdicts, ChangedLogsEndWithAnAnswerOrAMessage) {
+  NOT_SANITIZED("some hundred processes");
+  const TemporaryFolder folder;
+  std::mt19937 random(7);
+  for (int i = 0; i < 12; ++i) {
+    std::string text = slow_log();
+    for (int k = 0; k < 4; ++k) text[random() % text.size()] = static_cast<char>(random() % 256);
+    const Outcome outcome = run_program("check nccl-log " + folder.add("run.log", text).string() + " --format json");
+    EXPECT_THAT(outcome.code, testing::AnyOf(0, 2, 3)) << outcome.err;
+  }
+}
+
+TEST(Verdicts, WhySlowTakesTwoNumbers) {
+  const Outcome text = run_program("why-slow --gpus 8 --one 250img/s --all 1200img/s --gpu V100");
+  EXPECT_EQ(text.code, 0) << text.err;
+  EXPECT_THAT(text.out, AllOf(HasSubstr("Slow: 1200 images/s on 8 GPUs are 60.0 %"), HasSubstr("single-process")));
+  const Json json = Json::parse(
+      run_program("why-slow --gpus 8 --one 250 --all 1200 --gpu V100 --recipe stylegan2 --batch 8 --format json").out);
+  EXPECT_EQ(json["schema"], "ganymede.why-slow/1");
+  for (const char* bad :
+       {"--gpus 8 --one 250", "--gpus 8 --one x --all 3 --gpu V100", "--one 3 --all 4 --gpu V100",
+        "--gpus 8 --one 3 --all 4 --gpu nothing", "--gpus 8 --one 3 --all 4 --gpu V100 --model nothing"})
+    EXPECT_EQ(run_program(std::string("why-slow ") + bad).code, 2) << bad;
+}
+
+TEST(Verdicts, ComparePutsMachinesSideBySide) {
+  const std::string what = " --model layers:dcgan --batch 64 --images 1M --market on-demand --max-gpus 1 --seeds 1";
+  const Outcome text = run_program("compare p3.2xlarge g4dn.xlarge gcp" + what);
+  EXPECT_EQ(text.code, 0) << text.err;
+  EXPECT_THAT(text.out, AllOf(HasSubstr("1 x p3.2xlarge"), HasSubstr("1 x g4dn.xlarge"), HasSubstr("gcp ")));
+  const Json json = Json::parse(run_program("compare p3.2xlarge T4 --format json" + what).out);
+  EXPECT_EQ(json["rows"][0]["row"]["instance"], "p3.2xlarge");
+  EXPECT_EQ(json["rows"][1]["row"]["gpu"], "T4");
+  EXPECT_EQ(run_program("compare p3.2xlarge nothing" + what).code, 2);
+  EXPECT_EQ(run_program("compare p3.2xlarge --budget 0.0001USD" + what).code, 3);
+}
+
+TEST(Verdicts, PlanLikeReadsWhatPeopleSubmit) {
+  const TemporaryFolder folder;
+  const std::string task =
+      folder.add("task.yaml", "resources: {cloud: aws, accelerators: 'V100:1', use_spot: false}\nrun: x\n").string();
+  const Outcome text = run_program("plan --like " + task);
+  EXPECT_EQ(text.code, 0) << text.err;
+  EXPECT_THAT(text.out, AllOf(HasSubstr("SkyPilot task: 1 x 1 V100"), HasSubstr("3.06 USD/h"), HasSubstr("Cheaper: ")));
+  const Outcome training = run_program(
+      "plan --like " + task + " --model layers:dcgan --batch 64 --images 1M --market on-demand --max-gpus 1 --seeds 1");
+  EXPECT_EQ(training.code, 0) << training.err;
+  EXPECT_THAT(training.out, AllOf(HasSubstr("as it asks"), HasSubstr("1 x p3.2xlarge"), HasSubstr("anything")));
+  EXPECT_EQ(run_program("plan --like " + folder.add("empty.yaml", "a: b\n").string()).code, 2);
+}
+
+}  // namespace
+}  // namespace ganymede::cli

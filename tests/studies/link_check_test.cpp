@@ -1,0 +1,169 @@
+// Verdicts on logs of nccl-tests whose bandwidth follows from line rates: what the links of a machine carry when all is
+// well, and what is left of them when something is wrong.
+
+#include "studies/link_check.hpp"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "common/errors.hpp"
+#include "common/file.hpp"
+#include "common/json_value.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace ganymede::studies {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr const char* kA100 = "NVIDIA A100-SXM4-40GB";
+
+struct Measured {
+  int nodes = 1, gpus = 8;
+  std::string gpu = kA100;
+  double bus = 0;       ///< GB/s of bus bandwidth of large sizes
+  double latency = 60;  ///< us
+  std::string before = {};
+  std::string collective = "all_reduce";
+};
+
+/// A log as nccl-tests 2.13 prints it: each size takes a latency and its share of the bandwidth.
+std::string log_of(const Measured& run) {
+  const int ranks = run.nodes * run.gpus;
+  const double factor = (run.collective == "all_reduce" ? 2.0 : 1.0) * (ranks - 1) / ranks;
+  std::string text = run.before + fmt::format("# Collective test starting: {}_perf\n# Using devices\n", run.collective);
+  for (int rank = 0; rank < ranks; ++rank)
+    text += fmt::format("#  Rank {:2} Group  0 Pid {} on node-{} device {:2} [0x{:02x}] {}\n", rank, 100 + rank,
+                        rank / run.gpus, rank % run.gpus, rank, run.gpu);
+  for (std::int64_t bytes = 1024; bytes <= std::int64_t{4} << 30; bytes *= 4) {
+    const double time = run.latency + static_cast<double>(bytes) * factor / run.bus * 1e-3;
+    const double algbw = static_cast<double>(bytes) / time * 1e-3;
+    const std::string cells = fmt::format("{:.2f} {:.2f} {:.2f} 0", time, algbw, algbw * factor);
+    text += fmt::format("{:12} {:12} float sum -1 {} {}\n", bytes, bytes / 4, cells, cells);
+  }
+  return text;
+}
+
+documents::LinkCheck check(const Measured& run, LinkCheckOptions options = {}) {
+  const TemporaryFolder folder;
+  options.log = folder / "run.log";
+  write_file(options.log, log_of(run));
+  return check_link_log(options);
+}
+
+std::string refusal(const Measured& run, const LinkCheckOptions& options = {}) {
+  try {
+    (void)check(run, options);
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+const documents::LikelyCause& likeliest_fault(const documents::LinkCheck& check) {
+  return check.causes[check.causes.front().cause == "normal" ? 1 : 0];
+}
+
+LinkCheckOptions with_nic(const std::string& nic) {
+  LinkCheckOptions options;
+  options.nic = nic;
+  return options;
+}
+LinkCheckOptions on(const std::string& catalog, const std::string& instance) {
+  LinkCheckOptions options;
+  options.catalog = catalog, options.instance = instance;
+  return options;
+}
+
+// NVSwitch of A100: 12 links of 25 GB/s, of which about 80 % are bus bandwidth. Two nodes of EFA: 4 x 12.5 GB/s, of
+// which a tree makes up to twice that. PCIe 3: 16 GB/s less headers.
+TEST(LinkCheck, FindsNormalWhatIsNormal) {
+  struct Case {
+    Measured run;
+    LinkCheckOptions options;
+    std::string instance;
+  };
+  const std::vector<Case> cases = {
+      {{1, 8, kA100, 232, 30}, {}, "p4d.24xlarge"},
+      {{1, 8, "NVIDIA H100 80GB HBM3", 470, 25}, {}, "p5.48xlarge"},
+      {{2, 8, kA100, 75, 100, "n:1:1 [0] NCCL INFO NET/OFI Selected Provider is efa\n"}, {}, "p4d.24xlarge"},
+      {{2, 8, kA100, 185, 60}, with_nic("8x200Gbit/s"), "p4d.24xlarge"},
+      {{1, 4, "Tesla V100-PCIE-16GB", 10.5, 30}, {}, "Standard_NC24rs_v3"},
+      {{1, 8, kA100, 230, 30, "", "all_gather"}, {}, "p4d.24xlarge"},
+  };
+  for (const auto& [run, options, instance] : cases) {
+    const documents::LinkCheck found = check(run, options);
+    EXPECT_EQ(found.verdict, "normal") << run.gpu << " " << run.bus << " " << found.ratio;
+    EXPECT_EQ(found.instance, instance);
+    EXPECT_NEAR(found.ratio, 1, 0.4);
+    EXPECT_EQ(found.causes.front().cause, "normal") << run.gpu << " " << run.bus;
+  }
+}
+
+// Each bandwidth is that of the part that is left: one PCIe slot, one socket, one NIC (12.5 or 25 GB/s), LL's lines, of
+// which half are flags that it waits for.
+TEST(LinkCheck, NamesWhatIsWrong) {
+  const std::string shm = "n:1:1 [0] NCCL INFO Channel 00 : 0[7000] -> 1[8000] via SHM/direct/direct\n";
+  struct Case {
+    Measured run;
+    LinkCheckOptions options;
+    std::string verdict, cause;
+  };
+  const std::vector<Case> cases = {
+      {{1, 8, kA100, 12, 40, shm}, {}, "broken", "no-p2p"},
+      {{1, 8, kA100, 12, 40}, {}, "broken", "no-p2p"},
+      {{2, 8, kA100, 3.3, 120, "n:1:1 [0] NCCL INFO Using network Socket\n"},
+       on("aws", "p4d.24xlarge"),
+       "broken",
+       "tcp-fallback"},
+      {{2, 8, kA100, 3.3, 120}, on("aws", "p4d.24xlarge"), "broken", "tcp-fallback"},
+      {{2, 8, kA100, 23, 80, "mpirun -x NCCL_IB_HCA=mlx5_0 all_reduce_perf\n"},
+       with_nic("8x200Gbit/s"),
+       "broken",
+       "one-nic"},
+      {{2, 8, kA100, 24, 80, "n:1:1 [0] NCCL INFO NET/IB : Using [0]mlx5_0:1/IB [RO]; OOB eth0:10.0.0.4<0>\n"},
+       with_nic("8x200Gbit/s"),
+       "broken",
+       "one-nic"},
+      {{1, 8, kA100, 60, 20, "NCCL_PROTO=LL\n"}, {}, "low", "forced-protocol"},
+      {{1, 4, "Tesla V100-PCIE-16GB", 5.5, 30}, {}, "low", "socket-crossing"},
+      {{2, 8, kA100, 60, 80, "n:1:1 [0] NCCL INFO NET/IB : GPU Direct RDMA Disabled for HCA 0 'mlx5_0'\n"},
+       with_nic("8x200Gbit/s"),
+       "low",
+       "no-gpu-direct"},
+  };
+  for (const auto& [run, options, verdict, cause] : cases) {
+    const documents::LinkCheck found = check(run, options);
+    EXPECT_EQ(found.verdict, verdict) << cause << " " << run.bus << " " << found.ratio;
+    EXPECT_EQ(found.causes.front().cause, cause) << run.bus;
+    EXPECT_GT(likeliest_fault(found).against_normal, 1) << cause;
+    EXPECT_FALSE(likeliest_fault(found).shows.empty());
+  }
+}
+
+TEST(LinkCheck, GivesProbabilitiesAndTheLogsOwnWords) {
+  const documents::LinkCheck found =
+      check({2, 8, kA100, 3.3, 120, "n:1:1 [0] NCCL INFO Using network Socket\n"}, on("aws", "p4d.24xlarge"));
+  double all = 0;
+  for (const documents::LikelyCause& cause : found.causes) all += cause.share;
+  EXPECT_NEAR(all, 1, 1e-9);
+  EXPECT_EQ(found.causes.front().sign, "n:1:1 [0] NCCL INFO Using network Socket");
+  const Json json = Json::parse(documents::link_check_text(found));
+  EXPECT_EQ(json["schema"], "ganymede.link-check/1");
+  EXPECT_EQ(json["sizes"].size(), found.sizes.size());
+}
+
+TEST(LinkCheck, SaysWhatItNeeds) {
+  EXPECT_THAT(refusal({2, 8, kA100, 100, 60}),
+              HasSubstr("2 nodes of NVIDIA A100-SXM4-40GB may be aws p4d.24xlarge (4 x "
+                        "100 Gbit/s efa) or azure Standard_ND96asr_v4 (8 x 200"));
+  EXPECT_THAT(refusal({2, 8, kA100, 100, 60}), HasSubstr("--nic 8x200Gbit/s"));
+  EXPECT_THAT(refusal({1, 8, "Unheard-of 9000", 100, 60}), HasSubstr("no catalog has a machine with 8 of Unheard-of"));
+  EXPECT_THAT(refusal({2, 8, kA100, 100, 60}, with_nic("many")), HasSubstr("--nic many"));
+  EXPECT_THAT(refusal({2, 8, kA100, 100, 60}, with_nic("0x200Gbit/s")), HasSubstr("expected NICs of a node"));
+  EXPECT_THAT(refusal({2, 8, kA100, 100, 60}, on("aws", "p3.2xlarge")), HasSubstr("p3.2xlarge has 1"));
+}
+
+}  // namespace
+}  // namespace ganymede::studies

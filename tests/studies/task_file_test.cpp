@@ -1,0 +1,171 @@
+// Tasks, scripts and manifests as their own tools document them, and what they ask for.
+
+#include "studies/task_file.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+
+#include "common/errors.hpp"
+#include "studies/task_offers.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace ganymede::studies {
+namespace {
+
+using testing::Contains;
+using testing::HasSubstr;
+
+AskedResources asked(const std::string& text) {
+  const TemporaryFolder folder;
+  return read_task_file(folder.add("job.yaml", text));
+}
+
+std::string refusal(const std::string& text) {
+  try {
+    (void)asked(text);
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+struct Case {
+  const char* text;
+  const char *gpu, *cloud, *region, *instance;
+  int gpus_per_node, nodes;
+  bool spot;
+};
+
+// docs.skypilot.co: accelerators as text, as a map, in any_of; infra; instance types.
+// slurm.schedmd.com/sbatch.html: --gres, --gpus-per-node, --gpus, short options, several on a line.
+// kubernetes.io, kubeflow.org, volcano.sh, kueue.sigs.k8s.io, jobset.sigs.k8s.io: pods times replicas or parallelism.
+const Case kCases[] = {
+    {"resources:\n  cloud: aws\n  accelerators: A100:8\n  use_spot: true\nnum_nodes: 2\nrun: python t.py\n", "A100",
+     "aws", "", "", 8, 2, true},
+    {"resources:\n  accelerators: {V100: 4}\n  region: us-east-1\nrun: |\n  python t.py\n", "V100", "", "us-east-1", "",
+     4, 1, false},
+    {"resources:\n  any_of:\n    - infra: gcp/us-central1\n      accelerators: H100:8\n    - accelerators: A100:8\n",
+     "H100", "gcp", "us-central1", "", 8, 1, false},
+    {"name: big\nresources:\n  infra: aws\n  instance_type: p4d.24xlarge\nnum_nodes: 4\n", "", "aws", "",
+     "p4d.24xlarge", 0, 4, false},
+    {"resources:\n  accelerators: [L4, T4:2]\nrun: x\n", "L4", "", "", "", 1, 1, false},
+    {"#!/bin/bash\n#SBATCH --nodes=2\n#SBATCH --gres=gpu:a100:8\n#SBATCH --time=1-12:00:00\nsrun x\n", "a100", "", "",
+     "", 8, 2, false},
+    {"#!/bin/bash\n#SBATCH -N 4 --gpus-per-node=4 # all\nsrun x\n", "", "", "", "", 4, 4, false},
+    {"#!/bin/sh\n#SBATCH -N2\n#SBATCH -G v100:16\n#SBATCH -t 30\n", "v100", "", "", "", 8, 2, false},
+    {"#!/bin/sh\n#SBATCH --gres=gpu\n", "", "", "", "", 1, 1, false},
+    {"apiVersion: batch/v1\nkind: Job\nspec:\n  parallelism: 4\n  template:\n    spec:\n      nodeSelector: "
+     "{cloud.google.com/gke-accelerator: nvidia-tesla-a100}\n      containers:\n      - name: t\n        resources: "
+     "{limits: "
+     "{nvidia.com/gpu: 8}}\n",
+     "nvidia-tesla-a100", "", "", "", 8, 4, false},
+    {"apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nspec:\n  pytorchReplicaSpecs:\n    Master:\n      replicas: 1\n   "
+     "   "
+     "template: {spec: {containers: [{name: p, resources: {limits: {nvidia.com/gpu: 8}}}]}}\n    Worker:\n      "
+     "replicas: "
+     "3\n      template: {spec: {nodeSelector: {node.kubernetes.io/instance-type: p4d.24xlarge}, containers: [{name: "
+     "p, "
+     "resources: {limits: {nvidia.com/gpu: \"8\"}}}]}}\n",
+     "", "", "", "p4d.24xlarge", 8, 4, false},
+    {"apiVersion: batch.volcano.sh/v1alpha1\nkind: Job\nspec:\n  tasks:\n  - name: ps\n    replicas: 1\n    template: "
+     "{spec: "
+     "{containers: [{name: c}]}}\n  - name: worker\n    replicas: 2\n    template: {spec: {nodeSelector: "
+     "{nvidia.com/gpu.product: NVIDIA-H100-80GB-HBM3, karpenter.sh/capacity-type: spot}, containers: [{name: c, "
+     "resources: "
+     "{requests: {nvidia.com/gpu: 4}}}]}}\n",
+     "NVIDIA-H100-80GB-HBM3", "", "", "", 4, 2, true},
+    {"apiVersion: v1\nkind: ConfigMap\ndata: {a: b}\n---\napiVersion: jobset.x-k8s.io/v1alpha2\nkind: "
+     "JobSet\nmetadata: "
+     "{labels: {kueue.x-k8s.io/queue-name: team}}\nspec:\n  replicatedJobs:\n  - name: w\n    replicas: 2\n    "
+     "template: "
+     "{spec: {parallelism: 2, completions: 2, template: {spec: {containers: [{name: c, resources: {limits: "
+     "{nvidia.com/gpu: 8}}}]}}}}\n",
+     "", "", "", "", 8, 4, false},
+};
+
+TEST(TaskFile, ReadsWhatIsAsked) {
+  for (const Case& one : kCases) {
+    const AskedResources found = asked(one.text);
+    EXPECT_EQ(found.gpu, one.gpu) << one.text;
+    EXPECT_EQ(found.cloud, one.cloud) << one.text;
+    EXPECT_EQ(found.region, one.region) << one.text;
+    EXPECT_EQ(found.instance, one.instance) << one.text;
+    EXPECT_EQ(found.gpus_per_node, one.gpus_per_node) << one.text;
+    EXPECT_EQ(found.nodes, one.nodes) << one.text;
+    EXPECT_EQ(found.spot, one.spot) << one.text;
+  }
+  EXPECT_DOUBLE_EQ(asked(kCases[5].text).time->si, 36 * 3600);
+  EXPECT_DOUBLE_EQ(asked(kCases[7].text).time->si, 30 * 60);
+}
+
+TEST(TaskFile, KnowsGpusByOtherNames) {
+  EXPECT_THAT(gpus_meant("nvidia-tesla-a100"), Contains("A100-40GB"));
+  EXPECT_THAT(gpus_meant("A100-80GB"), testing::ElementsAre("A100-80GB"));
+  EXPECT_THAT(gpus_meant("NVIDIA-H100-80GB-HBM3"), Contains("H100"));
+  EXPECT_THAT(gpus_meant("v100"), Contains("V100"));
+  EXPECT_TRUE(gpus_meant("abacus").empty());
+}
+
+// Two p4d.24xlarge cost twice 21.9576 USD/h on demand; whatever is cheaper has 8 GPUs a node that are no worse.
+TEST(TaskFile, PricesWhatIsAskedAndWhatIsCheaper) {
+  const report::LikeAnswer answer =
+      task_offers(asked("resources: {cloud: aws, accelerators: 'A100:8', region: us-east-1}\nnum_nodes: 2\n"), "");
+  bool seen = false;
+  double most = 0;
+  for (const report::LikeOffer& offer : answer.offers) {
+    EXPECT_GE(offer.gpus, 16);
+    if (offer.asked && offer.instance == "p4d.24xlarge") seen = true, most = offer.usd_per_hour;
+  }
+  EXPECT_TRUE(seen);
+  EXPECT_NEAR(most, 2 * 21.9576, 1e-6);
+  EXPECT_TRUE(std::all_of(answer.offers.begin(), answer.offers.end(),
+                          [&](const report::LikeOffer& offer) { return offer.asked || offer.usd_per_hour < most; }));
+}
+
+TEST(TaskFile, RefusesWithAPlace) {
+  EXPECT_THAT(refusal("just words\n"), HasSubstr("asks for no GPU; expected a SkyPilot task"));
+  EXPECT_THAT(refusal("resources:\n  accelerators: A100:many\n"),
+              HasSubstr("line 2: accelerators: found \"A100:many\""));
+  EXPECT_THAT(refusal("a: [1, 2\nb: }\n"), HasSubstr("line "));
+  EXPECT_THAT(refusal("#SBATCH --nodes=none --gres=gpu:8\n"), HasSubstr("line 1: --nodes: found \"none\""));
+  EXPECT_THAT(refusal("#SBATCH --gres=gpu:8 --time=soon\n"), HasSubstr("--time: found \"soon\""));
+  EXPECT_THAT(refusal("apiVersion: v1\nkind: Pod\nspec: {containers: [{resources: {limits: {nvidia.com/gpu: x}}}]}\n"),
+              HasSubstr("nvidia.com/gpu: expected a count"));
+  EXPECT_THAT(refusal("apiVersion: v1\nspec: {replicas: 60000, a: {replicas: 60000, containers: [{}]}}\n"),
+              HasSubstr("more than 65536 pods"));
+  // Aliases that repeat each other would be a million containers.
+  std::string bomb = "apiVersion: v1\na0: &a0 [x, x, x, x, x, x, x, x, x, x]\n";
+  for (int i = 1; i < 8; ++i) {
+    const std::string before = "*a" + std::to_string(i - 1);
+    bomb += "a" + std::to_string(i) + ": &a" + std::to_string(i) + " [" + before;
+    for (int k = 0; k < 9; ++k) bomb += ", " + before;
+    bomb += "]\n";
+  }
+  EXPECT_THAT(refusal(bomb), HasSubstr("too large or too deep"));
+}
+
+// Whatever is changed in a file, it is read or refused with a message.
+TEST(TaskFile, SurvivesChangedFiles) {
+  std::mt19937 random(1);
+  int refused = 0;
+  for (const Case& one : kCases)
+    for (int i = 0; i < 40; ++i) {
+      std::string text = one.text;
+      for (int k = 0; k < 3; ++k) {
+        const std::size_t at = random() % text.size();
+        if (random() % 2 == 0)
+          text.erase(at, random() % 9);
+        else
+          text[at] = static_cast<char>(random() % 128);
+        if (text.empty()) text = "x";
+      }
+      refused += refusal(text).empty() ? 0 : 1;
+    }
+  EXPECT_GT(refused, 0);
+}
+
+}  // namespace
+}  // namespace ganymede::studies
