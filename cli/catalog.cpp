@@ -167,7 +167,7 @@ Command catalog_command() {
               "  ganymede catalog --provider aws --update vms.csv --as-of 2026-11-20 -o aws.json\n"
               "                                                        an owner's or a tool's price list, in a copy\n"
               "                                                        that a scenario names as its \"catalog\"\n"
-               "  ganymede catalog --from-skypilot --cloud lambda,runpod -o clouds   what SkyPilot has on this disk\n",
+              "  ganymede catalog --from-skypilot --cloud lambda,runpod -o clouds   what SkyPilot has on this disk\n",
           .about =
               "Lists what can be rented where, at which price on which market, how old each price is and where it\n"
               "comes from. \"no price\": none was found. \"retired\": it cannot be rented any more, is kept for old\n"

@@ -224,8 +224,8 @@ class Scaling {
     platforms::Platform platform = platform_;
     for (platforms::Instance& other : platform.instances)
       if (other.name == instance.name) other = instance;
-    return {std::make_shared<const platforms::Platform>(std::move(platform)), instance.name, per_node_,
-            LinkEvidence::datasheet};
+    const auto changed = std::make_shared<const platforms::Platform>(std::move(platform));
+    return {changed, changed, instance.name, per_node_, LinkEvidence::datasheet};
   }
 
   void add_shares(const CellPrediction& normal) {
