@@ -33,6 +33,7 @@ void watch_interrupts() {
   // A shell that starts the program in the background ignores the signal, which then stays ignored.
   for (const int signal : {SIGINT, SIGTERM})
     if (std::signal(signal, end_by_interrupt) == SIG_IGN) std::signal(signal, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);  // a file beyond the limit is an error of write(), after which nothing is left behind
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <optional>
 #include <set>
 
 #include "policies/schedulers/scheduler_helpers.hpp"
@@ -43,17 +44,11 @@ class Cohort {
   /// those that it then turns out not to need go on. Returns false, and changes nothing, if all of it would not be
   /// enough.
   bool reclaim(const JobView& job) {
-    std::vector<const JobView*> victims;
-    for (const JobView* row : running_)
-      if (row->owner != job.owner && !is_within_quota(row->owner)) victims.push_back(row);
-    std::stable_sort(victims.begin(), victims.end(), [](const JobView* a, const JobView* b) {
-      return a->priority != b->priority ? a->priority < b->priority : a->since_s > b->since_s;
-    });
     std::vector<const JobView*> taken;
     const auto fits = [&] { return fastest_pool(view_, job, job.gpus, free_) >= 0; };
-    for (const JobView* victim : victims) {
+    for (const JobView* victim : lent()) {
       if (fits()) break;
-      if (is_within_quota(victim->owner)) continue;  // its owner borrows no more
+      if (victim->owner == job.owner || is_within_quota(victim->owner)) continue;  // its owner borrows no more
       hold(*victim, -1);
       taken.push_back(victim);
     }
@@ -65,7 +60,10 @@ class Cohort {
         hold(*taken[i], -1);
     }
     if (admit(job)) {
-      for (const JobView* victim : taken) std::erase(running_, victim);
+      for (const JobView* victim : taken) {
+        std::erase(running_, victim);
+        std::erase(*lent_, victim);
+      }
       without_room_.clear();  // what was taken back may be more than the job needed
       return true;
     }
@@ -82,6 +80,18 @@ class Cohort {
   }
 
  private:
+  /// The running jobs of owners that hold more than their quota, in the order in which they are taken back. Admissions
+  /// within quotas make no owner a borrower, so that they are found once.
+  const std::vector<const JobView*>& lent() {
+    if (lent_) return *lent_;
+    lent_.emplace();
+    for (const JobView* row : running_)
+      if (!is_within_quota(row->owner)) lent_->push_back(row);
+    std::stable_sort(lent_->begin(), lent_->end(), [](const JobView* a, const JobView* b) {
+      return a->priority != b->priority ? a->priority < b->priority : a->since_s > b->since_s;
+    });
+    return *lent_;
+  }
   void take(std::size_t owner, std::size_t pool, int gpus) {
     used_[owner] += gpus;
     free_.take(pool, gpus);
@@ -93,6 +103,7 @@ class Cohort {
   std::vector<double> used_;  // GPUs by owner
   FreeGpus free_;
   std::vector<const JobView*> running_;
+  std::optional<std::vector<const JobView*>> lent_;
   std::vector<Grant> admitted_;
   std::set<std::size_t> numbers_;                       // of admitted jobs
   std::set<std::pair<std::size_t, int>> without_room_;  // owners and sizes for which taking back was not enough

@@ -10,7 +10,13 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <charconv>
 #include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <random>
+#include <system_error>
 #include <utility>
 
 #include "common/units.hpp"
@@ -52,6 +58,27 @@ void close_end(int& end) {
   if (end >= 0) ::close(std::exchange(end, -1));
 }
 
+/// Ends the processes of this user whose environment holds `mark`: those that the program has started, and that have
+/// left its group and lost their parent. Others appear while these are looked for, so it is done until there are none.
+void end_marked(const std::string& mark) {
+  namespace fs = std::filesystem;
+  constexpr int kMostRounds = 20;
+  bool found = !mark.empty();
+  for (int round = 0; found && round < kMostRounds; ++round) {
+    found = false;
+    std::error_code error;
+    for (fs::directory_iterator entry("/proc", error), none; !error && entry != none; entry.increment(error)) {
+      const std::string name = entry->path().filename().string();
+      pid_t process = 0;
+      if (std::from_chars(name.data(), name.data() + name.size(), process).ec != std::errc()) continue;
+      std::ifstream in(entry->path() / "environ", std::ios::binary);
+      const std::string environment{std::istreambuf_iterator<char>(in), {}};
+      if (environment.find(mark) == std::string::npos) continue;
+      found = ::kill(process, SIGKILL) == 0 || found;
+    }
+  }
+}
+
 bool try_again() { return errno == EINTR || errno == EAGAIN; }
 
 }  // namespace
@@ -74,6 +101,11 @@ void PolicyProcess::start(const std::vector<std::string>& command) {
   std::vector<char*> arguments;
   for (auto& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
+  std::random_device random;
+  mark_ = fmt::format("GANYMEDE_POLICY={:08x}{:08x}", random(), random());
+  std::vector<char*> environment{mark_.data()};
+  for (char** variable = environ; *variable != nullptr; ++variable) environment.push_back(*variable);
+  environment.push_back(nullptr);
   ::signal(SIGPIPE, SIG_IGN);  // the error of a write says that the program has ended
   program_ = ::fork();
   if (program_ < 0) throw PolicyFault("cannot be started");
@@ -85,7 +117,7 @@ void PolicyProcess::start(const std::vector<std::string>& command) {
     ::dup2(from.write_end(), STDOUT_FILENO);
     ::dup2(errors.write_end(), STDERR_FILENO);
     ::close_range(3, ~0U, 0);
-    ::execvp(arguments[0], arguments.data());
+    ::execvpe(arguments[0], arguments.data(), environment.data());
     ::_exit(127);
   }
   // The child makes the group too: whichever comes first, the group exists before anything kills it.
@@ -122,6 +154,7 @@ void PolicyProcess::end() {
     if (*child > 0)
       while (::waitpid(std::exchange(*child, -1), nullptr, 0) < 0 && errno == EINTR) {
       }
+  end_marked(std::exchange(mark_, {}));
   for (std::size_t read = 0; read < kMaxErrorsAtEnd && pass_on_errors(); read += 4096) {
   }
   for (int* end : {&in_, &out_, &errors_, &alive_}) close_end(*end);
@@ -185,6 +218,10 @@ bool PolicyProcess::pass_on_errors() {
 std::string PolicyProcess::exchange(const std::string& line, Seconds limit) {
   const std::string text = line + "\n";
   const auto until = Clock::now() + std::chrono::duration<double>(limit.si);
+  // What was written before it is asked answers nothing: every answer after it would be one to the question before.
+  if (pollfd early{out_, POLLIN, 0}; received_.empty() && ::poll(&early, 1, 0) > 0 && (early.revents & POLLIN) != 0)
+    receive_some();
+  if (!received_.empty()) throw PolicyFault("answered before it was asked: expected one line for each observation");
   for (std::size_t sent = 0;;) {
     const std::size_t newline = received_.find('\n');
     if (sent == text.size() && newline != std::string::npos) {

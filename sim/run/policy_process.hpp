@@ -19,8 +19,8 @@ struct PolicyFault : std::runtime_error {
 };
 
 /// The program runs in a process group of its own, with its three standard streams and no other file of this process.
-/// The whole group is killed when this object is destroyed, and also when this process is killed. Nothing waits for
-/// processes that the program has moved to another group.
+/// The whole group is killed when this object is destroyed, and also when this process is killed; when it is destroyed,
+/// so are processes that the program has moved to another group, which GANYMEDE_POLICY in their environment tells.
 class PolicyProcess {
  public:
   /// Throws PolicyFault if it cannot be started.
@@ -46,7 +46,7 @@ class PolicyProcess {
   std::string how_it_ended() const;
   std::string wait_for_end() const;
 
-  std::string name_;
+  std::string name_, mark_;  ///< the mark: of the program's environment
   pid_t program_ = -1, guard_ = -1;
   int in_ = -1, out_ = -1, errors_ = -1;  ///< this process's ends of the pipes, -1 once closed
   int alive_ = -1;                        ///< the guard waits for the end of this pipe, which closes with this process

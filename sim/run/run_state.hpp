@@ -99,6 +99,7 @@ struct RunState {
   bool restoring = false;       ///< nodes were lost since training last began
 
   std::vector<ActiveSlowdown> slowdowns = {};
+  std::int64_t slowdowns_drawn = 0;
   bool burst_credits_left = true;  ///< of storage
   bool nic_credits_left = true;
   Seconds nic_burst{0};  ///< time trained with NICs in their burst

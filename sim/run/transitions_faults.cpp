@@ -48,6 +48,22 @@ const char* slowdown_name(FaultKind kind) {
   return kind == FaultKind::straggler ? "straggler" : kind == FaultKind::network ? "network slower" : "storage slower";
 }
 
+/// Slowdowns of a run that are drawn, and those at once, beyond which it is given up: their records would fill memory,
+/// and each change of pace looks at all that last.
+constexpr std::int64_t kMostDrawn = 1'000'000;
+constexpr std::size_t kMostAtOnce = 20'000;
+
+void give_up_if_too_many(const RunContext& context, RunState& state, FaultKind kind) {
+  if (++state.slowdowns_drawn <= kMostDrawn && state.slowdowns.size() < kMostAtOnce) return;
+  throw_never_finishes(
+      context, state,
+      fmt::format("/faults/{}: {} slowdowns have begun and {} last, at most {} and {} at once can be followed",
+                  kind == FaultKind::straggler ? "straggler"
+                  : kind == FaultKind::network ? "network"
+                                               : "storage",
+                  state.slowdowns_drawn, state.slowdowns.size(), kMostDrawn, kMostAtOnce));
+}
+
 void begin_slowdown(const RunContext& context, RunState& state, Actions& actions, const InjectedEvent& fault) {
   const Nanoseconds until = state.now + to_nanoseconds(fault.lasts);
   state.slowdowns.push_back({fault.kind, fault.factor, fault.nodes, until});
@@ -80,6 +96,7 @@ Actions start_of_run(const RunContext& context, RunState& state) {
 
 Actions transition(const RunContext& context, RunState& state, const SlowdownStarted& event) {
   Actions actions;
+  give_up_if_too_many(context, state, event.kind);
   schedule_slowdown(context, state, actions, event.kind);
   if (event.kind == FaultKind::straggler && !hits_a_member(context, state)) return actions;
   const Slowdown& slowdown = *slowdown_of(context.scenario.faults, event.kind);

@@ -92,6 +92,16 @@ TEST(BadInput, AJournalThatCannotBeWrittenEndsASweep) {
   EXPECT_FALSE(std::filesystem::exists(out));
 }
 
+// The signal of the limit ended the program, and the temporary file stayed.
+TEST(BadInput, AFileBeyondTheLimitIsAnErrorAndLeavesNothing) {
+  const Scratch scratch;
+  const std::string out = (scratch / "plan.json").string();
+  const Outcome outcome = run_program("schema plan -o " + out, "sh -c 'ulimit -f 1; exec \"$@\"' sh");
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_THAT(outcome.err, HasSubstr("File too large"));
+  EXPECT_TRUE(std::filesystem::is_empty(std::filesystem::path(out).parent_path()));
+}
+
 TEST(BadInput, OfAPlansFlags) {
   const std::string plan = "plan --model dcgan-64 --images 5000000 ";
   expect_rejected(plan + "--deadline 60h --checkpoint foo", {"--checkpoint", "\"foo\""});

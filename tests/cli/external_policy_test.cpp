@@ -63,8 +63,15 @@ TEST_F(ExternalPolicyTest, ItsLimitBindsWhateverItStarts) {
   expect_failure({"sh", "-c", "sleep " + seconds + " | cat"}, "gave no answer within 1 s");
   expect_failure({"sh", "-c", "sleep " + seconds + " & exit 3"}, "ended with exit status 3");
   EXPECT_FALSE(runs("sleep " + seconds));
-  // A process that leaves the group is not ended, but the simulation does not wait for it.
-  expect_failure({"sh", "-c", "setsid sleep 30 & exit 3"}, "ended with exit status 3");
+  // A process that leaves the group, and whose parent ends, is ended all the same.
+  expect_failure({"sh", "-c", "setsid sleep " + seconds + " & exit 3"}, "ended with exit status 3");
+  EXPECT_FALSE(runs("sleep " + seconds));
+}
+
+// The second line was taken as the answer to the next observation, and so on to the end.
+TEST_F(ExternalPolicyTest, OneLineAnswersOneObservation) {
+  const std::string answer = "echo '{\"nodes\": {}}'; ";
+  expect_failure({"sh", "-c", "while read line; do " + answer + answer + " done"}, "answered before it was asked");
 }
 
 TEST_F(ExternalPolicyTest, WhatItSaysIsBounded) {
@@ -87,7 +94,9 @@ TEST_F(ExternalPolicyTest, ItsLimitBindsWhereItDoesNotRead) {
   for (const char* program : {"sleep 60", "yes"}) {
     const Outcome outcome = simulate({"sh", "-c", program}, {{"pools", pools}});
     EXPECT_EQ(outcome.code, 1) << program;
-    EXPECT_THAT(outcome.err, HasSubstr("did not read what it is told within 1 s")) << program;
+    EXPECT_THAT(outcome.err, testing::AnyOf(HasSubstr("did not read what it is told within 1 s"),
+                                            HasSubstr("answered before it was asked")))
+        << program;
   }
 }
 

@@ -179,6 +179,16 @@ TEST_F(SimulatedRuns, ARunThatIsLostAgainAndAgainIsGivenUp) {
               testing::AllOf(HasSubstr("never finishes"), HasSubstr("writes no checkpoints")));
 }
 
+// Three gigabytes of records after 43 s, and no end.
+TEST_F(SimulatedRuns, ARunWithSlowdownsBeyondMeasureIsGivenUp) {
+  for (const auto& [kind, factor] : {std::pair{"network", 0.5}, {"storage", 0.5}, {"straggler", 2.0}}) {
+    Json content = one_node();
+    content["faults"] = {{kind, {{"every", "1us"}, {"factor", factor}, {"for", "1h"}}}};
+    EXPECT_THAT(message_of<Infeasible>([&] { run(content); }),
+                testing::AllOf(HasSubstr("never finishes"), HasSubstr(std::string("/faults/") + kind)));
+  }
+}
+
 TEST_F(SimulatedRuns, ARecordedCapacityTakesNodesAndGivesThemBack) {
   files_.folder().add("c.csv", "time_s,nodes\n0,2\n1000,1\n2000,2\n");
   Json content = saving("10min");
