@@ -46,33 +46,49 @@ class Enumeration {
     const std::size_t before = out_.all.size();
     bool fits = false;
     for (std::size_t batch = 0; batch < request_.batches.size(); ++batch) {
-      if (Bytes{needed_memory(request_, request_.batches[batch], gpu).high} > gpu.memory) continue;
+      if (!holds(batch, gpu, request_.min_gpus > 1)) continue;
       fits = true;
-      add_sizes(catalog, instance, batch);
+      add_sizes(catalog, instance, batch, holds(batch, gpu, /*several_gpus=*/true) ? request_.max_gpus : 1);
     }
     if (!fits)
       leave_out(no_memory(gpu), instance.name);
     else if (out_.all.size() == before)
-      leave_out(no_number(), instance.name);
+      leave_out(no_number(gpu), instance.name);
   }
 
-  /// Why no number of an instance type can be rented.
-  std::string no_number() const {
+  /// True if the GPU holds the upper end of what a pass of the batch needs.
+  bool holds(std::size_t batch, const platforms::Gpu& gpu, bool several_gpus) const {
+    return Bytes{needed_memory(request_, request_.batches[batch], gpu, several_gpus).high} <= gpu.memory;
+  }
+
+  /// Why no number of an instance type can be rented, and of a recipe which numbers of its GPUs could.
+  std::string no_number(const platforms::Gpu& gpu) const {
     const std::string gpus = request_.min_gpus == request_.max_gpus
                                  ? std::to_string(request_.min_gpus)
                                  : fmt::format("{} to {}", request_.min_gpus, request_.max_gpus);
-    const bool fixed = std::any_of(request_.batches.begin(), request_.batches.end(),
-                                   [](const Request::Batch& batch) { return !batch.gpus.empty(); });
+    if (request_.batches.front().gpus.empty()) return fmt::format("no number of them has {} GPUs", gpus);
+    std::set<int> shared;
+    for (std::size_t batch = 0; batch < request_.batches.size(); ++batch)
+      if (holds(batch, gpu, request_.min_gpus > 1))
+        for (const int count : request_.batches[batch].gpus)
+          if (count >= request_.min_gpus && count <= request_.max_gpus) shared.insert(count);
+    if (shared.empty())
+      return fmt::format(
+          "the recipe's batch divides evenly, in passes that fit, among no number of {} GPUs: --batch "
+          "states images on each GPU",
+          gpus);
     return fmt::format(
-        "no number of them has {} GPUs{}", gpus,
-        fixed ? " among which the recipe's batch divides into passes that fit; --batch states another" : "");
+        "the recipe's batch divides evenly, in passes that fit, among {} GPUs, which no number of them "
+        "has: --batch states images on each GPU",
+        fmt::join(shared, ", "));
   }
 
   /// Why no batch of the request fits the GPU, and which would.
   std::string no_memory(const platforms::Gpu& gpu) const {
-    const int batch = calibration::largest_batch(request_.trace, gpu, request_.max_gpus > 1, /*surely=*/true);
-    return fmt::format("a step needs {} of GPU memory, of which theirs have {}, for a batch of {}",
-                       calibration::to_text(needed_memory(request_, request_.batches.front(), gpu)),
+    const bool several = request_.min_gpus > 1;
+    const int batch = calibration::largest_batch(request_.trace, gpu, several, /*surely=*/true);
+    return fmt::format("a step needs {} of GPU memory, of which a {} has {}, for a batch of {}",
+                       calibration::to_text(needed_memory(request_, request_.batches.front(), gpu, several)), gpu.name,
                        to_string(gpu.memory), batch == 0 ? "not even one" : fmt::format("at most {}", batch));
   }
 
@@ -86,14 +102,13 @@ class Enumeration {
 
   /// Adds every number of whole instances. If one more instance would have too many GPUs, also adds that number of
   /// instances with fewer GPUs used in each.
-  void add_sizes(std::size_t catalog, const platforms::Instance& instance, std::size_t batch) {
+  void add_sizes(std::size_t catalog, const platforms::Instance& instance, std::size_t batch, int most) {
     PlanCandidate candidate;
     candidate.catalog = catalog;
     candidate.instance = &instance;
     candidate.batch = batch;
     const LeastWork work =
         least_work(request_, request_.batches[batch], *request_.catalogs[catalog].platform, instance, workloads_);
-    int most = request_.max_gpus;
     if (!instance.nic) most = std::min(most, instance.gpus);
     if (instance.available) most = std::min(most, *instance.available * instance.gpus);
     candidate.gpus_per_node = instance.gpus;
@@ -212,12 +227,12 @@ std::vector<int> node_counts(int least, int most) {
   return counts;
 }
 
-calibration::DeviceMemory needed_memory(const Request& request, const Request::Batch& batch,
-                                        const platforms::Gpu& gpu) {
+calibration::DeviceMemory needed_memory(const Request& request, const Request::Batch& batch, const platforms::Gpu& gpu,
+                                        bool several_gpus) {
   calibration::DeviceMemory most;
   for (const std::size_t stage : batch.stages) {
     calibration::DeviceMemory memory =
-        calibration::device_memory(request.trace, request.trace.batches[stage], gpu, request.max_gpus > 1);
+        calibration::device_memory(request.trace, request.trace.batches[stage], gpu, several_gpus);
     if (memory.expected >= most.expected) most = std::move(memory);
   }
   return most;

@@ -49,8 +49,10 @@ struct Candidates {
   std::vector<std::string> left_out;  ///< lines of left_out_line(): what was not considered, and why
 };
 
-/// The GPU memory that a step of this batch needs, in the stage that needs the most. Candidates hold its upper end.
-calibration::DeviceMemory needed_memory(const Request& request, const Request::Batch& batch, const platforms::Gpu& gpu);
+/// The GPU memory that a pass of this batch needs on one GPU or on each of several, in the stage that needs the most.
+/// Candidates hold its upper end.
+calibration::DeviceMemory needed_memory(const Request& request, const Request::Batch& batch, const platforms::Gpu& gpu,
+                                        bool several_gpus);
 
 /// Lists all candidates for `request`, which must outlive them. With `each_scheme` there is one candidate for each
 /// all-reduce scheme; otherwise there is one with the scheme "any", and the search replaces that by the fastest.

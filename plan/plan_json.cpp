@@ -17,6 +17,7 @@
 #include "platforms/price_drift.hpp"
 #include "platforms/providers.hpp"
 #include "traces/layer_list.hpp"
+#include "traces/recipe.hpp"
 #include "traces/recorded.hpp"
 
 namespace ganymede::plan {
@@ -272,6 +273,7 @@ std::vector<std::string> assumptions_of(const Request& request, const PlanCandid
   std::vector<std::string> out;
   if (std::string drift = drift_of(request, candidate, run); !drift.empty()) out.push_back(std::move(drift));
   const Request::Catalog& catalog = request.catalogs[candidate.catalog];
+  const Request::Batch& batch = request.batches[candidate.batch];
   if (candidate.at_risk() && !request.on_notice && !candidate.checkpoint.empty())
     out.push_back(fmt::format(
         "it is assumed that the training saves itself{}, but not within the notice of {} before its nodes are "
@@ -283,11 +285,19 @@ std::vector<std::string> assumptions_of(const Request& request, const PlanCandid
             : "",
         to_string(platforms::provider_of(catalog.platform->provider).spot_notice)));
   if (traces::is_counted(request.trace.software))
-    out.push_back(fmt::format("a step of {} images takes {} of GPU memory, counted from the layers of {}",
-                              request.batches[candidate.batch].per_gpu,
-                              calibration::to_text(needed_memory(request, request.batches[candidate.batch],
-                                                                 catalog.platform->gpu_of(*candidate.instance))),
+    out.push_back(fmt::format("a {} of {} images takes {} of GPU memory, counted from the layers of {}",
+                              batch.passes > 1 ? "pass" : "step", batch.per_gpu / batch.passes,
+                              calibration::to_text(needed_memory(
+                                  request, batch, catalog.platform->gpu_of(*candidate.instance), candidate.gpus() > 1)),
                               request.trace.model));
+  if (request.trace.software.name == traces::kRecipeSoftware && batch.gpus.empty()) {
+    const int own = traces::resolve_recipe(request.trace.software.version).batch_for(candidate.gpus());
+    if (const int all = batch.per_gpu * candidate.gpus(); own > 0 && all != own)
+      out.push_back(
+          fmt::format("the recipe trains with {} images a step on all GPUs, and this with {}: what that does to "
+                      "quality is not known",
+                      own, all));
+  }
   return out;
 }
 

@@ -107,6 +107,19 @@ std::string batches(const PlanRequest& request) {
   return out;
 }
 
+/// The images of a step on all GPUs, if a recipe keeps them the same in all rows.
+std::optional<int> batch_of_all(const Plan& plan) {
+  std::optional<int> all;
+  if (!plan.request.trace.starts_with("the recipe ")) return all;
+  for (const Rows* rows : {&plan.best_of_each, &plan.pareto})
+    for (const PlanRow& row : *rows) {
+      const int images = row.batch_per_gpu.value_or(plan.request.batch_per_gpu) * row.gpus;
+      if (all.value_or(images) != images) return {};
+      all = images;
+    }
+  return all;
+}
+
 /// Says what is rented, its price with date and source, and which of its risks are not known.
 std::string sentence(const PlanRow& row, const PlanRequest& request) {
   std::string out = fmt::format("{}, {}, {}, {}", plan_place(row), plan_rented(row, request), row.scheme, row.policy);
@@ -232,7 +245,7 @@ std::string notes_of(const Plan& plan) {
   if (any_of(is_guess)) out += "(!) " + std::string(kAssumedRisk) + ".\n";
   if (any_of(doubtful_price)) out += "(?) " + std::string(kDoubtfulPrice) + ".\n";
   if (const std::string cheaper = plan_cheaper_if(plan); !cheaper.empty()) out += cheaper + "\n";
-  if (has_several_batches(plan.request) && plan.request.images)
+  if (has_several_batches(plan.request) && plan.request.images && !batch_of_all(plan))
     out += "What a batch size does to quality is not known here: all train the same number of images.\n";
   return out + "Quota and availability are not known here: ask the provider before you rely on a plan.\n";
 }
@@ -243,8 +256,10 @@ std::string plan_text(const Json& document, std::size_t width, PlanDetail detail
   const Plan plan = documents::plan_in(document);
   const PlanRequest& request = plan.request;
   const bool all = detail == PlanDetail::all;
-  std::string out = fmt::format("{}: {} in batches of {} a GPU{}; minimizing {}\n", request.model, plan_target(request),
-                                batches(request), goals(request), request.objective);
+  const auto of_all = has_several_batches(request) ? batch_of_all(plan) : std::nullopt;
+  std::string out = fmt::format("{}: {} in batches of {}{}; minimizing {}\n", request.model, plan_target(request),
+                                of_all ? fmt::format("{} on all GPUs", *of_all) : batches(request) + " a GPU",
+                                goals(request), request.objective);
   if (all) out += "steps from " + request.trace + "\n" + search_of(plan);
   if (const std::string cards = plan_cards_text(plan, width); !cards.empty()) out += "\n" + cards;
   out += "\n";
@@ -258,6 +273,8 @@ std::string plan_text(const Json& document, std::size_t width, PlanDetail detail
     out += "Near misses:\n\n" + misses_of(plan.near_misses, request, width) + "\n";
   if (all) out += steps_of(plan, width);
   // Where nothing is chosen, why is the answer.
+  if (!plan.chosen && plan.searched.candidates == plan.searched.impossible)
+    out += "Nothing that was searched can run it:\n";
   out += all || !plan.chosen ? remarks_of(plan) : short_warnings(plan);
   out += notes_of(plan);
   if (!all) out += std::string(kPlanMore) + "\n";

@@ -158,7 +158,9 @@ Table summary_of(const Result& run) {
     summary.add({"nodes lost", std::to_string(run.losses),
                  fmt::format("{} of training lost with them", clock(run.lost_training.si))});
   if (run.staleness) summary.add({"staleness", fmt::format("{:.1f}", *run.staleness), "updates by others in between"});
-  summary.add({"GPU FLOP rate used", percent(run.gpu_flops), ""});
+  // Winograd's algorithm multiplies up to four times less than the direct convolutions that are counted.
+  summary.add({"GPU FLOP rate used", percent(run.gpu_flops),
+               run.gpu_flops > 1 ? "of direct convolutions; Winograd's need fewer FLOPs" : ""});
   summary.add({"busiest link", percent(run.network), ""});
   summary.add({"GPU memory", to_string(run.memory), ""});
   summary.add({"GPU-hours", fmt::format("{:.4f}", run.gpu_seconds.hours()), ""});

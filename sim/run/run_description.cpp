@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <set>
 
+#include "calibration/device_memory.hpp"
+
 namespace ganymede::sim {
 namespace {
 
@@ -80,8 +82,12 @@ void describe(Result& result, const Scenario& scenario) {
       scenario.synchronization.placement == Placement::component_split ? "component-split" : "data-parallel";
   result.policy = policy_text(scenario.policy);
   result.fidelity = scenario.fidelity == Fidelity::message ? "message" : "sampled";
-  for (const std::size_t stage : scenario.stages)
-    result.memory = std::max(result.memory, gpu_memory(scenario.trace.batches[stage]));
+  for (const ScenarioPool& pool : scenario.pools)
+    for (const std::size_t stage : scenario.stages)
+      result.memory =
+          std::max(result.memory, Bytes{calibration::device_memory(scenario.trace, scenario.trace.batches[stage],
+                                                                   pool.gpu(), scenario.workers() > 1)
+                                            .expected});
   result.hash = scenario.hash;
   result.tool = "ganymede " GANYMEDE_VERSION;
   if (!scenario.content.empty()) {

@@ -5,6 +5,20 @@
 #include <algorithm>
 
 namespace ganymede::sim {
+namespace {
+
+/// The peak of a GPU for the precisions of the step's kernels, each with its share of the FLOPs.
+FlopsPerSecond peak_of(const traces::StepTrace& trace, const platforms::Gpu& gpu) {
+  double flops = 0, seconds = 0;
+  for (const traces::TraceKernel& kernel : trace.kernels) {
+    const double work = kernel.times * kernel.flops();
+    const std::string& precision = kernel.precision.empty() ? trace.precision : kernel.precision;
+    flops += work, seconds += work / calibration::peak_rate(precision, gpu).si;
+  }
+  return flops > 0 ? FlopsPerSecond{flops / seconds} : calibration::peak_rate(trace, gpu);
+}
+
+}  // namespace
 
 RunUtilization utilization_of(const Scenario& scenario, const RunRecord& record,
                               const std::vector<PoolAccount>& accounts) {
@@ -15,7 +29,7 @@ RunUtilization utilization_of(const Scenario& scenario, const RunRecord& record,
   for (const PoolAccount& account : accounts) {
     const ScenarioPool& pool = scenario.pools[account.pool];
     use.gpu_seconds += account.gpu_seconds;
-    peak_flops += calibration::peak_rate(scenario.trace, pool.gpu()).si * account.gpu_seconds.total_seconds();
+    peak_flops += peak_of(scenario.trace, pool.gpu()).si * account.gpu_seconds.total_seconds();
     vcpus_known = vcpus_known && pool.instance().vcpus > 0;
     vcpu_s += to_seconds(account.held).si * pool.instance().vcpus;
   }

@@ -149,11 +149,11 @@ void check_memory(Scenario& scenario) {
                batch > 0)
         largest += fmt::format("{}{} on {}", largest.empty() ? "" : ", ", batch, other.name);
     }
+    const std::string most = largest.empty() ? "" : "the largest batch that fits is " + largest;
     throw Infeasible(fmt::format("{}: {}; {}", scenario.file, what,
-                                 !fits.empty() ? "it would fit " + fits
-                                 : !largest.empty()
-                                     ? "nothing in this platform holds it: the largest batch that fits is " + largest
-                                     : "nothing in this platform holds it, not even with a batch of one"));
+                                 !fits.empty()   ? "it would fit " + fits + (most.empty() ? "" : "; " + most)
+                                 : !most.empty() ? "nothing in this platform holds it: " + most
+                                                 : "nothing in this platform holds it, not even with a batch of one"));
   }
 }
 

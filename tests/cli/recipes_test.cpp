@@ -11,6 +11,7 @@ namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 
 TEST(RecipeCommands, ListWhatThereIs) {
   const Json rows = Json::parse(run_program("list recipes --format json").out);
@@ -37,6 +38,42 @@ TEST(RecipeCommands, APlanKeepsTheRecipesBatchOfAllGpus) {
   EXPECT_EQ(other["batch_per_gpu"], 4);
 }
 
+TEST(RecipeCommands, AnUnknownLayerIsRefusedAtItsPlace) {
+  Scratch scratch;
+  std::string content = run_program("example recipe").out;
+  const std::size_t at = content.find("\"activation\"");
+  ASSERT_NE(at, std::string::npos);
+  const std::string mine = scratch.write("mine.json", content.replace(at, 12, "\"actvation\""));
+  for (const std::string& command : {"plan --images 1M --recipe " + mine, "fits " + mine}) {
+    const Outcome outcome = run_program(command);
+    EXPECT_EQ(outcome.code, 2) << command;
+    EXPECT_THAT(outcome.err,
+                AllOf(HasSubstr("mine.json: /layers/networks/"), HasSubstr("did you mean \"activation\"?")));
+  }
+}
+
+TEST(RecipeCommands, OneMemoryHasOneFigure) {
+  Scratch scratch;
+  const std::string scenario = scratch.write("scenario.json", R"({ "schema": "ganymede.scenario/1",
+    "workload": { "recipe": "stylegan2-ada?image=512", "images": 1000 },
+    "platform": { "catalog": "aws", "region": "us-east-1", "instance": "p3.2xlarge" },
+    "synchronization": { "scheme": "ring" }, "seed": 1 })");
+  const Json run = Json::parse(run_program("simulate " + scenario + " --format json").out);
+  const Json fits = Json::parse(run_program("fits 'stylegan2-ada?image=512' --batch 8 --gpu V100 --format json").out);
+  EXPECT_NEAR(run["utilization"]["memory_bytes"].get<double>(), fits["total"]["bytes"].get<double>(), 1);
+  // The figure is of the peaks of fp32 and of tensor cores, as the layers are.
+  EXPECT_LT(run["utilization"]["gpu_flops"].get<double>(), 1);
+}
+
+TEST(RecipeCommands, AnotherBatchThanTheRecipesIsSaid) {
+  const std::string common =
+      "plan --recipe stylegan2-ada/paper512 --images 1000000 --gpu V100 --catalog aws --market on-demand --seeds 1";
+  const std::string own = run_program(common).out;
+  EXPECT_THAT(own, AllOf(HasSubstr("in batches of 64 on all GPUs"), Not(HasSubstr("What a batch size does"))));
+  EXPECT_THAT(run_program(common + " --batch 4 --max-gpus 1 --verbose").out,
+              HasSubstr("the recipe trains with 64 images a step on all GPUs, and this with 4"));
+}
+
 TEST(RecipeCommands, SimulateTakesBatchTargetAndMeasuredStep) {
   Scratch scratch;
   const std::string scenario = scratch.write("scenario.json", R"({ "schema": "ganymede.scenario/1",
@@ -59,6 +96,9 @@ TEST(RecipeCommands, RefuseWhatIsNotThere) {
        {std::pair{"plan --recipe stylegan2-ads", "did you mean \"stylegan2-ada\"?"},
         std::pair{"plan --recipe stylegan3-t?image=300", "image of 300"},
         std::pair{"kernels --gpu V100 --recipe stylegan3-t/papr", "did you mean \"paper\"?"},
+        std::pair{"plan --recipe 'stylegan2-ada/paper512?batch=20'", "1 x 8 of a pass on each GPU, such as 24"},
+        std::pair{"kernels --gpu V100 --recipe 'stylegan2-ada?image=128&fp16_resolutions=8'", "expected at most 6"},
+        std::pair{"fits 'spade?image=300'", "expected one of 256, 512"},
         std::pair{"plan --recipe cyclegan", "the recipe's target is in epochs"}}) {
     const Outcome outcome = run_program(arguments);
     EXPECT_EQ(outcome.code, 2) << arguments;

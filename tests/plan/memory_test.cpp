@@ -31,7 +31,7 @@ calibration::DeviceMemory planned(const std::string& trace, int batch) {
   const Json content = {{"schema", "ganymede.request/1"},
                         {"workload", {{"trace", trace}, {"batch_per_gpu", batch}, {"images", 1000}}}};
   const Request of = read_request(JsonNode::wrap(content, "request.json", ""), kNow);
-  return needed_memory(of, of.batches.front(), gpu_named("V100", 32));
+  return needed_memory(of, of.batches.front(), gpu_named("V100", 32), of.max_gpus > 1);
 }
 
 // Published peaks in GiB: NVlabs/stylegan2 (1024 and 256 pixels), NVlabs/stylegan2-ada-pytorch (mixed precision),
@@ -71,7 +71,7 @@ TEST_F(Plans, SayWhyNothingFits) {
   const Json plan = json();
   EXPECT_TRUE(plan["chosen"].is_null());
   EXPECT_THAT(report::plan_text(plan, 200, report::PlanDetail::answer),
-              AllOf(HasSubstr("left out: 1 instance type, a step needs 110.6 MiB of GPU memory, of which theirs have "
+              AllOf(HasSubstr("left out: 1 instance type, a step needs 110.6 MiB of GPU memory, of which a GPU-S has "
                               "64 MiB, for a batch of at most 32: small"),
                     HasSubstr("Nothing that was searched can run it: 1 instance type, a step needs 110.6 MiB")));
 }

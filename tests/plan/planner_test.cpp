@@ -303,7 +303,7 @@ TEST_F(Plans, SayWhatIsLeftOut) {
   const Json plan = json();
   EXPECT_THAT(plan["left_out"].dump(),
               AllOf(HasSubstr("1 instance type, retired: four"), HasSubstr("1 instance type, no price is known: other"),
-                    HasSubstr("of which theirs have 64 MiB, for a batch of at most 32: small")));
+                    HasSubstr("of which a GPU-S has 64 MiB, for a batch of at most 32: small")));
 }
 
 // If one catalog lacks a storage class, its candidates are left out; if all lack it, the request is wrong.

@@ -146,7 +146,8 @@ TEST(PlanReport, EndsInASentenceAndCards) {
   plan["left_out"] = Json::array({"1 instance type, too small: tiny"});
   EXPECT_EQ(plan_answer(documents::plan_in(plan)),
             "Nothing that was searched can run it: 1 instance type, too small: tiny.");
-  EXPECT_THAT(plan_text(plan, 200, PlanDetail::answer), HasSubstr("left out: 1 instance type, too small: tiny\n"));
+  EXPECT_THAT(plan_text(plan, 200, PlanDetail::answer),
+              HasSubstr("\nNothing that was searched can run it:\nleft out: 1 instance type, too small: tiny\n"));
 }
 
 // By Wilson's formula, with z = 1.96 and z²/20 = 0.192: around (0.9999 + 0.096) / 1.192 = 0.919 and (0.97 + 0.096)

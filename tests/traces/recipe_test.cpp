@@ -193,7 +193,9 @@ TEST(Recipe, OfAFileHasErrorsAtTheirPlaces) {
   EXPECT_THAT(refusal_of_file("/training/image", 100), HasSubstr("/layers/image/sizes"));
   EXPECT_THAT(refusal_of_file("/training/settings/fp16_resolutions", 10),
               HasSubstr("/training/settings/fp16_resolutions: found 10, expected at most 9"));
-  EXPECT_THAT(refusal_of_file("/training/batch", 30), HasSubstr("expected a multiple of 4"));
+  EXPECT_THAT(refusal_of_file("/training/batch", 30),
+              HasSubstr("mine.json: /training/batch: found 30 images of all GPUs, expected a multiple of 4, 1 x 4 of a "
+                        "pass on each GPU, such as 32"));
   EXPECT_THAT(refusal_of_file("/training/regularizers/0/network", "critic"), HasSubstr("no step updates a network"));
   EXPECT_THAT(refusal_of_file("/training/batch", 1'000'000'000), HasSubstr("/training/batch: found 1000000000"));
   // Zeros and negative numbers divide by zero, or are steps that take no time.
