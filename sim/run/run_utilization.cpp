@@ -10,12 +10,14 @@ namespace {
 /// The peak of a GPU for the precisions of the step's kernels, each with its share of the FLOPs.
 FlopsPerSecond peak_of(const traces::StepTrace& trace, const platforms::Gpu& gpu) {
   double flops = 0, seconds = 0;
+  bool mixed = false;
   for (const traces::TraceKernel& kernel : trace.kernels) {
     const double work = kernel.times * kernel.flops();
     const std::string& precision = kernel.precision.empty() ? trace.precision : kernel.precision;
     flops += work, seconds += work / calibration::peak_rate(precision, gpu).si;
+    mixed = mixed || (work > 0 && precision != trace.precision);
   }
-  return flops > 0 ? FlopsPerSecond{flops / seconds} : calibration::peak_rate(trace, gpu);
+  return mixed ? FlopsPerSecond{flops / seconds} : calibration::peak_rate(trace, gpu);
 }
 
 }  // namespace
