@@ -141,6 +141,11 @@ class Scaling {
     if (options.gpus < 2) throw ConfigError("--gpus: expected the number of GPUs of the second rate, two or more");
     if (options.gpus % nodes != 0)
       throw ConfigError(fmt::format("--nodes {}: does not divide the {} GPUs", nodes, options.gpus));
+    if (answer_.all > 2 * answer_.one * options.gpus)
+      throw ConfigError(fmt::format("--all {}: more than twice {} times --one {}: do both count the same images?",
+                                    options.all, options.gpus, options.one));
+    if (options.parameters > 250'000'000'000)
+      throw ConfigError("--parameters: expected at most 250 billion, which every GPU would reduce whole");
     per_node_ = options.gpus / nodes;
     const Training training = training_of(options, answer_.notes);
     traces::NcclLog asked;

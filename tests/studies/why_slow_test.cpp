@@ -81,6 +81,7 @@ TEST(WhySlow, ReadsRatesAndSaysWhatItNeeds) {
   EXPECT_THAT(refusal(asked(8, "", "250", "1200")), HasSubstr("no GPU is named; --catalog and --instance"));
   EXPECT_THAT(refusal(asked(1, "V100", "250", "1200")), HasSubstr("--gpus"));
   EXPECT_THAT(refusal(asked(8, "V100", "250", "")), HasSubstr("--one and --all"));
+  EXPECT_THAT(refusal(asked(8, "V100", "250", "1e9")), HasSubstr("do both count the same images?"));
   WhySlowOptions odd = asked(9, "V100", "250", "1200");
   odd.nodes = 2;
   EXPECT_THAT(refusal(odd), HasSubstr("--nodes 2: does not divide the 9 GPUs"));
