@@ -1,15 +1,17 @@
 #!/usr/bin/env python3
 """What a plan costs: candidates, simulated ones, size of the file, and processor seconds to the first and the last answer.
 
-  python3 bench/plan.py [--program build/release/bin/ganymede] [--jobs 2] [--why] [--exhaustive]
+  python3 bench/plan.py [--program build/release/bin/ganymede] [--jobs 2] [--why] [--exhaustive] [--instructions]
 
 Processor seconds of the whole program and its children, as the system counts them, so that other work on the machine
-matters little. The first answer is that of --effort quick. --why adds `ganymede why`, --exhaustive compares each plan
+matters little; --instructions adds the instructions of the last answer, which do not depend on other work at all, by
+`perf stat`, or where the machine does not count them by Valgrind, which takes fifty times as long. The first answer is that of --effort quick. --why adds `ganymede why`, --exhaustive compares each plan
 with --effort exhaustive, which takes long: both must choose the same.
 """
 import argparse
 import json
 import os
+import re
 import resource
 import subprocess
 import sys
@@ -38,12 +40,25 @@ def seconds_of(command):
     return used() - before
 
 
+def instructions_of(command):
+    """Instructions of a command and its children, in user mode."""
+    counted = subprocess.run(["perf", "stat", "-x,", "-e", "instructions:u", *command], capture_output=True, text=True)
+    found = re.search(r"^(\d+),,instructions", counted.stderr, re.MULTILINE)
+    if found:
+        return int(found.group(1))
+    # Each process, children that were forked too, says what it collected.
+    counted = subprocess.run(["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", *command],
+                             capture_output=True, text=True)
+    return sum(int(count) for count in re.findall(r"Collected : (\d+)", counted.stderr))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--program", default=os.path.join(ROOT, "build/release/bin/ganymede"))
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--why", action="store_true")
     parser.add_argument("--exhaustive", action="store_true")
+    parser.add_argument("--instructions", action="store_true")
     options = parser.parse_args()
     jobs = ["--jobs", str(options.jobs)]
     with tempfile.TemporaryDirectory() as folder:
@@ -56,6 +71,8 @@ def main():
             searched = plan["searched"]
             line = (f"{name}: {searched['candidates']} candidates, {searched['simulated']} simulated, "
                     f"{os.path.getsize(file) / 1e6:.1f} MB; first answer {first:.1f} s, last {last:.1f} s")
+            if options.instructions:
+                line += f", {instructions_of([*command, '--save', other]) / 1e9:.1f} G instructions"
             if options.why and plan["chosen"]:
                 line += f", why {seconds_of([options.program, 'why', file, *jobs]):.1f} s"
             if options.exhaustive:

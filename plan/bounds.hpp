@@ -1,6 +1,7 @@
 #pragma once
-// Lower bounds of the time and the cost of a candidate, computed without simulating it. No run of the candidate can be
-// faster or cheaper. bounds.cpp proves them.
+// Lower bounds of the time and the cost of a candidate, computed without simulating it. The median of its runs is not
+// faster or cheaper, and nor is a single run, but for starts that are faster than one in a thousand. bounds.cpp proves
+// them.
 
 #include <span>
 #include <vector>
@@ -11,19 +12,13 @@
 
 namespace ganymede::plan {
 
-/// Lower bounds of the GPU-seconds that one image takes.
-struct LeastWork {
-  double alone_s = 0;   ///< if a single node trains
-  double joined_s = 0;  ///< if several nodes train, which exchange their gradients in each step
-};
-
 /// The least work for an image at this batch size on the GPUs of `instance`, as a mean over the stages of the model.
 /// `known` keeps the models of the request's trace from call to call.
 LeastWork least_work(const Request& request, const Request::Batch& batch, const platforms::Platform& platform,
                      const platforms::Instance& instance, calibration::KnownWorkloads& known);
 
-/// Bounds of `candidate` that hold for every seed, from the least work of its instance and batch size.
-Bounds bounds_of(const Request& request, const PlanCandidate& candidate, const LeastWork& work);
+/// Bounds of `candidate` from the least work of its instance and batch size.
+Bounds bounds_of(const Request& request, const PlanCandidate& candidate);
 
 /// Tighter bounds, from simulated steps: `step_s` are the mean step times of the candidate's whole allocation, one for
 /// each stage, and a step trains `images` images. Returns nothing if the policy may train with another allocation than

@@ -107,7 +107,7 @@ class Enumeration {
     candidate.catalog = catalog;
     candidate.instance = &instance;
     candidate.batch = batch;
-    const LeastWork work =
+    candidate.work =
         least_work(request_, request_.batches[batch], *request_.catalogs[catalog].platform, instance, workloads_);
     if (!instance.nic) most = std::min(most, instance.gpus);
     if (instance.available) most = std::min(most, *instance.available * instance.gpus);
@@ -115,7 +115,7 @@ class Enumeration {
     const int least = (request_.min_gpus + instance.gpus - 1) / instance.gpus;
     for (const int nodes : node_counts(least, most / instance.gpus)) {
       candidate.nodes = nodes;
-      add_schemes(candidate, work);
+      add_schemes(candidate);
     }
     const int nodes = most / instance.gpus + 1;
     if (most % instance.gpus == 0 || (nodes > 1 && !instance.nic) ||
@@ -124,33 +124,33 @@ class Enumeration {
     candidate.nodes = nodes;
     candidate.gpus_per_node = most / nodes;
     if (candidate.gpus() < request_.min_gpus || candidate.gpus() <= (nodes - 1) * instance.gpus) return;
-    add_schemes(candidate, work);
+    add_schemes(candidate);
   }
 
-  void add_schemes(PlanCandidate candidate, const LeastWork& work) {
+  void add_schemes(PlanCandidate candidate) {
     const std::vector<int>& fit = request_.batches[candidate.batch].gpus;
     if (!fit.empty() && !std::binary_search(fit.begin(), fit.end(), candidate.gpus())) return;
     const bool one_gpu = candidate.gpus() == 1;
     if (!one_gpu && each_scheme_) {
       for (const std::string& scheme : request_.schemes) {
         candidate.scheme = scheme;
-        add_group(candidate, work);
+        add_group(candidate);
       }
       return;
     }
     candidate.scheme = one_gpu ? "none" : request_.schemes.size() == 1 ? request_.schemes.front() : "any";
-    add_group(candidate, work);
+    add_group(candidate);
   }
 
   /// Adds the candidate in all its regions, on all markets, with all policies and checkpoint intervals.
-  void add_group(PlanCandidate candidate, const LeastWork& work) {
+  void add_group(PlanCandidate candidate) {
     CandidateGroup group;
     const auto add = [&](const std::vector<RequestPolicy>& policies) {
       for (const RequestPolicy& policy : policies) {
         candidate.policy = &policy;
         for (const std::string& checkpoint : intervals(candidate)) {
           candidate.checkpoint = checkpoint;
-          candidate.bounds = bounds_of(request_, candidate, work);
+          candidate.bounds = bounds_of(request_, candidate);
           group.members.push_back(out_.all.size());
           out_.all.push_back(candidate);
         }

@@ -17,6 +17,15 @@ struct Bounds {
   double usd_at_worst = 0;  ///< least cost in dollars with each doubtful price at the highest value that it may have
 };
 
+/// What one image takes at least in GPU-seconds, and every run once at least in seconds (bounds.hpp).
+struct LeastWork {
+  double alone_s = 0;        ///< GPU-seconds of an image if a single node trains
+  double joined_s = 0;       ///< if several nodes train, which exchange their gradients in each step
+  double start_s = 0;        ///< from the request to the first step, if a single node or all nodes are awaited
+  double first_start_s = 0;  ///< the same if the first of several nodes trains alone
+  bool start_is_paid = true;
+};
+
 struct PlanCandidate {
   std::size_t catalog = 0;  ///< index into Request::catalogs
   const platforms::Instance* instance = nullptr;
@@ -29,6 +38,7 @@ struct PlanCandidate {
   std::string scheme;     ///< "none" for one GPU; "any" until the fastest of several is known
   const RequestPolicy* policy = nullptr;
   std::string checkpoint;  ///< interval such as "10min" or "daly"; "" if no checkpoints are written
+  LeastWork work;
   Bounds bounds;
 
   int gpus() const { return nodes * gpus_per_node; }

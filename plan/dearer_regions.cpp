@@ -79,4 +79,28 @@ std::vector<bool> in_dearer_region(const Request& request, const Candidates& can
   return out;
 }
 
+std::vector<bool> with_slower_batch(const Request& request, const Candidates& candidates,
+                                    const std::function<bool(const PlanCandidate&)>& searched) {
+  std::vector<bool> out(candidates.all.size(), false);
+  if (request.objective == Objective::carbon || request.quality || request.checks ||
+      request.common.contains("synchronization"))
+    return out;
+  std::map<std::tuple<std::size_t, const platforms::Instance*, int, int>, std::vector<const CandidateGroup*>> families;
+  for (const CandidateGroup& group : candidates.groups) {
+    const PlanCandidate& first = candidates.all[group.members.front()];
+    families[{first.catalog, first.instance, first.nodes, first.gpus_per_node}].push_back(&group);
+  }
+  const auto batch = [&](const PlanCandidate& one) { return request.batches[one.batch].per_gpu; };
+  for (const auto& [nodes, groups] : families)
+    for (const CandidateGroup* group : groups)
+      for (const CandidateGroup* other : groups)
+        for (std::size_t k = 0; k < group->members.size(); ++k) {  // both have the same members but for the batch
+          const PlanCandidate &one = candidates.all[group->members[k]], &better = candidates.all[other->members[k]];
+          if (batch(one) < batch(better) && one.work.alone_s > better.work.alone_s && one.policy->policy->price_blind &&
+              (!searched || searched(better)))
+            out[group->members[k]] = true;
+        }
+  return out;
+}
+
 }  // namespace ganymede::plan

@@ -1,5 +1,6 @@
 #pragma once
-// Candidates that are the same as another one, in a region where everything costs as much or more.
+// Candidates that are the same as another one, in a region where everything costs as much or more, or with a batch that
+// is slower.
 
 #include <functional>
 #include <vector>
@@ -16,5 +17,14 @@ namespace ganymede::plan {
 /// that are `searched` count, all if it is empty: one that is not searched cannot stand for another.
 std::vector<bool> in_dearer_region(const Request& request, const Candidates& candidates,
                                    const std::function<bool(const PlanCandidate&)>& searched = {});
+
+/// For each candidate, whether another one that is `searched` differs in its batch alone, which is larger and takes
+/// less time for an image on a GPU by itself. Several GPUs exchange the same gradients after each step, which a larger
+/// batch does less often and hides behind more work. So the candidate trains no faster with any number of nodes, and
+/// with the same luck takes as long, but for when its checkpoints are due, which is less than their interval. All false
+/// where a batch decides more than the speed: how many images are trained (an FID as the goal, other modes of
+/// synchronization), how often the training pauses, or carbon; and for policies that look at prices.
+std::vector<bool> with_slower_batch(const Request& request, const Candidates& candidates,
+                                    const std::function<bool(const PlanCandidate&)>& searched = {});
 
 }  // namespace ganymede::plan

@@ -56,13 +56,13 @@ class Search {
   void make_units();
   /// Lets candidate `i`, which meets the goals, beat others.
   void take_in(std::size_t i);
-  bool is_open(std::size_t i) const { return plan_.runs[i].verdict == Verdict::beaten && !dearer_[i]; }
+  bool is_open(std::size_t i) const { return plan_.runs[i].verdict == Verdict::beaten && !left_out_[i]; }
 
   const Request& request_;
   PlanOptions options_;
   Plan plan_;  // each candidate has the verdict `beaten` until it gets another one
   CandidateScenarios scenarios_;
-  std::vector<bool> dearer_;  // in_dearer_region() of each candidate
+  std::vector<bool> left_out_;  // candidates for which another one stands
   std::vector<Unit> units_;
   std::optional<std::size_t> best_;
   Front front_;          // of what was taken

@@ -100,7 +100,7 @@ std::optional<StepPrior> step_prior(const WatchedPlan& plan, double steps, doubl
   double training = plan.time_s.median - setup;
   for (const auto& [what, pause] : pauses)
     if (pause.every > 0) training -= std::floor(steps / pause.every) * pause.seconds;
-  training = std::max(training, plan.least_s);
+  training = std::max(training, plan.least_s - setup);
   PlanMeasure stated = plan.time_s;
   // On spot that time also holds waits for nodes and work that is lost with them, and its interval their luck.
   if (plan.at_risk && plan.images_per_s > 0 && planned_images(plan) > 0) {

@@ -18,7 +18,7 @@ struct WatchedPlan {
   std::int64_t batch = 0;                           ///< images of one step over all GPUs
   double usd_per_hour = 0;                          ///< of all nodes
   PlanMeasure time_s, usd;                          ///< from the request to the end
-  double least_s = 0;                               ///< of training alone, if nothing goes wrong
+  double least_s = 0;                               ///< lower bound of the time from the request
   double images_per_s = 0;                          ///< while it trains; 0: an older plan does not say
   PlanMeasure step_s;                               ///< of one GPU by itself; 0: an older plan does not say
   bool at_risk = false;                             ///< its nodes may be taken back

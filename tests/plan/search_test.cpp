@@ -173,6 +173,18 @@ TEST_F(SearchedPlans, WhatMayBeLostIsRunWithMoreSeeds) {
   for (const Json& row : plan["simulated"]) EXPECT_EQ(row["seeds"], row["market"] == "spot" ? 20 : 5) << row.dump();
 }
 
+// An hour of training and 90 s of boot, both at 3.60 USD/h, is what the simulation of one node gives too.
+TEST_F(SearchedPlans, BoundsCountTheStart) {
+  content["search"]["max_gpus"] = 1;
+  folder_.add("lab.json", platform.dump());
+  const Request of = request();
+  const Candidates candidates = enumerate(of, false);
+  ASSERT_FALSE(candidates.all.empty());
+  for (const PlanCandidate& one : candidates.all) EXPECT_NEAR(one.bounds.time_s, 3690, 0.01) << label_of(of, one);
+  EXPECT_NEAR(candidates.all.front().bounds.usd, 3.69, 1e-4);
+  EXPECT_NEAR(planned()["chosen"]["usd"]["median"].get<double>(), 3.69, 1e-6);
+}
+
 // A step with 128 images takes 1.5 times as long as one with 64, so it trains 4/3 of the images a second.
 TEST_F(SearchedPlans, TheBatchIsSearched) {
   traces::StepTrace trace = made_up_trace(std::vector<double>(40, 1e-3));
