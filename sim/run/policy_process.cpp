@@ -103,9 +103,6 @@ void PolicyProcess::start(const std::vector<std::string>& command) {
   arguments.push_back(nullptr);
   std::random_device random;
   mark_ = fmt::format("GANYMEDE_POLICY={:08x}{:08x}", random(), random());
-  std::vector<char*> environment{mark_.data()};
-  for (char** variable = environ; *variable != nullptr; ++variable) environment.push_back(*variable);
-  environment.push_back(nullptr);
   ::signal(SIGPIPE, SIG_IGN);  // the error of a write says that the program has ended
   program_ = ::fork();
   if (program_ < 0) throw PolicyFault("cannot be started");
@@ -117,7 +114,8 @@ void PolicyProcess::start(const std::vector<std::string>& command) {
     ::dup2(from.write_end(), STDOUT_FILENO);
     ::dup2(errors.write_end(), STDERR_FILENO);
     ::close_range(3, ~0U, 0);
-    ::execvpe(arguments[0], arguments.data(), environment.data());
+    ::putenv(mark_.data());  // a use of environ would give the program a copy, of which Open MPI frees what it must not
+    ::execvp(arguments[0], arguments.data());
     ::_exit(127);
   }
   // The child makes the group too: whichever comes first, the group exists before anything kills it.
