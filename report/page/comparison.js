@@ -68,7 +68,7 @@ function names(drawnPoints, colours) {
     });
     const said = params.context.said ??= new Set();
     const row = rows[api.value(2)], [x, y] = api.coord([api.value(0), api.value(1)]);
-    const text = shapeOf(row), fontWeight = row.chosen ? "bold" : "normal", width = widthOf(text, kNameSize, fontWeight), height = kNameSize + 2;
+    const text = shapeOf(row), fontWeight = row.chosen ? "bold" : "normal", width = widthOf(text, kNameSize, fontWeight) + 4, height = kNameSize + 2;
     if (said.has(text)) return null;
     const hidden = ([left, top, right, bottom]) => taken.filter((other) => left < other[2] && other[0] < right && top < other[3] && other[1] < bottom).length;
     const places = [0, 10, 20, 34].flatMap((far) => [[10, -8 - height - far], [10, 8 + far], [-width - 10, -8 - height - far], [-width - 10, 8 + far], [-width / 2, -12 - height - far], [-width / 2, 12 + far]]
