@@ -22,13 +22,20 @@ struct CompareOptions {
   RequestFlags request;
 };
 
-/// The member of a request's search that a name restricts: a cloud or platform file, an instance type, else a GPU.
+/// The member of a request's search that a name restricts: a cloud or platform file, a GPU, else an instance type.
+/// Some clouds name machines after their GPUs: of "V100" the GPU is meant.
 const char* member_of(const std::string& name) {
   if (platforms::is_provider(name) || name.ends_with(".json")) return "/search/catalogs";
-  for (const std::string& provider : platforms::provider_names())
-    for (const platforms::Instance& instance : platforms::catalog(provider).instances)
-      if (instance.name == name) return "/search/instances";
-  return "/search/gpus";
+  bool is_instance = false;
+  for (const std::string& provider : platforms::provider_names()) {
+    const platforms::Platform& platform = platforms::catalog(provider);
+    for (const platforms::Instance& instance : platform.instances) {
+      const platforms::Gpu& gpu = platform.gpu_of(instance);
+      if (gpu.name == name || gpu.family == name) return "/search/gpus";
+      is_instance = is_instance || instance.name == name;
+    }
+  }
+  return is_instance ? "/search/instances" : "/search/gpus";
 }
 
 void run_compare(const CompareOptions& options, Shared& shared) {

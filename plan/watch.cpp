@@ -100,11 +100,13 @@ std::optional<StepPrior> step_prior(const WatchedPlan& plan, double steps, doubl
   double training = plan.time_s.median - setup;
   for (const auto& [what, pause] : pauses)
     if (pause.every > 0) training -= std::floor(steps / pause.every) * pause.seconds;
-  training = std::max(training, plan.least_s - setup);
+  // Short trainings whose nodes start sooner than in the median would take no time.
+  const double images = planned_images(plan);
+  training = std::max(training, plan.images_per_s > 0 ? images / plan.images_per_s : plan.least_s - setup);
   PlanMeasure stated = plan.time_s;
   // On spot that time also holds waits for nodes and work that is lost with them, and its interval their luck.
-  if (plan.at_risk && plan.images_per_s > 0 && planned_images(plan) > 0) {
-    training = planned_images(plan) / plan.images_per_s;
+  if (plan.at_risk && plan.images_per_s > 0 && images > 0) {
+    training = images / plan.images_per_s;
     if (plan.step_s.median > 0) stated = plan.step_s;
   }
   if (training <= 0) return {};

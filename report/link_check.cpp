@@ -21,16 +21,17 @@ std::string against(double ratio) {
 
 std::string link_check_text(const documents::LinkCheck& check, std::size_t width) {
   const documents::CheckedSize& last = check.sizes.back();
+  const bool faster = check.ratio > check.interval.high;
   std::string out = fmt::format(
       "{}: {:.4g} GB/s of bus bandwidth at {} where {:.4g} ({:.4g} .. {:.4g}) are expected; large sizes have {:.2f} of "
       "the expected bandwidth.\n",
-      check.verdict, last.measured_bus, to_string(Bytes{last.bytes}), last.expected_bus,
-      last.expected_bus * last.expected / last.interval.high, last.expected_bus * last.expected / last.interval.low,
-      check.ratio);
+      faster ? "faster than this machine should be" : check.verdict, last.measured_bus, to_string(Bytes{last.bytes}),
+      last.expected_bus, last.expected_bus * last.expected / last.interval.high,
+      last.expected_bus * last.expected / last.interval.low, check.ratio);
   out[0] = static_cast<char>(out[0] - 'a' + 'A');
   const auto first = std::find_if(check.causes.begin(), check.causes.end(),
                                   [](const documents::LikelyCause& cause) { return cause.cause != "normal"; });
-  if (first != check.causes.end() && (check.verdict != "normal" || first->share > 0.5)) {
+  if (!faster && first != check.causes.end() && (check.verdict != "normal" || first->share > 0.5)) {
     out += fmt::format("Likeliest: {} ({:.0f} %, {} times as likely as nothing wrong).\n", first->says,
                        100 * first->share, against(first->against_normal));
     if (!first->sign.empty()) out += fmt::format("The log says: {}\n", first->sign);

@@ -23,7 +23,6 @@ namespace ganymede::studies {
 namespace {
 
 using documents::SlowCause;
-using documents::SlowShare;
 
 constexpr double kQuantile95 = 1.6449;  // 95 % quantile of the standard normal distribution
 // Assumptions: what is not in the table may be of any size, and a fault is known to a third.
@@ -58,16 +57,20 @@ Training training_of(const WhySlowOptions& options, std::vector<std::string>& no
   if (!options.model.empty() && !options.recipe.empty())
     throw ConfigError("--model: stands beside --recipe, expected only one of the two");
   if (!options.model.empty() || !options.recipe.empty()) {
-    std::string how;
-    const std::string name =
-        options.recipe.empty()
-            ? plan::pick_trace(JsonNode::wrap({{"model", options.model}}, "--model", "").child("model"), how)
-            : traces::resolve_recipe(options.recipe).trace_name();
+    std::string how, name;
+    if (options.recipe.empty()) {
+      name = plan::pick_trace(JsonNode::wrap({{"model", options.model}}, "--model", "").child("model"), how);
+    } else {
+      const traces::Recipe recipe = traces::resolve_recipe(options.recipe);
+      name = recipe.trace_name();
+      out.batch = std::max(1, recipe.batch_on(options.gpus).all / options.gpus);
+    }
     const traces::StepTrace trace =
         traces::read_step_trace(JsonNode::parse(traces::trace_text(JsonNode::wrap(Json(name), name, "")), name));
     double bytes = 0;
     for (const traces::TraceBucket& bucket : trace.batches.back().buckets) bytes += static_cast<double>(bucket.bytes);
-    out = {trace.model, bytes / 4, trace.batches.back().batch};
+    out.of = trace.model;
+    out.parameters = bytes / 4;
   } else if (options.parameters == 0) {
     out.of = "ResNet-50, assumed";
     notes.emplace_back("gradients are those of ResNet-50: --parameters, --model or --recipe say which are reduced");
@@ -238,13 +241,15 @@ class Scaling {
     const double alone = answer_.batch / answer_.one;
     const double links = normal.parts.collectives_s;
     const double waiting = normal.parts.step_s - normal.parts.alone_s - links;
+    // Of a training that is faster than expected, what is beyond computing is shared out as it was expected.
+    const double beyond = std::max(0.0, step - alone), scale = std::min(1.0, beyond / std::max(links + waiting, 1e-12));
     const auto part = [&](const char* name, const char* says, double seconds) {
       answer_.shares.push_back({name, says, seconds, seconds / step});
     };
     part("compute", "as on one GPU", alone);
-    part("communication", "gradients on links that work, beyond what computing hides", links);
-    part("waiting", "for the slowest worker and for work on gradients, as usual", waiting);
-    part("rest", "what is not explained by these: see the causes", step - alone - links - waiting);
+    part("communication", "gradients on links that work, beyond what computing hides", links * scale);
+    part("waiting", "for the slowest worker and for work on gradients, as usual", waiting * scale);
+    part("rest", "what is not explained by these: see the causes", step - alone - (links + waiting) * scale);
   }
 
   void add(SlowCause cause, double likelihood, double prior, std::optional<double> rate) {

@@ -8,7 +8,7 @@ evidence), `studies` (a row a study) or `cells` (the study of the page's folder:
 series, or for each `; NAME=PATTERN` that follows, where PATTERN is found in "series, cell, tags, evidence"). With --check
 nothing is written: the program prints what differs and fails, as a test of the documentation does.
 
-docs/priors.json has the hash of every constant that a prediction rests on, and which studies and logs had been read
+bench/priors.json has the hash of every constant that a prediction rests on, and which studies and logs had been read
 when it was made. Where a constant has changed since, all that is there now counts as seen; a study or a log that comes
 later, before the next change, was predicted blind.
 """
@@ -26,7 +26,7 @@ import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BLOCK = re.compile(r"(<!-- validated: (\w+)((?:;\s[^;]*?)*)\s*-->\n).*?(<!-- /validated -->)", re.S)
-PRIORS = os.path.join(ROOT, "docs/priors.json")
+PRIORS = os.path.join(ROOT, "bench/priors.json")
 CONSTANTS = ["calibration/worker_variation.hpp", "calibration/batch_step.*", "calibration/interval_classes.cpp",
              "calibration/gpu_transfer.cpp", "calibration/kernels/*.cpp", "sim/collectives/nccl_*.cpp",
              "sim/collectives/host_paths.cpp", "sim/collectives/server_placement.cpp", "sim/steps/interference.cpp",

@@ -51,9 +51,10 @@ struct Layer : LayerCost {
 };
 
 struct LayerNetwork {
-  double copies = 1;     ///< number of equal networks, for example CycleGAN's two generators
-  bool frozen = false;   ///< it is not trained, as a network that measures how alike images look
-  bool average = false;  ///< a moving average of its weights is kept, as for the generator of a StyleGAN
+  double copies = 1;                   ///< number of equal networks, for example CycleGAN's two generators
+  bool frozen = false;                 ///< it is not trained, as a network that measures how alike images look
+  std::int64_t frozen_parameters = 0;  ///< its weights, which take memory and are no parameters of the training
+  bool average = false;                ///< a moving average of its weights is kept, as for the generator of a StyleGAN
   std::vector<Layer> layers;
   std::vector<int> output;  ///< shape of its result: channels, depth if it has one, height, width
   LayerCost total() const;  ///< sum over the layers of one copy

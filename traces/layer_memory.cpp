@@ -198,8 +198,8 @@ std::map<std::string, double> allocated_memory(const LayerList& list, int batch)
   double parameters = 0, trained = 0, averages = 0;
   for (const auto& [name, network] : list.networks) {
     const double bytes = network.copies * kBytesPerNumber * static_cast<double>(network.total().parameters);
-    parameters += bytes;
-    if (!network.frozen) trained += bytes;
+    parameters += bytes + network.copies * kBytesPerNumber * static_cast<double>(network.frozen_parameters);
+    trained += bytes;
     if (network.average) averages += bytes;
   }
   const Use peak = PlayedStep(list, batch).peak();

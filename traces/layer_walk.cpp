@@ -390,10 +390,12 @@ LayerNetwork read_layer_network(const JsonNode& node) {
   in.optional("about");
   in.finish();
   network.output = walk.shape().numbers(), network.layers = walk.take();
-  if (network.frozen)
+  if (network.frozen) {
+    network.frozen_parameters = network.total().parameters;
     for (Layer& layer : network.layers) layer.parameters = 0, layer.to_parameters.clear();
-  else if (network.total().parameters == 0)
+  } else if (network.total().parameters == 0) {
     layers.fail("nothing in it is trained");
+  }
   return network;
 }
 
