@@ -113,6 +113,8 @@ void read_runpod_gpus(const Listed& gpus, const std::string& file, PriceCollecto
         if (regions.empty()) regions.insert("any");
         const auto add = [&](Market market, const char* key, const std::string& region, const std::string& why) {
           const double each = number_of(row, key);
+          if (std::isnan(each) && row.contains(key) && !row.at(key).is_null())
+            throw ConfigError(fmt::format("{}: /gpuTypes/{}/{}: expected a number", file, i, key));
           if (!(std::abs(each) > 0)) return;  // absent, null or 0: it cannot be had
           out.add(instance.name, fmt::format("{}: /gpuTypes/{}/{}", file, i, key), region, "", market,
                   each * instance.gpus, "");

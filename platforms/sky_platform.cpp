@@ -235,7 +235,10 @@ void SkyListReader::read_row(const CsvTable::Row& row) {
     part.name = &instance;
     return hosts_.push_back(part);
   }
-  if (count <= 0)
+  constexpr double kLeast = 1.0 / 64, kMost = 1024, kMostVcpus = 65536;
+  if (part.vcpus > kMostVcpus)
+    list_.fail(row, "vCPUs", fmt::format("found \"{}\", expected at most {:g}", cell(row, vcpus_), kMostVcpus));
+  if (count < kLeast || count > kMost)
     list_.fail(row, "AcceleratorCount", fmt::format("found \"{}\", expected a number of {}", cell(row, count_), name));
   if (name.starts_with("tpu-")) return add_tpu(part);
   if (count > 1 && count != std::floor(count)) return void(++shares_);

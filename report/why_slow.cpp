@@ -9,11 +9,19 @@
 namespace ganymede::report {
 namespace {
 
+/// Four digits, or all before the point.
+std::string rate(double images_per_s) {
+  return images_per_s < 1000 ? fmt::format("{:.4g}", images_per_s) : fmt::format("{:.0f}", images_per_s);
+}
+
 std::string rates_sentence(const documents::WhySlow& answer) {
-  std::string out = fmt::format(
-      "{}: {:.4g} images/s on {} GPUs are {} of {} times one GPU; {:.4g} ({:.4g} .. {:.4g}) are expected.\n",
-      answer.verdict == "slow" ? "Slow" : "As expected", answer.all, answer.gpus, percent(answer.efficiency),
-      answer.gpus, answer.expected, answer.interval.low, answer.interval.high);
+  std::string out = fmt::format("{}: {} images/s on {} GPUs are {} of {} times one GPU; {} ({} .. {}) are expected.\n",
+                                answer.verdict == "slow" ? "Slow"
+                                : answer.all > answer.interval.high
+                                    ? "Faster than expected (are both rates of the same training and batch?)"
+                                    : "As expected",
+                                rate(answer.all), answer.gpus, percent(answer.efficiency), answer.gpus,
+                                rate(answer.expected), rate(answer.interval.low), rate(answer.interval.high));
   if (answer.verdict == "slow") {
     const documents::SlowCause& first = answer.causes.front();
     out += fmt::format("Likeliest: {} ({}).\n", first.says, percent(first.probability));

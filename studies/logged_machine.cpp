@@ -159,6 +159,9 @@ LoggedMachine logged_machine(const traces::NcclLog& log, const std::string& text
   if (gpu.empty() && hints.instance.empty())
     throw ConfigError(fmt::format("{}: no GPU is named; {}", log.file, kNeeded));
   const int nodes = options.nodes > 0 ? options.nodes : std::max(1, log.nodes);
+  if (options.gpus_per_node == 0 && log.ranks > 0 && log.ranks % nodes != 0)
+    throw ConfigError(fmt::format("{}: its {} ranks cannot be spread evenly over {} nodes; --nodes says how many",
+                                  log.file, log.ranks, nodes));
   const int per_node = options.gpus_per_node > 0 ? options.gpus_per_node : log.ranks > 0 ? log.ranks / nodes : 0;
   const std::string network = network_of(text);
   std::vector<platforms::Platform> named;

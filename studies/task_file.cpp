@@ -59,20 +59,24 @@ void read_accelerators(const std::string& file, const YAML::Node& node, AskedRes
   if (node.IsScalar()) return set_accelerator(file, node, node.Scalar(), out);
   if (node.size() == 0) return;
   if (node.size() > 1) out.notes.emplace_back("of several accelerators the first is taken");
-  if (node.IsSequence()) return set_accelerator(file, node, text_of(node[0]), out);
+  if (node.IsSequence() && node[0].IsScalar()) return set_accelerator(file, node, node[0].Scalar(), out);
+  if (node.IsSequence()) fail(file, node, "accelerators: expected names of GPUs");
   const auto first = *node.begin();
+  if (!first.second.IsScalar() && !first.second.IsNull()) fail(file, node, "accelerators: expected a count of each");
   const std::string count = text_of(first.second);
   set_accelerator(file, node,
                   text_of(first.first) + (count.empty() || count == "null" || count == "~" ? "" : ":" + count), out);
 }
 
-void read_resources(const std::string& file, const YAML::Node& node, AskedResources& out) {
+void read_resources(const std::string& file, const YAML::Node& node, AskedResources& out, int depth = 0) {
+  constexpr int kDeepest = 16;  // an alias may lead back to the node around it
   if (!node.IsMap()) return;
+  if (depth > kDeepest) fail(file, node, fmt::format("found more than {} levels of choices", kDeepest));
   for (const char* choices : {"any_of", "ordered"})
     if (node[choices] && node[choices].IsSequence() && node[choices].size() > 0) {
       if (node[choices].size() > 1)
         out.notes.push_back(fmt::format("{}: the first of {} choices is taken", choices, node[choices].size()));
-      read_resources(file, node[choices][0], out);
+      read_resources(file, node[choices][0], out, depth + 1);
     }
   if (node["accelerators"]) read_accelerators(file, node["accelerators"], out);
   if (const std::string infra = text_of(node["infra"]); !infra.empty()) {
@@ -105,8 +109,9 @@ class Manifest {
     if (node.IsSequence())
       for (const YAML::Node& item : node) visit(item, pods, depth + 1);
     if (!node.IsMap()) return;
-    for (const char* key : {"replicas", "parallelism", "size"})
-      if (const auto count = count_of(node[key])) pods *= *count;
+    for (const char* key : {"replicas", "parallelism"})
+      if (node[key].IsDefined() && node[key].IsScalar()) pods *= count_at(file_, node, key, 1);
+    if (const auto count = count_of(node["size"])) pods *= *count;
     if (pods > kMostNodes) fail(file_, node, fmt::format("found more than {} pods", kMostNodes));
     if (node["containers"] && node["containers"].IsSequence()) add_pods(node, static_cast<int>(pods));
     for (const auto& member : node)
@@ -145,6 +150,9 @@ class Manifest {
     if (name == "nvidia.com/gpu.product" || name == "cloud.google.com/gke-accelerator" ||
         name == "karpenter.k8s.aws/instance-gpu-name" || name == "skypilot.co/accelerator")
       out_.gpu = value;
+    if (name.starts_with("cloud.google.com/")) out_.cloud = "gcp";
+    if (name.starts_with("karpenter.k8s.aws/") || name.starts_with("eks.amazonaws.com/")) out_.cloud = "aws";
+    if (name.starts_with("kubernetes.azure.com/")) out_.cloud = "azure";
     if (name == "node.kubernetes.io/instance-type" || name == "beta.kubernetes.io/instance-type") out_.instance = value;
     if (name == "topology.kubernetes.io/region") out_.region = value;
     if ((name == "karpenter.sh/capacity-type" && value == "spot") ||

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "common/errors.hpp"
+#include "common/printable.hpp"
 #include "common/usd.hpp"
 #include "platforms/catalog.hpp"
 
@@ -65,6 +66,7 @@ report::LikeAnswer task_offers(const AskedResources& asked, const std::string& g
   };
   const auto is_asked = [&](const platforms::Platform& platform, const platforms::Instance& instance) {
     if (!asked.cloud.empty() && platform.provider != asked.cloud && platform.name != asked.cloud) return false;
+    if (asked.nodes > 1 && !instance.nic) return false;  // no network joins them
     if (!asked.instance.empty()) return instance.name == asked.instance;
     return instance.gpus >= answer.gpus_per_node && std::find(meant.begin(), meant.end(), instance.gpu) != meant.end();
   };
@@ -77,6 +79,8 @@ report::LikeAnswer task_offers(const AskedResources& asked, const std::string& g
     for (LikeOffer& offer : offers_of(platform, instance, asked.nodes, asked.region))
       if ((offer.market == "spot") == asked.spot) offer.asked = true, as_asked.push_back(std::move(offer));
   });
+  if (!asked.instance.empty() && answer.gpus_per_node == 0)
+    answer.notes.push_back(fmt::format("no catalog has the instance type \"{}\" there", printable(asked.instance)));
   const auto cheaper = [](const LikeOffer& a, const LikeOffer& b) { return a.usd_per_hour < b.usd_per_hour; };
   std::stable_sort(as_asked.begin(), as_asked.end(), cheaper);
   if (as_asked.empty())

@@ -81,6 +81,9 @@ TEST(Verdicts, ComparePutsMachinesSideBySide) {
   const Json json = Json::parse(run_program("compare p3.2xlarge T4 --format json" + what).out);
   EXPECT_EQ(json["rows"][0]["row"]["instance"], "p3.2xlarge");
   EXPECT_EQ(json["rows"][1]["row"]["gpu"], "T4");
+  // Paperspace has an instance type of this name, which is dearer than others with the GPU.
+  const Json v100 = Json::parse(run_program("compare V100 --format json" + what).out);
+  EXPECT_NE(v100["rows"][0]["row"]["provider"], "paperspace");
   EXPECT_EQ(run_program("compare p3.2xlarge nothing" + what).code, 2);
   EXPECT_EQ(run_program("compare p3.2xlarge --budget 0.0001USD" + what).code, 3);
 }

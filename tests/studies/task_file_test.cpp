@@ -145,6 +145,10 @@ TEST(TaskFile, RefusesWithAPlace) {
     bomb += "]\n";
   }
   EXPECT_THAT(refusal(bomb), HasSubstr("too large or too deep"));
+  for (const char* choices : {"any_of", "ordered"})
+    EXPECT_THAT(refusal("resources: &r\n  accelerators: A100:8\n  " + std::string(choices) + ": [*r]\n"),
+                HasSubstr("levels of choices"));
+  EXPECT_THAT(refusal("resources: {accelerators: {A100: {x: y}}}\n"), HasSubstr("expected a count"));
 }
 
 // Whatever is changed in a file, it is read or refused with a message.
