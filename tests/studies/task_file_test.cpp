@@ -61,7 +61,7 @@ const Case kCases[] = {
      "{cloud.google.com/gke-accelerator: nvidia-tesla-a100}\n      containers:\n      - name: t\n        resources: "
      "{limits: "
      "{nvidia.com/gpu: 8}}\n",
-     "nvidia-tesla-a100", "", "", "", 8, 4, false},
+     "nvidia-tesla-a100", "gcp", "", "", 8, 4, false},
     {"apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nspec:\n  pytorchReplicaSpecs:\n    Master:\n      replicas: 1\n   "
      "   "
      "template: {spec: {containers: [{name: p, resources: {limits: {nvidia.com/gpu: 8}}}]}}\n    Worker:\n      "
