@@ -150,6 +150,15 @@ TEST(CatalogFromSkypilot, WritesAFileForEachCloud) {
   EXPECT_THAT(run_program(from).err, HasSubstr("makes 2 platforms; -o names the folder for them, or --cloud one"));
   EXPECT_THAT(run_program(from + " --cloud nimbus").out, HasSubstr("\"provider\": \"nimbus\""));
 
+  // Of an instance that the program's own catalog has too, the file's price is meant.
+  list("lambda", "gpu_1x_a10,A10,1,30,200,9.99,us-east-1,,\n");
+  ASSERT_EQ(run_program(from + " --cloud lambda -o " + (scratch / "lambda.json").string()).code, 0);
+  const Outcome plan =
+      run_program("plan --model dcgan-64 --images 1M --gpu A10 --seeds 1 --market on-demand --catalog lambda," +
+                  (scratch / "lambda.json").string() + " --format json");
+  ASSERT_EQ(plan.code, 0) << plan.err;
+  EXPECT_EQ(Json::parse(plan.out)["chosen"]["usd_per_hour"], "9.99");
+
   list("stratus", "bad,L4,1,8,32,-1,r,,\n");
   const Outcome refused = run_program(from + " -o " + (scratch / "none").string());
   EXPECT_EQ(refused.code, 2);
