@@ -209,19 +209,6 @@ void check_known(const JsonNode& search, const char* key, const std::vector<std:
   }
 }
 
-/// Leaves out of the program's own catalogs what a file says of the same instances, whose prices are meant.
-void leave_out(Request& request, const platforms::Platform& said) {
-  for (auto& entry : request.catalogs) {
-    if (!platforms::is_provider(entry.name) || entry.platform->provider != said.provider) continue;
-    platforms::Platform rest = *entry.platform;
-    std::erase_if(rest.instances, [&](const platforms::Instance& instance) {
-      return std::any_of(said.instances.begin(), said.instances.end(),
-                         [&](const platforms::Instance& other) { return other.name == instance.name; });
-    });
-    entry.platform = std::make_shared<const platforms::Platform>(std::move(rest));
-  }
-}
-
 void read_catalogs(JsonObject& in, const JsonNode& search, Request& request) {
   const auto node = in.optional("catalogs");
   const auto add = [&](const std::string& name, const platforms::Platform& platform) {
@@ -243,8 +230,6 @@ void read_catalogs(JsonObject& in, const JsonNode& search, Request& request) {
           platforms::load_catalog(name, entry.directory(), &entry));
   }
   if (request.catalogs.empty()) node->expected("at least one catalog");
-  for (const auto& entry : request.catalogs)
-    if (const auto said = entry.platform; !platforms::is_provider(entry.name)) leave_out(request, *said);
   std::set<std::string> gpus, instances, regions;
   for (const auto& entry : request.catalogs)
     for (const platforms::Instance& instance : entry.platform->instances) {
@@ -328,7 +313,7 @@ void read_checkpoint(const JsonNode& node, Request& request) {
 
 void read_search(const JsonNode& node, Request& request, const std::string& now) {
   JsonObject in(node);
-  read_catalogs(in, node, request);
+  read_catalogs(in, node, request), prefer_files(request);
   if (const auto markets = in.optional("markets"))
     for (const JsonNode& entry : markets->as_array()) request.markets.push_back(platforms::read_market(entry));
   if (request.markets.empty()) request.markets = {platforms::Market::on_demand, platforms::Market::spot};

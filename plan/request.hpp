@@ -117,4 +117,8 @@ std::string path_from(const std::filesystem::path& folder, const std::string& pa
 /// the age of prices counts, unless the request names another; empty: no dated price is old.
 Request read_request(const JsonNode& node, const std::string& now);
 
+/// Leaves out of the program's own catalogs the instances that a platform file of the request has too: its prices are
+/// meant.
+void prefer_files(Request& request);
+
 }  // namespace ganymede::plan

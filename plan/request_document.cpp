@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "plan/request.hpp"
 #include "platforms/catalog.hpp"
 #include "traces/recipe.hpp"
@@ -74,6 +76,21 @@ Json request_document(const Request& request, const std::filesystem::path& folde
   out["search"] = search_of(request, folder);
   out["seed"] = request.seed;
   return out;
+}
+
+void prefer_files(Request& request) {
+  for (const auto& file : request.catalogs) {
+    if (platforms::is_provider(file.name)) continue;
+    for (auto& own : request.catalogs) {
+      if (!platforms::is_provider(own.name) || own.platform->provider != file.platform->provider) continue;
+      platforms::Platform rest = *own.platform;
+      std::erase_if(rest.instances, [&](const platforms::Instance& instance) {
+        return std::any_of(file.platform->instances.begin(), file.platform->instances.end(),
+                           [&](const platforms::Instance& other) { return other.name == instance.name; });
+      });
+      own.platform = std::make_shared<const platforms::Platform>(std::move(rest));
+    }
+  }
 }
 
 }  // namespace ganymede::plan

@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "common/errors.hpp"
-#include "common/printable.hpp"
 #include "common/usd.hpp"
 #include "platforms/catalog.hpp"
 
@@ -20,6 +19,7 @@ double speed_of(const platforms::Gpu& gpu) { return gpu.tensor.value_or(gpu.fp32
 std::vector<LikeOffer> offers_of(const platforms::Platform& platform, const platforms::Instance& instance, int nodes,
                                  const std::string& region) {
   std::vector<LikeOffer> out;
+  if (nodes > 1 && !instance.nic) return out;  // no network joins them
   for (const platforms::Price& price : instance.prices) {
     if (price.ownership || (!region.empty() && price.region != region)) continue;
     if (price.market != platforms::Market::on_demand && price.market != platforms::Market::spot) continue;
@@ -66,7 +66,6 @@ report::LikeAnswer task_offers(const AskedResources& asked, const std::string& g
   };
   const auto is_asked = [&](const platforms::Platform& platform, const platforms::Instance& instance) {
     if (!asked.cloud.empty() && platform.provider != asked.cloud && platform.name != asked.cloud) return false;
-    if (asked.nodes > 1 && !instance.nic) return false;  // no network joins them
     if (!asked.instance.empty()) return instance.name == asked.instance;
     return instance.gpus >= answer.gpus_per_node && std::find(meant.begin(), meant.end(), instance.gpu) != meant.end();
   };
@@ -79,8 +78,6 @@ report::LikeAnswer task_offers(const AskedResources& asked, const std::string& g
     for (LikeOffer& offer : offers_of(platform, instance, asked.nodes, asked.region))
       if ((offer.market == "spot") == asked.spot) offer.asked = true, as_asked.push_back(std::move(offer));
   });
-  if (!asked.instance.empty() && answer.gpus_per_node == 0)
-    answer.notes.push_back(fmt::format("no catalog has the instance type \"{}\" there", printable(asked.instance)));
   const auto cheaper = [](const LikeOffer& a, const LikeOffer& b) { return a.usd_per_hour < b.usd_per_hour; };
   std::stable_sort(as_asked.begin(), as_asked.end(), cheaper);
   if (as_asked.empty())
@@ -89,7 +86,6 @@ report::LikeAnswer task_offers(const AskedResources& asked, const std::string& g
   each([&](const platforms::Platform& platform, const platforms::Instance& instance) {
     const platforms::Gpu& of = platform.gpu_of(instance);
     if (instance.gpus < answer.gpus_per_node || of.memory.si < memory || speed_of(of) < speed) return;
-    if (asked.nodes > 1 && !instance.nic) return;
     for (LikeOffer& offer : offers_of(platform, instance, asked.nodes, ""))
       if (as_asked.empty() || offer.usd_per_hour < as_asked.front().usd_per_hour) others.push_back(std::move(offer));
   });

@@ -241,7 +241,7 @@ class Scaling {
     const double alone = answer_.batch / answer_.one;
     const double links = normal.parts.collectives_s;
     const double waiting = normal.parts.step_s - normal.parts.alone_s - links;
-    // Of a training that is faster than expected, what is beyond computing is shared out as it was expected.
+    // Where a training is faster than expected, what is beyond computing is shared out as it was expected.
     const double beyond = std::max(0.0, step - alone), scale = std::min(1.0, beyond / std::max(links + waiting, 1e-12));
     const auto part = [&](const char* name, const char* says, double seconds) {
       answer_.shares.push_back({name, says, seconds, seconds / step});

@@ -387,15 +387,13 @@ LayerNetwork read_layer_network(const JsonNode& node) {
   Walk walk(read_layer_shape(in.required("input")));
   const JsonNode layers = in.required("layers");
   walk.layers(layers);
-  in.optional("about");
-  in.finish();
+  in.optional("about"), in.finish();
   network.output = walk.shape().numbers(), network.layers = walk.take();
-  if (network.frozen) {
-    network.frozen_parameters = network.total().parameters;
-    for (Layer& layer : network.layers) layer.parameters = 0, layer.to_parameters.clear();
-  } else if (network.total().parameters == 0) {
+  if (network.frozen)
+    for (Layer& layer : network.layers)
+      network.frozen_parameters += std::exchange(layer.parameters, 0), layer.to_parameters.clear();
+  else if (network.total().parameters == 0)
     layers.fail("nothing in it is trained");
-  }
   return network;
 }
 

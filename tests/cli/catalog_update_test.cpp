@@ -150,7 +150,7 @@ TEST(CatalogFromSkypilot, WritesAFileForEachCloud) {
   EXPECT_THAT(run_program(from).err, HasSubstr("makes 2 platforms; -o names the folder for them, or --cloud one"));
   EXPECT_THAT(run_program(from + " --cloud nimbus").out, HasSubstr("\"provider\": \"nimbus\""));
 
-  // Of an instance that the program's own catalog has too, the file's price is meant.
+  // The file's price is meant where the program's own catalog has the instance too.
   list("lambda", "gpu_1x_a10,A10,1,30,200,9.99,us-east-1,,\n");
   ASSERT_EQ(run_program(from + " --cloud lambda -o " + (scratch / "lambda.json").string()).code, 0);
   const Outcome plan =
