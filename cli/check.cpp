@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "cli/command.hpp"
+#include "cli/import_links.hpp"
 #include "cli/names.hpp"
 #include "cli/progress.hpp"
 #include "cli/terminal.hpp"
@@ -34,12 +35,7 @@ void declare_nccl_log(Parser command, Shared& shared) {
   command.add_option("--gpu", options->gpu, "the GPU, where the log does not name it: A100-80GB").check(not_empty);
   command.add_option("--nic", options->nic, "RDMA NICs of a node, in place of the instance's: 8x200Gbit/s")
       .check(not_empty);
-  command.add_option("--nodes", options->nodes, "number of nodes; default: as the log says, else 1")
-      .check(integer_between(1, 65536));
-  command
-      .add_option("--gpus-per-node", options->gpus_per_node,
-                  "GPUs used on each node; default: as the log says, else all of the instance")
-      .check(integer_between(1, 1024));
+  add_logged_ranks(command, options->nodes, options->gpus_per_node);
   command.add_option("--scheme", options->scheme, "what should have run; default: NCCL's own choice")
       .check(suggest("@schemes"));
   add_format(command, shared, {"table", "json", "csv"});

@@ -25,4 +25,7 @@ std::string log_of_sizes(int ranks, const std::string& by, const std::string& on
 /// for a log that contradicts the options.
 void import_collective_log(const LinkImport& options, const Shared& shared);
 
+/// Adds --nodes and --gpus-per-node, which a log of nccl-tests may say.
+void add_logged_ranks(Parser command, int& nodes, int& gpus_per_node);
+
 }  // namespace ganymede::cli

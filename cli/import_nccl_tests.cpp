@@ -20,6 +20,15 @@ void import_collective_log(const LinkImport& options, const Shared& shared) {
   emit(shared, links.overlay);
 }
 
+void add_logged_ranks(Parser command, int& nodes, int& gpus_per_node) {
+  command.add_option("--nodes", nodes, "number of nodes; default: as the log says, else 1")
+      .check(integer_between(1, 65536));
+  command
+      .add_option("--gpus-per-node", gpus_per_node,
+                  "GPUs used on each node; default: as the log says, else all of the instance")
+      .check(integer_between(1, 1024));
+}
+
 namespace {
 
 void declare_import_nccl_tests(Parser command, Shared& shared) {
@@ -32,12 +41,7 @@ void declare_import_nccl_tests(Parser command, Shared& shared) {
   command.add_option("--instance", options->instance, "the instance type that was measured")
       .check(suggest("@instances"))
       .required();
-  command.add_option("--nodes", options->nodes, "number of nodes; default: as the log says, else 1")
-      .check(integer_between(1, 65536));
-  command
-      .add_option("--gpus-per-node", options->gpus_per_node,
-                  "GPUs used on each node; default: as the log says, else all of the instance")
-      .check(integer_between(1, 1024));
+  add_logged_ranks(command, options->nodes, options->gpus_per_node);
   command.add_option("--scheme", options->scheme, "scheme that ran; default: nccl, in the version that the log names")
       .check(suggest("@schemes"));
   add_output(command, shared);

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <set>
@@ -13,6 +12,7 @@
 #include "common/text.hpp"
 #include "common/units.hpp"
 #include "platforms/check.hpp"
+#include "platforms/sky_gpus.hpp"
 
 namespace ganymede::platforms {
 
@@ -159,51 +159,19 @@ std::string missing_page(const std::vector<std::string>& pages) {
   return "";
 }
 
-/// A GPU's name as lists write it in many ways, without its maker and the size of its memory: "A100PCIE" of
-/// "NVIDIA A100 80GB PCIe" and of "A100-80GB-PCIE".
-struct GpuName {
-  std::string letters;
-  double memory = 0;  ///< GiB; 0: the name does not state it
-};
-
-GpuName gpu_name(std::string_view name) {
-  GpuName out;
-  std::string word;
-  const auto end_word = [&] {
-    const bool ignored = word == "NVIDIA" || word == "TESLA" || word == "GEFORCE" || word == "TENSOR" ||
-                         word == "CORE" || word.starts_with("SXM") || word.starts_with("HBM");
-    const auto size = word.ends_with("GB") ? decimal_number(word.substr(0, word.size() - 2)) : std::nullopt;
-    if (size)
-      out.memory = *size;
-    else if (!ignored)
-      out.letters += word;
-    word.clear();
-  };
-  for (const char c : name) {
-    if (std::isalnum(static_cast<unsigned char>(c)) != 0)
-      word += static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-    else
-      end_word();
-  }
-  end_word();
-  return out;
-}
-
 }  // namespace
 
 const Gpu* PriceCollector::sheet(const std::string& name, double memory) const {
-  const GpuName wanted = gpu_name(name);
-  if (memory == 0) memory = wanted.memory;
-  std::vector<const Gpu*> named, of_family;
+  const SkyGpu wanted = gpu_of({"", name, "", 1, false, memory});
+  if (wanted.sheet == nullptr) return nullptr;
+  const Gpu* found = nullptr;
   for (const Gpu& gpu : platform_.gpus) {
-    constexpr double kGib = 1024.0 * 1024 * 1024, kSame = 0.1;  // GB, GiB, and what drivers keep for themselves
-    if (gpu.kind != Gpu::Kind::gpu || (memory > 0 && std::abs(memory * kGib / gpu.memory.si - 1) > kSame)) continue;
-    if (gpu.name == name) return &gpu;
-    if (gpu_name(gpu.name).letters == wanted.letters) named.push_back(&gpu);
-    if (gpu_name(gpu.family).letters == wanted.letters) of_family.push_back(&gpu);
+    if (gpu.name == name || gpu.name == wanted.name) return &gpu;
+    constexpr double kGib = 1024.0 * 1024 * 1024, kSame = 0.12;  // GB, GiB, and what drivers keep for themselves
+    if (find_gpu_sheet(gpu.name) == wanted.sheet && std::abs(wanted.memory_gib * kGib / gpu.memory.si - 1) < kSame)
+      found = &gpu;
   }
-  const std::vector<const Gpu*>& found = named.empty() ? of_family : named;
-  return found.size() == 1 ? found.front() : nullptr;
+  return found;
 }
 
 void PriceCollector::describe(const std::string& instance, const std::string& where, const std::string& gpu,

@@ -111,9 +111,9 @@ void read_vast_offers(const Listed& offers, const std::string& file, PriceCollec
 void read_runpod_gpus(const Listed& gpus, const std::string& file, PriceCollector& out);
 
 // price_list_google.cpp
-/// SKUs of Google's Cloud Billing catalog, which price vCPUs, memory, GPUs and disks.
 /// False for SKUs of other things than vCPUs, memory, GPUs and local disks on demand or on spot.
 bool is_machine_sku(const Listed& sku);
+/// Reads SKUs of Google's Cloud Billing catalog, which price vCPUs, memory, GPUs and disks.
 void read_google_skus(const Listed& skus, const std::string& file, PriceCollector& out);
 
 /// How lists name the GPUs of one of Google's machines.
@@ -125,6 +125,10 @@ struct GoogleMachine {
   double local_ssd = 0;  ///< GiB that always belong to it
 };
 GoogleMachine google_machine(const Instance& instance, const Gpu& gpu);
+/// SkyPilot's name of the GPUs that a machine of this name always has ("A100" of "a2-highgpu-8g"); empty: none.
+std::string_view google_gpu(std::string_view host);
+/// True if such GPUs come with machines of their own and are not attached to others.
+bool has_google_hosts(std::string_view sky_gpu);
 
 // price_list_parts.cpp
 /// Reads SkyPilot's vms.csv into `out`.

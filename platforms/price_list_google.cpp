@@ -29,6 +29,7 @@ constexpr MachineKind kMachines[] = {{"a2-highgpu-", "A100", "A100", "A2", 0},
                                      {"a3-megagpu-", "H100-MEGA", "H100 80GB Plus", "A3Plus", 750},
                                      {"a3-ultragpu-", "H200", "H200 141GB", "A3Ultra", 1500},
                                      {"a4-highgpu-", "B200", "", "", 0},
+                                     {"a4x-highgpu-", "GB200", "", "", 0},
                                      {"n1-standard-", "", "", "N1 Predefined", 0}};
 
 constexpr double kHoursOfMonth = 730;  // by which Google converts prices for a month
@@ -119,6 +120,17 @@ GoogleMachine google_machine(const Instance& instance, const Gpu& gpu) {
   machine.host = instance.name.substr(0, plus);
   machine.sky_gpu = machine.sku_gpu = std::string(times + 1, end);
   return machine;
+}
+
+std::string_view google_gpu(std::string_view host) {
+  for (const MachineKind& kind : kMachines)
+    if (host.starts_with(kind.begins)) return kind.sky_gpu;
+  return {};
+}
+
+bool has_google_hosts(std::string_view sky_gpu) {
+  return std::any_of(std::begin(kMachines), std::end(kMachines),
+                     [&](const MachineKind& kind) { return !sky_gpu.empty() && kind.sky_gpu == sky_gpu; });
 }
 
 bool is_machine_sku(const Listed& sku) { return !part_of_sku(sku).name.empty(); }

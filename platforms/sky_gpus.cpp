@@ -95,7 +95,7 @@ SkyGpu gpu_of(const SkyAccelerator& from) {
   SkyGpu out;
   out.sheet = find_gpu_sheet(name);
   if (out.sheet == nullptr) return out;
-  out.memory_gib = gib_in_name(name);
+  out.memory_gib = from.memory_gib > 0 ? from.memory_gib : gib_in_name(name);
   if (out.memory_gib == 0)
     out.memory_gib = gib_in_info(from.info) / (from.cloud == kMemoryIsOfAll ? std::max(1.0, from.count) : 1);
   const bool card = !has(own, "SXM") && !has(own, "HBM3") &&

@@ -15,6 +15,7 @@ struct SkyAccelerator {
   std::string_view cloud, name, info;  ///< `info`: the cell GpuInfo, in whatever dialect
   double count = 0;                    ///< below 1: a share of a GPU
   bool card = false;                   ///< the instance's name says that it is a card for PCIe
+  double memory_gib = 0;               ///< of one GPU, if the list states it beside; 0: it does not
 };
 
 struct SkyGpu {

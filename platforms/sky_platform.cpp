@@ -23,14 +23,7 @@
 namespace ganymede::platforms {
 namespace {
 
-/// The machines that take accelerators which have rows of their own, and how many: SkyPilot's sky/catalog/
-/// gcp_catalog.py, _ACC_INSTANCE_TYPE_DICTS. Of the first the name says how many: "a2-highgpu-8g".
-struct HostFamily {
-  std::string_view prefix, accelerator;
-};
-constexpr HostFamily kHostFamilies[] = {
-    {"a2-highgpu-", "A100"},      {"a2-megagpu-", "A100"},  {"a2-ultragpu-", "A100-80GB"}, {"a3-highgpu-", "H100"},
-    {"a3-megagpu-", "H100-MEGA"}, {"a3-ultragpu-", "H200"}, {"a4-highgpu-", "B200"},       {"a4x-highgpu-", "GB200"}};
+/// The hosts of L4, whose names do not say how many they take: SkyPilot's sky/catalog/gcp_catalog.py.
 constexpr std::pair<std::string_view, int> kL4Hosts[] = {
     {"g2-standard-4", 1},  {"g2-standard-8", 1},  {"g2-standard-12", 1}, {"g2-standard-16", 1},
     {"g2-standard-32", 1}, {"g2-standard-24", 2}, {"g2-standard-48", 4}, {"g2-standard-96", 8}};
@@ -42,24 +35,16 @@ struct HostSize {
 };
 constexpr HostSize kHostSizes[] = {{"K80", {4, 8, 16, 32, 64}}, {"T4", {4, 8, 48, 0, 0}}, {"", {8, 16, 32, 64, 128}}};
 
-/// The accelerators of a host of such a family; nothing for another machine.
+/// The accelerators of a machine that always has some: 8 x "A100" of "a2-highgpu-8g"; nothing for another one.
 std::optional<std::pair<std::string_view, int>> accelerators_of(std::string_view host) {
-  for (const auto& [prefix, accelerator] : kHostFamilies) {
-    int count = 0;
-    if (host.starts_with(prefix) && host.ends_with('g') &&
-        std::from_chars(host.data() + prefix.size(), host.data() + host.size() - 1, count).ptr ==
-            host.data() + host.size() - 1)
-      return {{accelerator, count}};
-  }
   for (const auto& [name, count] : kL4Hosts)
     if (host == name) return {{"L4", count}};
-  return std::nullopt;
-}
-
-bool has_hosts_of_its_own(std::string_view accelerator) {
-  return accelerator == "L4" ||
-         std::any_of(std::begin(kHostFamilies), std::end(kHostFamilies),
-                     [&](const HostFamily& family) { return family.accelerator == accelerator; });
+  const std::string_view gpu = google_gpu(host);
+  const char* const begin = host.data() + host.rfind('-') + 1;
+  const char* const end = host.data() + host.size() - 1;
+  int count = 0;
+  if (gpu.empty() || !host.ends_with('g') || std::from_chars(begin, end, count).ptr != end) return std::nullopt;
+  return {{gpu, count}};
 }
 
 /// vCPUs that the least host of so many accelerators has; 0: SkyPilot knows of none.
@@ -178,7 +163,7 @@ const SkyGpu* SkyListReader::gpu_named(const std::string& name, const std::strin
                                        double count, const CsvTable::Row& row) {
   const bool card = names_a_card(instance);
   const auto [at, fresh] = known_.try_emplace(fmt::format("{}\n{}\n{}\n{}", name, info, count, card));
-  if (fresh) at->second = gpu_of({options_.cloud, name, info, count, card});
+  if (fresh) at->second = gpu_of({options_.cloud, name, info, count, card, 0});
   if (at->second.sheet != nullptr) return &at->second;
   auto& [rows, line] = unknown_[name];
   if (rows++ == 0) line = row.line;
@@ -257,7 +242,7 @@ void SkyListReader::read_parts() {
     const SkyGpu* gpu = gpu_named(*part.name, cell(*part.row, info_), "", part.count, *part.row);
     if (gpu == nullptr) continue;
     const int count = static_cast<int>(part.count);
-    const bool own = has_hosts_of_its_own(*part.name);
+    const bool own = has_google_hosts(*part.name);
     const int vcpus = own ? 0 : host_vcpus(*part.name, count);
     const auto joined = [&](const Part& host, const std::string& name) {
       Prices sum;

@@ -15,7 +15,7 @@ std::string nodes_and_gpus(const documents::PlanRow& row) {
   return fmt::format("{} ({} x {})", plan_nodes(row), row.gpus, row.gpu);
 }
 
-/// Those that meet the goals first, then by cost.
+/// The rows, those that meet the goals first and then by cost.
 std::vector<const Compared*> by_goals_and_cost(const std::vector<Compared>& all) {
   std::vector<const Compared*> rows;
   for (const Compared& one : all) rows.push_back(&one);
