@@ -17,8 +17,8 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-/// Eight GPUs behind NVSwitch that reach 11 GB/s, as over host memory.
-std::string slow_log() {
+/// Eight GPUs behind NVSwitch that reach 11 GB/s, as over host memory, or that many times as much.
+std::string slow_log(double times = 1) {
   std::string text =
       "n:1:1 [0] NCCL INFO Channel 00 : 0[7000] -> 1[8000] via SHM/direct/direct\n"
       "# Collective test starting: all_reduce_perf\n";
@@ -26,7 +26,7 @@ std::string slow_log() {
     text += fmt::format("#  Rank {:2} Group  0 Pid 1 on node-a device {:2} [0x{:02x}] NVIDIA A100-SXM4-40GB\n", rank,
                         rank, rank);
   for (std::int64_t bytes = 1 << 20; bytes <= 1 << 30; bytes *= 8) {
-    const double time = 40 + static_cast<double>(bytes) * 1.75 / 11 * 1e-3,
+    const double time = 40 + static_cast<double>(bytes) * 1.75 / (11 * times) * 1e-3,
                  rate = static_cast<double>(bytes) / time * 1e-3;
     text += fmt::format("{} {} float sum -1 {:.2f} {:.2f} {:.2f} 0\n", bytes, bytes / 4, time, rate, 1.75 * rate);
   }
@@ -44,7 +44,10 @@ TEST(Verdicts, CheckSaysWhatIsWrongAndWhatWouldShowIt) {
   EXPECT_EQ(json["verdict"], "broken");
   EXPECT_EQ(json["causes"][0]["cause"], "no-p2p");
   EXPECT_THAT(run_program("check nccl-log " + log + " --format csv").out, HasSubstr("bytes,measured_s,expected_s"));
-  EXPECT_EQ(run_program("check nccl-log " + log + " --nodes 3").code, 2);
+  EXPECT_THAT(run_program("check nccl-log " + log + " --nodes 3").err,
+              HasSubstr("cannot be spread evenly over 3 nodes"));
+  const Outcome other = run_program("check nccl-log " + folder.add("fast.log", slow_log(100)).string());
+  EXPECT_THAT(other.out, HasSubstr("Faster than this machine should be"));
   EXPECT_EQ(run_program("check nccl-log " + log + " --catalog aws --instance p3.2xlarge").code, 2);
 }
 
@@ -67,6 +70,16 @@ TEST(Verdicts, WhySlowTakesTwoNumbers) {
   const Json json = Json::parse(
       run_program("why-slow --gpus 8 --one 250 --all 1200 --gpu V100 --recipe stylegan2 --batch 8 --format json").out);
   EXPECT_EQ(json["schema"], "ganymede.why-slow/1");
+  // The recipe trains 64 images a step on all GPUs.
+  const std::string recipe = "why-slow --gpus 8 --one 45 --all 240 --gpu V100 --recipe 'stylegan2-ada?image=256'";
+  EXPECT_EQ(Json::parse(run_program(recipe + " --format json").out)["batch"], 8);
+  // What is faster than expected has parts of its step that are left, and none below nothing.
+  const std::string fast = "why-slow --gpus 8 --one 250 --all 1990 --gpu V100";
+  EXPECT_THAT(run_program(fast.substr(0, fast.find("1990")) + "4000 --gpu V100").out,
+              HasSubstr("Faster than expected"));
+  const Json answer = Json::parse(run_program(fast + " --format json").out);
+  for (const Json& share : answer["shares"])
+    EXPECT_GE(share["share"].get<double>(), -1e-9) << share["part"];
   for (const char* bad :
        {"--gpus 8 --one 250", "--gpus 8 --one x --all 3 --gpu V100", "--one 3 --all 4 --gpu V100",
         "--gpus 8 --one 3 --all 4 --gpu nothing", "--gpus 8 --one 3 --all 4 --gpu V100 --model nothing"})
@@ -99,6 +112,11 @@ TEST(Verdicts, PlanLikeReadsWhatPeopleSubmit) {
       "plan --like " + task + " --model layers:dcgan --batch 64 --images 1M --market on-demand --max-gpus 1 --seeds 1");
   EXPECT_EQ(training.code, 0) << training.err;
   EXPECT_THAT(training.out, AllOf(HasSubstr("as it asks"), HasSubstr("1 x p3.2xlarge"), HasSubstr("anything")));
+  // Machines that no network joins are not what two nodes ask for.
+  const Outcome nodes = run_program(
+      "plan --like " + folder.add("job.sbatch", "#!/bin/bash\n#SBATCH --nodes=2 --gres=gpu:v100:4\n").string());
+  EXPECT_EQ(nodes.code, 0) << nodes.err;
+  EXPECT_THAT(nodes.out, testing::Not(HasSubstr("vast")));
   EXPECT_EQ(run_program("plan --like " + folder.add("empty.yaml", "a: b\n").string()).code, 2);
 }
 

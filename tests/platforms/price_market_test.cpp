@@ -89,6 +89,9 @@ TEST_F(Marketplaces, RunPodsGpusAreSoldOneByOne) {
   EXPECT_THAT(list.prices[1].price.origin.unconfirmed, HasSubstr("ends yours 5 s after a notice"));
   EXPECT_EQ(list.prices[2].price.origin.unconfirmed, "");
   EXPECT_THAT(list.unknown, ElementsAre(testing::Key("MI300X")));
+  Json dear = sxm;
+  dear["communityPrice"] = "much";
+  EXPECT_THAT(error({{"gpuTypes", Json::array({dear})}}), HasSubstr("/gpuTypes/0/communityPrice: expected a number"));
 }
 
 }  // namespace

@@ -160,6 +160,9 @@ TEST(SkyPlatform, RefusesListsThatAreWrong) {
               HasSubstr("line 4: a second on-demand price of a in r: 2 here, 1 in line 2"));
   EXPECT_THAT(refusal("a,T4,0,4,16,1,r,,,\n"),
               HasSubstr("line 2: AcceleratorCount: found \"0\", expected a number of T4"));
+  for (const char* count : {"1e9", "1e-7"})
+    EXPECT_THAT(refusal(std::string("a,T4,") + count + ",4,16,1,r,,,\n"), HasSubstr("line 2: AcceleratorCount: found"));
+  EXPECT_THAT(refusal("a,T4,1,1e30,16,1,r,,,\n"), HasSubstr("line 2: vCPUs: found \"1e30\""));
   EXPECT_THAT(refusal("a,T4,two,4,16,1,r,,,\n"), HasSubstr("line 2: AcceleratorCount: found \"two\""));
   EXPECT_THAT(refusal("a,T4,1,4,16,1,r,,,\n" + kHead), HasSubstr("line 3: a second line of column names"));
   EXPECT_THAT(refusal(",,1,4,16,1,r,,,\n"), HasSubstr("line 2: names neither an InstanceType nor an AcceleratorName"));

@@ -74,6 +74,24 @@ TEST(LayerMemory, OfAForwardAndABackwardPassByHand) {
   EXPECT_EQ(sum(allocated_memory(one_network(layers, {kForward, kForward, kBackward, kUpdate}), 10)), sum(memory));
 }
 
+// The weights of a network that is not trained are held, and have neither gradients nor moments.
+TEST(LayerMemory, OfAFrozenNetworkIsThatOfItsWeights) {
+  Json content = {{"schema", "ganymede.layers/1"},
+                  {"name", "m"},
+                  {"step",
+                   {{{"network", "net"}, {"pass", "forward"}},
+                    {{"network", "net"}, {"pass", "backward"}},
+                    {{"network", "net"}, {"pass", "update"}}}},
+                  {"networks",
+                   {{"net", {{"input", {4, 8, 8}}, {"layers", {linear(3)}}}},
+                    {"judge", {{"input", {4, 8, 8}}, {"frozen", true}, {"copies", 2}, {"layers", {linear(5)}}}}}}};
+  const double trained = 4 * (4 * 8 * 8 * 3 + 3), frozen = 2 * 4 * (4 * 8 * 8 * 5 + 5);
+  const auto memory = allocated_memory(read(content), 1);
+  EXPECT_EQ(memory.at("parameters"), trained + frozen);
+  EXPECT_EQ(memory.at("gradients"), trained);
+  EXPECT_EQ(memory.at("optimizer"), 2 * trained);
+}
+
 // In 16 bits activations take half, and the weights' copies are kept; tensor cores work on copies of input and output.
 TEST(LayerMemory, InSixteenBitsByHand) {
   const Json layers = {{{"kind", "convolution"}, {"out", 8}, {"kernel", 1}, {"bias", false}}};
