@@ -31,7 +31,7 @@ class PriceCollector {
   void begin_file(const std::string& name) { source_ = "UPDATE: " + name; }
   /// Counts a row of an instance that is not known.
   void skip(const std::string& instance) { ++list_.unknown[instance]; }
-  /// The GPU that a list calls `name`, of so many GiB if it says that; nullptr if the platform has no such one, or two.
+  /// The GPU that a list calls `name`, of so many GiB if it says that; nullptr if the platform has none.
   const Gpu* sheet(const std::string& name, double memory) const;
   /// Makes an instance known that the catalog does not have, if it has the GPU; `gpu` is the list's name of it. `where`
   /// is the place, for messages.

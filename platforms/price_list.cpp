@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <chrono>
 #include <cmath>
 #include <fstream>
 #include <set>
@@ -192,6 +193,13 @@ Merged merge_prices(std::string_view platform, const PriceList& list) {
   }
   merged.text = content.dump(2) + "\n";
   return merged;
+}
+
+std::optional<std::string> day_written(const std::filesystem::path& file) {
+  std::error_code missing;
+  const auto written = std::chrono::file_clock::to_sys(std::filesystem::last_write_time(file, missing));
+  if (missing) return {};
+  return format_time(std::chrono::floor<std::chrono::seconds>(written).time_since_epoch().count()).substr(0, 10);
 }
 
 }  // namespace ganymede::platforms

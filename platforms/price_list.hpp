@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -61,8 +62,7 @@ struct PriceListOptions {
 ///  - the JSON of Azure's retail prices (virtual machines, Linux; a reservation's price is of its whole term), of which
 ///    a file holds one page. Prices that are not in effect today are skipped. The day since which a price holds is no
 ///    date of it: a price has held until the list was read;
-///  - SKUs of Google's Cloud Billing catalog: the price of a machine is that of its vCPUs, memory, GPUs and disks,
-///  where
+///  - SKUs of Google's Cloud Billing catalog: a machine costs what its vCPUs, memory, GPUs and disks cost, where
 ///    the list has all of them;
 ///  - the instances.json of ec2instances.info (Vantage), and Infracost's breakdown of a Terraform project, which does
 ///    not say its region;
@@ -89,5 +89,8 @@ struct Merged {
 /// links of another instance with the same GPUs, which they state, and no NIC. A listed price, with date and
 /// source, replaces that of the same instance, region, zone and market; everything else stays.
 Merged merge_prices(std::string_view platform, const PriceList& list);
+
+/// The day on which the file was last written, in UTC; nothing if it cannot be told, which who reads the file says.
+std::optional<std::string> day_written(const std::filesystem::path& file);
 
 }  // namespace ganymede::platforms

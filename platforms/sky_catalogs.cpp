@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <chrono>
 #include <cstdlib>
 #include <map>
 #include <optional>
@@ -13,6 +12,7 @@
 #include "common/dates.hpp"
 #include "common/errors.hpp"
 #include "common/text.hpp"
+#include "platforms/price_list.hpp"
 #include "platforms/providers.hpp"
 #include "platforms/sky_platform.hpp"
 
@@ -64,13 +64,6 @@ fs::path own_folder() {
   return fs::path(home == nullptr ? "." : home) / ".sky/catalogs";
 }
 
-/// The day on which the file was last written, in UTC.
-std::string day_of(const fs::path& file) {
-  const auto written = std::chrono::file_clock::to_sys(fs::last_write_time(file));
-  return format_time(std::chrono::duration_cast<std::chrono::seconds>(written.time_since_epoch()).count())
-      .substr(0, 10);
-}
-
 /// SkyPilot's name of a cloud that is called by ours or by SkyPilot's.
 std::string sky_name(const std::string& cloud) {
   const std::string_view sky = provider_of(cloud).sky;
@@ -109,7 +102,7 @@ SkyPlatforms platforms_of_sky(const SkyCatalogs& catalogs) {
   }
   for (const std::string& name : wanted) {
     const fs::path& list = lists.at(name);
-    const std::string as_of = catalogs.as_of.empty() ? day_of(list) : catalogs.as_of;
+    const std::string as_of = catalogs.as_of.empty() ? day_written(list).value_or("") : catalogs.as_of;
     if (as_of > catalogs.today)
       throw ConfigError(
           fmt::format("{}: was written on {}, which is in the future (today is {}); --as-of states its day",

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <map>
@@ -34,13 +33,8 @@ std::map<std::string, double> exchange_rates(const std::vector<std::string>& giv
 
 /// The day on which the oldest of the files was written, at the latest today.
 std::string day_of(const std::vector<std::string>& files, std::string today) {
-  for (const std::string& file : files) {
-    std::error_code missing;  // who reads the file says so
-    const auto written = std::chrono::file_clock::to_sys(std::filesystem::last_write_time(file, missing));
-    if (missing) continue;
-    const auto seconds = std::chrono::floor<std::chrono::seconds>(written).time_since_epoch().count();
-    today = std::min(today, format_time(seconds).substr(0, 10));
-  }
+  for (const std::string& file : files)
+    if (const auto day = day_written(file)) today = std::min(today, *day);
   return today;
 }
 

@@ -78,8 +78,7 @@ TEST(Verdicts, WhySlowTakesTwoNumbers) {
   EXPECT_THAT(run_program(fast.substr(0, fast.find("1990")) + "4000 --gpu V100").out,
               HasSubstr("Faster than expected"));
   const Json answer = Json::parse(run_program(fast + " --format json").out);
-  for (const Json& share : answer["shares"])
-    EXPECT_GE(share["share"].get<double>(), -1e-9) << share["part"];
+  for (const Json& share : answer["shares"]) EXPECT_GE(share["share"].get<double>(), -1e-9) << share["part"];
   for (const char* bad :
        {"--gpus 8 --one 250", "--gpus 8 --one x --all 3 --gpu V100", "--one 3 --all 4 --gpu V100",
         "--gpus 8 --one 3 --all 4 --gpu nothing", "--gpus 8 --one 3 --all 4 --gpu V100 --model nothing"})
