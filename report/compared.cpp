@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "common/json_value.hpp"
+#include "report/numbers.hpp"
 #include "report/plans.hpp"
 #include "report/table.hpp"
 
@@ -42,8 +43,8 @@ std::string compared_text(const std::vector<Compared>& all, std::size_t width) {
                fmt::format("{:.2f} .. {:.2f}", row.usd.interval.low, row.usd.interval.high),
                fmt::format("{:.4g}", row.time_s.median / 3600),
                fmt::format("{:.4g} .. {:.4g}", row.time_s.interval.low / 3600, row.time_s.interval.high / 3600),
-               row.images_per_s ? fmt::format("{:.4g}", *row.images_per_s) : "",
-               fmt::format("{:.0f} %", 100 * row.gpu_busy), row.verdict});
+               row.images_per_s ? shown_rate(*row.images_per_s) : "", fmt::format("{:.0f} %", 100 * row.gpu_busy),
+               row.verdict});
   }
   std::string out = table.size() > 0 ? table.text(width) : "";
   if (!reasons.empty()) out += (out.empty() ? "" : "\n") + wrap_prose(reasons, width);

@@ -13,6 +13,8 @@ namespace {
 /// The causes that are shown: those of some weight, and "normal" for comparison.
 bool is_shown(const documents::LikelyCause& cause) { return cause.share >= 0.02 || cause.cause == "normal"; }
 
+constexpr double kLarge = 32 << 20;  // bytes from which bandwidth decides
+
 std::string against(double ratio) {
   return ratio >= 1e4 || ratio < 1e-3 ? fmt::format("{:.0e}", ratio) : fmt::format("{:.3g}", ratio);
 }
@@ -23,11 +25,12 @@ std::string link_check_text(const documents::LinkCheck& check, std::size_t width
   const documents::CheckedSize& last = check.sizes.back();
   const bool faster = check.ratio > check.interval.high;
   std::string out = fmt::format(
-      "{}: {:.4g} GB/s of bus bandwidth at {} where {:.4g} ({:.4g} .. {:.4g}) are expected; large sizes have {:.2f} of "
+      "{}: {:.4g} GB/s of bus bandwidth at {} where {:.4g} ({:.4g} .. {:.4g}) are expected; {} {:.2f} of "
       "the expected bandwidth.\n",
       faster ? "faster than this machine should be" : check.verdict, last.measured_bus, to_string(Bytes{last.bytes}),
       last.expected_bus, last.expected_bus * last.expected / last.interval.high,
-      last.expected_bus * last.expected / last.interval.low, check.ratio);
+      last.expected_bus * last.expected / last.interval.low,
+      last.bytes < kLarge ? "the largest size has" : "large sizes have", check.ratio);
   out[0] = static_cast<char>(out[0] - 'a' + 'A');
   const auto first = std::find_if(check.causes.begin(), check.causes.end(),
                                   [](const documents::LikelyCause& cause) { return cause.cause != "normal"; });

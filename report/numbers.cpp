@@ -97,4 +97,8 @@ std::string with_thousands(std::int64_t number) {
   return out;
 }
 
+std::string shown_rate(double a_second) {
+  return a_second < 1000 ? fmt::format("{:.4g}", a_second) : fmt::format("{:.0f}", a_second);
+}
+
 }  // namespace ganymede::report

@@ -45,6 +45,9 @@ std::string as_in_json(double number);
 /// A whole number with its thousands apart, for example "20,000,000".
 std::string with_thousands(std::int64_t number);
 
+/// Four digits, or all before the point: "0.1235", "14731".
+std::string shown_rate(double a_second);
+
 /// " (LOW .. HIGH)" for a sentence, the ends written by `shown`, a unit that both have once; nothing if both read the
 /// same.
 std::string spoken_range(double low, double high, auto&& shown) {

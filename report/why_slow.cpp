@@ -9,19 +9,14 @@
 namespace ganymede::report {
 namespace {
 
-/// Four digits, or all before the point.
-std::string rate(double images_per_s) {
-  return images_per_s < 1000 ? fmt::format("{:.4g}", images_per_s) : fmt::format("{:.0f}", images_per_s);
-}
-
 std::string rates_sentence(const documents::WhySlow& answer) {
-  std::string out = fmt::format("{}: {} images/s on {} GPUs are {} of {} times one GPU; {} ({} .. {}) are expected.\n",
-                                answer.verdict == "slow" ? "Slow"
-                                : answer.all > answer.interval.high
-                                    ? "Faster than expected (are both rates of the same training and batch?)"
-                                    : "As expected",
-                                rate(answer.all), answer.gpus, percent(answer.efficiency), answer.gpus,
-                                rate(answer.expected), rate(answer.interval.low), rate(answer.interval.high));
+  std::string out = fmt::format(
+      "{}: {} images/s on {} GPUs are {} of {} times one GPU; {} ({} .. {}) are expected.\n",
+      answer.verdict == "slow"            ? "Slow"
+      : answer.all > answer.interval.high ? "Faster than expected (are both rates of the same training and batch?)"
+                                          : "As expected",
+      shown_rate(answer.all), answer.gpus, percent(answer.efficiency), answer.gpus, shown_rate(answer.expected),
+      shown_rate(answer.interval.low), shown_rate(answer.interval.high));
   if (answer.verdict == "slow") {
     const documents::SlowCause& first = answer.causes.front();
     out += fmt::format("Likeliest: {} ({}).\n", first.says, percent(first.probability));
@@ -46,7 +41,7 @@ std::string why_slow_text(const documents::WhySlow& answer, std::size_t width) {
     shares.add({share.part, fmt::format("{:.4g} ms", 1000 * share.seconds), percent(share.share), share.says});
   Table causes({"cause", ">probability", ">images/s", ">mended", fmt::format(">saved of {:.3g} images", answer.images),
                 ">USD", "says"});
-  const auto number = [](const std::optional<double>& value) { return value ? fmt::format("{:.4g}", *value) : ""; };
+  const auto number = [](const std::optional<double>& value) { return value ? shown_rate(*value) : ""; };
   for (const documents::SlowCause& cause : answer.causes)
     if (cause.probability >= 0.02)
       causes.add({cause.cause, percent(cause.probability), number(cause.rate), number(cause.mended),

@@ -153,6 +153,8 @@ class Checker {
     out.verdict = shift > ln(kBroken) ? "broken" : shift > plateau_width || low_below ? "low" : "normal";
     if (low_below && shift <= plateau_width)
       out.notes.emplace_back("large sizes are as expected, those from 1 to 32 MiB are not: latency, not bandwidth");
+    if (samples_.back().bytes < kPlateau)
+      out.notes.emplace_back("no size from 32 MiB on was measured, and smaller ones say little of bandwidth");
     if (shift < -plateau_width)
       out.notes.emplace_back("the log is faster than this machine should be: is it another one?");
     explain(normal, out);

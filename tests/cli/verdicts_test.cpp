@@ -48,6 +48,10 @@ TEST(Verdicts, CheckSaysWhatIsWrongAndWhatWouldShowIt) {
               HasSubstr("cannot be spread evenly over 3 nodes"));
   const Outcome other = run_program("check nccl-log " + folder.add("fast.log", slow_log(100)).string());
   EXPECT_THAT(other.out, HasSubstr("Faster than this machine should be"));
+  std::string small = slow_log();
+  small.erase(small.find("\n8388608 ") + 1);
+  EXPECT_THAT(run_program("check nccl-log " + folder.add("small.log", small).string()).out,
+              AllOf(HasSubstr("the largest size has"), HasSubstr("no size from 32 MiB on was measured")));
   EXPECT_EQ(run_program("check nccl-log " + log + " --catalog aws --instance p3.2xlarge").code, 2);
 }
 
