@@ -11,6 +11,8 @@
 #include <chrono>
 #include <climits>
 #include <cstring>
+#include <map>
+#include <mutex>
 #include <random>
 #include <stdexcept>
 #include <system_error>
@@ -210,16 +212,11 @@ void produce_to(int file, const std::filesystem::path& path, const std::function
   buffered.flush();
 }
 
-}  // namespace
-
-std::string read_file(const std::filesystem::path& path) {
-  if (is_folder(path)) throw ConfigError(path.string() + ": is a directory, expected a file");
-  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (file.get() < 0) fail(path, "cannot be read");
+std::string read_all(int file, const std::filesystem::path& path) {
   std::string content;
   char buffer[1 << 16];
   for (;;) {
-    const ssize_t got = ::read(file.get(), buffer, sizeof buffer);
+    const ssize_t got = ::read(file, buffer, sizeof buffer);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) fail(path, "cannot be read");
     if (got == 0) return content;
@@ -228,6 +225,22 @@ std::string read_file(const std::filesystem::path& path) {
                                     kMaxFileBytes >> 30U));
     content.append(buffer, static_cast<std::size_t>(got));
   }
+}
+
+}  // namespace
+
+std::string read_file(const std::filesystem::path& path) {
+  if (is_folder(path)) throw ConfigError(path.string() + ": is a directory, expected a file");
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (file.get() < 0) fail(path, "cannot be read");
+  struct stat status {};
+  if (::fstat(file.get(), &status) != 0) fail(path, "cannot be read");
+  if (!S_ISFIFO(status.st_mode)) return read_all(file.get(), path);
+  // What was taken out of a pipe is gone from it, but documents are read more than once.
+  static std::mutex mutex;
+  static std::map<std::pair<dev_t, ino_t>, std::string> pipes;
+  const std::scoped_lock lock(mutex);
+  return pipes[{status.st_dev, status.st_ino}] += read_all(file.get(), path);
 }
 
 void write_file(const std::filesystem::path& named, std::string_view content) {

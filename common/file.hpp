@@ -9,7 +9,7 @@
 namespace ganymede {
 
 /// The file's whole content. Throws ConfigError with path and reason if it is missing, a directory, unreadable, or
-/// larger than 2 GiB.
+/// larger than 2 GiB. A pipe gives the same each time that it is named, as a file does.
 std::string read_file(const std::filesystem::path& path);
 
 /// Writes a temporary file beside `path`, fsyncs and renames it, so that `path` holds the old content or the new one,

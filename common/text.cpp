@@ -41,6 +41,11 @@ std::optional<std::string> nearest(std::string_view word, const std::vector<std:
   return best;
 }
 
+std::string did_you_mean(std::string_view word, const std::vector<std::string>& candidates) {
+  const auto close = nearest(word, candidates);
+  return close ? "; did you mean \"" + *close + "\"?" : "";
+}
+
 std::string list_of(const std::vector<std::string>& names) {
   std::string text;
   for (std::size_t i = 0; i < names.size(); ++i) {

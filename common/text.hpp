@@ -12,6 +12,9 @@ namespace ganymede {
 /// else nothing.
 std::optional<std::string> nearest(std::string_view word, const std::vector<std::string>& candidates);
 
+/// `; did you mean "NAME"?`, if there is a nearest.
+std::string did_you_mean(std::string_view word, const std::vector<std::string>& candidates);
+
 /// The names as an enumeration: "a", "a or b", "a, b or c".
 std::string list_of(const std::vector<std::string>& names);
 

@@ -56,11 +56,10 @@ std::string pick_trace(const JsonNode& model, std::string& why) {
       return std::string(traces::kLayers) + model.as_string();
     }
     const std::vector<std::string> names(models.begin(), models.end());
-    const auto close = nearest(model.as_string(), names);
     model.fail(
         fmt::format("no trace of \"{}\" comes with the program, it has {}{}; `ganymede calibrate` records one for "
-                    "\"trace\"",
-                    model.as_string(), list_of(names), close ? fmt::format("; did you mean \"{}\"?", *close) : ""));
+                    "\"trace\", `ganymede list recipes` names trainings for \"recipe\"",
+                    model.as_string(), list_of(names), did_you_mean(model.as_string(), names)));
   }
   why = best->why;
   return best->at;

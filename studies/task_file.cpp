@@ -91,7 +91,10 @@ void read_resources(const std::string& file, const YAML::Node& node, AskedResour
       into = text;
   };
   take("cloud", out.cloud), take("region", out.region), take("instance_type", out.instance);
-  if (const std::string spot = text_of(node["use_spot"]); !spot.empty()) out.spot = spot == "true" || spot == "True";
+  if (!node["use_spot"] || node["use_spot"].IsNull()) return;
+  if (!YAML::convert<bool>::decode(node["use_spot"], out.spot))
+    fail(file, node["use_spot"],
+         fmt::format("use_spot: found \"{}\", expected true or false", text_of(node["use_spot"])));
 }
 
 // ---- Kubernetes ----
@@ -193,7 +196,7 @@ std::optional<Seconds> slurm_time(const std::string& text) {
 
 AskedResources read_slurm(const std::string& file, const std::string& text) {
   AskedResources out{.format = "Slurm script", .gpu = ""};
-  int number = 0, all = 0;
+  int number = 0, all = 0, a_task = 0, tasks = 0, tasks_per_node = 0;
   std::istringstream lines(printable(text, "\n\t\r"));
   for (std::string line; std::getline(lines, line);) {
     ++number;
@@ -204,7 +207,8 @@ AskedResources read_slurm(const std::string& file, const std::string& text) {
       std::string name = word.substr(0, sign), value = sign == std::string::npos ? "" : word.substr(sign + 1);
       if (name.size() > 2 && name[1] != '-')
         value = name.substr(2) + (sign == std::string::npos ? "" : "=" + value), name.resize(2);
-      if (value.empty()) words >> value;
+      if (value.empty() && (words >> std::ws).peek() != '-') words >> value;
+      std::erase(value, '"');
       const auto bad = [&](const char* expected) {
         throw ConfigError(
             fmt::format("{}: line {}: {}: found \"{}\", expected {}", file, number, name, value, expected));
@@ -221,22 +225,33 @@ AskedResources read_slurm(const std::string& file, const std::string& text) {
         if (colon == std::string::npos && !rest.empty()) return out.gpu = rest, 1;
         return bad("a number of GPUs"), 0;
       };
-      if (name == "--nodes" || name == "-N") {
+      const auto number_of = [&](const char* what) {
         const auto count = count_of(YAML::Node(value.substr(0, value.find('-'))));
-        if (!count || *count < 1) bad("a number of nodes");
-        out.nodes = *count;
-      } else if (name == "--gres" && value.starts_with("gpu")) {
+        if (!count || *count < 1) bad(what);
+        return count.value_or(1);
+      };
+      if (name == "--nodes" || name == "-N") {
+        out.nodes = number_of("a number of nodes");
+      } else if (name == "--ntasks" || name == "-n") {
+        tasks = number_of("a number of tasks");
+      } else if (name == "--ntasks-per-node") {
+        tasks_per_node = number_of("a number of tasks");
+      } else if (name == "--gpus-per-task") {
+        a_task = gpus();
+      } else if (const std::size_t at = ("," + value).find(",gpu"); name == "--gres" && at != std::string::npos) {
+        value.erase(0, at);  // as in "lscratch:100,gpu:v100:4"
         out.gpus_per_node = gpus();
       } else if (name == "--gpus-per-node") {
         out.gpus_per_node = gpus();
       } else if (name == "--gpus" || name == "-G") {
         all = gpus();
-      } else if (name == "--time" || name == "-t") {
+      } else if ((name == "--time" || name == "-t") && value != "UNLIMITED" && value != "INFINITE") {
         out.time = slurm_time(value);
         if (!out.time) bad("a time such as 1-12:00:00");
       }
     }
   }
+  if (all == 0) all = a_task * (tasks > 0 ? tasks : std::max(1, tasks_per_node) * out.nodes);
   if (out.gpus_per_node == 0 && all > 0) out.gpus_per_node = std::max(1, (all + out.nodes - 1) / out.nodes);
   return out;
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "common/errors.hpp"
+#include "common/text.hpp"
 #include "common/usd.hpp"
 #include "platforms/catalog.hpp"
 
@@ -69,7 +70,9 @@ report::LikeAnswer task_offers(const AskedResources& asked, const std::string& g
     if (!asked.instance.empty()) return instance.name == asked.instance;
     return instance.gpus >= answer.gpus_per_node && std::find(meant.begin(), meant.end(), instance.gpu) != meant.end();
   };
+  std::vector<std::string> instances;
   each([&](const platforms::Platform& platform, const platforms::Instance& instance) {
+    instances.push_back(instance.name);
     if (!is_asked(platform, instance)) return;
     if (answer.gpus_per_node == 0) answer.gpus_per_node = instance.gpus;
     const platforms::Gpu& of = platform.gpu_of(instance);
@@ -78,6 +81,12 @@ report::LikeAnswer task_offers(const AskedResources& asked, const std::string& g
     for (LikeOffer& offer : offers_of(platform, instance, asked.nodes, asked.region))
       if ((offer.market == "spot") == asked.spot) offer.asked = true, as_asked.push_back(std::move(offer));
   });
+  if (!asked.instance.empty() && std::find(instances.begin(), instances.end(), asked.instance) == instances.end())
+    throw ConfigError(
+        fmt::format("no catalog has the instance type \"{}\" with GPUs{}; `ganymede list instances` names them",
+                    asked.instance, did_you_mean(asked.instance, instances)));
+  if (answer.gpus_per_node == 0)
+    throw ConfigError(fmt::format("\"{}\" has no instance type \"{}\"", asked.cloud, asked.instance));
   const auto cheaper = [](const LikeOffer& a, const LikeOffer& b) { return a.usd_per_hour < b.usd_per_hour; };
   std::stable_sort(as_asked.begin(), as_asked.end(), cheaper);
   if (as_asked.empty())

@@ -31,9 +31,7 @@ struct Given {
   [[noreturn]] void fail(const std::string& why) const { throw ConfigError(fmt::format("recipe {}: {}", text, why)); }
   [[noreturn]] void unknown(const std::string& what, const std::string& found, std::vector<std::string> known) const {
     std::sort(known.begin(), known.end());
-    const auto close = nearest(found, known);
-    fail(fmt::format("found the {} \"{}\", expected {}{}", what, found, list_of(known),
-                     close ? fmt::format("; did you mean \"{}\"?", *close) : ""));
+    fail(fmt::format("found the {} \"{}\", expected {}{}", what, found, list_of(known), did_you_mean(found, known)));
   }
   /// The value of an option, a whole number of at least `low`.
   std::optional<std::int64_t> number(const std::string& key, std::int64_t low = 1) const {

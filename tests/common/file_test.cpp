@@ -4,8 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <atomic>
+#include <cstring>
 #include <thread>
 
 #include "common/errors.hpp"
@@ -24,6 +26,7 @@ using testing::StartsWith;
 class Files : public testing::Test {
  protected:
   TemporaryFolder folder_;
+  std::atomic<int> read_ = 0;
 };
 
 TEST_F(Files, AreReadBackAsWritten) {
@@ -33,6 +36,21 @@ TEST_F(Files, AreReadBackAsWritten) {
   EXPECT_EQ(read_file(folder_ / "a"), content);
   write_file(folder_ / "empty", "");
   EXPECT_EQ(read_file(folder_ / "empty"), "");
+}
+
+TEST_F(Files, ThatArePipesAreReadAsOftenAsOthers) {
+  const std::string pipe = folder_ / "pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  std::thread writer([&] {
+    for (const char* content : {"content", ""}) {  // as a shell's <(command), whose pipe is empty when opened again
+      const int file = ::open(pipe.c_str(), O_WRONLY);
+      EXPECT_EQ(::write(file, content, std::strlen(content)), static_cast<ssize_t>(std::strlen(content)));
+      ::close(file);
+      while (read_ < (*content != 0 ? 1 : 2)) std::this_thread::yield();
+    }
+  });
+  for (; read_ < 2; ++read_) EXPECT_EQ(read_file(pipe), "content");
+  writer.join();
 }
 
 TEST_F(Files, AreReplacedWholeAndNothingElseIsLeft) {

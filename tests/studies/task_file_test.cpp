@@ -10,6 +10,7 @@
 
 #include "common/errors.hpp"
 #include "studies/task_offers.hpp"
+#include "support/errors.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace ganymede::studies {
@@ -57,6 +58,9 @@ const Case kCases[] = {
     {"#!/bin/bash\n#SBATCH -N 4 --gpus-per-node=4 # all\nsrun x\n", "", "", "", "", 4, 4, false},
     {"#!/bin/sh\n#SBATCH -N2\n#SBATCH -G v100:16\n#SBATCH -t 30\n", "v100", "", "", "", 8, 2, false},
     {"#!/bin/sh\n#SBATCH --gres=gpu\n", "", "", "", "", 1, 1, false},
+    {"#!/bin/sh\n#SBATCH --nodes=2 --ntasks-per-node=4 --gpus-per-task=a100:1 --time=UNLIMITED\n", "a100", "", "", "",
+     4, 2, false},
+    {"#!/bin/sh\n#SBATCH --exclusive --gres=\"lscratch:100,gpu:v100:4\"\n", "v100", "", "", "", 4, 1, false},
     {"apiVersion: batch/v1\nkind: Job\nspec:\n  parallelism: 4\n  template:\n    spec:\n      nodeSelector: "
      "{cloud.google.com/gke-accelerator: nvidia-tesla-a100}\n      containers:\n      - name: t\n        resources: "
      "{limits: "
@@ -129,6 +133,12 @@ TEST(TaskFile, RefusesWithAPlace) {
   EXPECT_THAT(refusal("just words\n"), HasSubstr("asks for no GPU; expected a SkyPilot task"));
   EXPECT_THAT(refusal("resources:\n  accelerators: A100:many\n"),
               HasSubstr("line 2: accelerators: found \"A100:many\""));
+  EXPECT_THAT(refusal("resources:\n  accelerators: A100\n  use_spot: maybe\n"),
+              HasSubstr("line 3: use_spot: found \"maybe\", expected true or false"));
+  const auto offers = [](const char* text) { return message_of<ConfigError>([&] { task_offers(asked(text), ""); }); };
+  EXPECT_THAT(offers("resources: {instance_type: p4d.24xlarg}\n"), HasSubstr("did you mean \"p4d.24xlarge\"?"));
+  EXPECT_THAT(offers("resources: {instance_type: p4d.24xlarge, cloud: gcp}\n"),
+              HasSubstr("\"gcp\" has no instance type \"p4d.24xlarge\""));
   EXPECT_THAT(refusal("a: [1, 2\nb: }\n"), HasSubstr("line "));
   EXPECT_THAT(refusal("#SBATCH --nodes=none --gres=gpu:8\n"), HasSubstr("line 1: --nodes: found \"none\""));
   EXPECT_THAT(refusal("#SBATCH --gres=gpu:8 --time=soon\n"), HasSubstr("--time: found \"soon\""));
