@@ -88,7 +88,7 @@ traces::StepTrace listed_model(const KernelsOptions& options) {
   }
   if (is_file(name)) {
     const JsonNode root = JsonNode::load(name);
-    if (root.is_object() && root.value().value("schema", "") == traces::kStepTraceSchema) {
+    if (root.is_object() && root.value().value("schema", Json()) == traces::kStepTraceSchema) {
       traces::StepTrace trace = traces::read_step_trace(root);
       if (trace.kernels.empty()) root.fail("the trace lists no kernels; `ganymede train --trace` writes one that does");
       return trace;

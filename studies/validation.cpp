@@ -39,6 +39,15 @@ JsonNode read_run(const JsonNode& node, const std::vector<std::pair<std::string,
   return JsonNode::wrap(std::move(scenario), node.file() + ": " + node.pointer(), node.directory());
 }
 
+/// The place of a value in a result.
+std::string as_pointer(const JsonNode& node) {
+  try {
+    return JsonPointer(node.as_string()).to_string();
+  } catch (const JsonError&) {
+    node.expected("a JSON pointer into a result, such as \"/time/total_s\"");
+  }
+}
+
 RunCell read_cell(const JsonNode& node, const Validation& validation) {
   JsonObject in(node);
   RunCell cell;
@@ -48,7 +57,7 @@ RunCell read_cell(const JsonNode& node, const Validation& validation) {
   for (const auto& run : validation.runs) runs.push_back(run.first);
   for (const RunCell& other : validation.run_cells) cells.push_back(other.what);
   cell.run = in.required("run").as_choice(runs);
-  cell.value = in.required("value").as_string();
+  cell.value = as_pointer(in.required("value"));
   if (auto scale = in.optional("scale")) cell.scale = scale->as_number(1e-12, 1e12);
   cell.measured = in.required("measured").as_number(1e-12, 1e12);
   cell.fit = in.required("role").as_choice({"fit", "predict"}) == "fit";
@@ -67,7 +76,7 @@ OrderClaim read_claim(const JsonNode& node, const Validation& validation) {
   JsonObject in(node);
   OrderClaim claim;
   claim.text = in.required("text").as_string();
-  claim.value = in.required("value").as_string();
+  claim.value = as_pointer(in.required("value"));
   std::vector<std::string> runs;
   for (const auto& run : validation.runs) runs.push_back(run.first);
   for (const JsonNode& run : in.required("falls").as_array()) claim.runs.push_back(run.as_choice(runs));

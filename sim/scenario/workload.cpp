@@ -42,7 +42,7 @@ bool is_of_single_trainings(const JsonNode& node) {
   const JsonNode file = node.child("curve");
   try {
     const JsonNode curve = JsonNode::load(file.directory() / file.as_string());
-    return !curve.is_object() || curve.value().value("schema", "") != calibration::kQualityModelSchema;
+    return !curve.is_object() || curve.value().value("schema", Json()) != calibration::kQualityModelSchema;
   } catch (const ConfigError&) {
     return true;  // which says what is wrong with it
   }

@@ -6,6 +6,7 @@
 
 #include "common/json_value.hpp"
 #include "run_program.hpp"
+#include "support/temporary_folder.hpp"
 #include "support/when.hpp"
 
 namespace ganymede::cli {
@@ -146,6 +147,16 @@ TEST(Mistakes, AListOfLayersIsAModelToPlanButNotToTrain) {
             run_program("kernels --model cyclegan --gpu V100 --batch 1").out);
   EXPECT_EQ(run_program("import layers layers:vae").out, run_program("import layers vae").out);
   expect_refused("train --steps 1 --model bigan", "bigan");
+}
+
+TEST(Mistakes, ASchemaOrAPointerOfTheWrongKindIsRefusedAtItsPlace) {
+  const TemporaryFolder folder;
+  const std::string one = folder.add("one.json", R"({"schema": 1})");
+  expect_refused("kernels --gpu A100 --model " + one, "one.json: /schema: found 1, expected \"ganymede.layers/1\"");
+  Json study = Json::parse(content_of(GANYMEDE_SOURCE_DIR "/studies/infrastructure_survey/study.json"));
+  study["claims"][0]["value"] = "time";
+  expect_refused("validate " + folder.add("study.json", study.dump()).string(),
+                 "/claims/0/value: found \"time\", expected a JSON pointer into a result");
 }
 
 TEST(Mistakes, WithoutArgumentsAndATerminalNothingIsAsked) {
