@@ -19,11 +19,11 @@ std::string_view example_of(const std::string& kind) {
 void declare_example(Parser command, Shared& shared) {
   auto what = std::make_shared<std::string>(), like = std::make_shared<std::string>();
   command
-      .add_option(
-          "what", *what,
-          "scenario, study, request, platform, layers, recipe, cluster or policy (a program for the policy external)")
+      .add_option("what", *what,
+                  "scenario, study, request, platform, layers, recipe, cluster, service or policy (a program for the "
+                  "policy external)")
       .required()
-      .check(one_of({"scenario", "study", "request", "platform", "layers", "recipe", "cluster", "policy"}));
+      .check(one_of({"scenario", "study", "request", "platform", "layers", "recipe", "cluster", "service", "policy"}));
   command
       .add_option("--like", *like,
                   "platform: machines of your own that are built like this instance type of the catalogs")
@@ -53,6 +53,7 @@ Command example_command() {
           "  ganymede example layers -o model.json && ganymede import layers model.json --batch 64 -o trace.json\n"
           "  ganymede example recipe -o mine.json && ganymede plan --recipe mine.json --deadline 60h\n"
           "  ganymede example cluster -o cluster.json && ganymede simulate cluster.json\n"
+          "  ganymede example service -o service.json && ganymede simulate service.json\n"
           "  ganymede example policy -o policy.py\n",
       .about = "Print a commented, valid file to start from.",
       .declare = declare_example};

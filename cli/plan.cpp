@@ -13,6 +13,7 @@
 #include "cli/names.hpp"
 #include "cli/plan_goals.hpp"
 #include "cli/plan_like.hpp"
+#include "cli/plan_serve.hpp"
 #include "cli/progress.hpp"
 #include "cli/request_flags.hpp"
 #include "cli/shard_options.hpp"
@@ -30,7 +31,7 @@ namespace ganymede::cli {
 namespace {
 struct PlanFlags {
   RequestFlags request;
-  std::string plan_file, like;
+  std::string plan_file, like, serve, p95;
   std::string shard;
   std::string effort = "normal";
   bool exhaustive = false, verbose = false;
@@ -153,6 +154,9 @@ void declare_plan(Parser command, Shared& shared) {
   command.add_option(
       "--like", flags->like,
       "a SkyPilot task, Slurm script or Kubernetes manifest: what it asks for costs, and what is cheaper");
+  command.add_option("--serve", flags->serve,
+                     "in place of a training: answer so many requests with its generator, such as 50/s; with --p95");
+  command.add_option("--p95", flags->p95, "with --serve: the latency that 95 of 100 requests keep, such as 300ms");
   command.add_option("--save", flags->plan_file, "also write the plan as JSON, for simulate and why");
   command.add_flag("--verbose", flags->verbose,
                    "also print the Pareto set, near misses, steps, all warnings, and every column");
@@ -169,6 +173,10 @@ void declare_plan(Parser command, Shared& shared) {
   command.callback([flags, &shared] {
     if (!flags->like.empty())
       run_like(flags->like, flags->request, shared);
+    else if (!flags->serve.empty())
+      run_plan_serve(flags->serve, flags->p95, flags->request, shared);
+    else if (!flags->p95.empty())
+      throw ConfigError("--p95: is of a service; --serve says its rate");
     else if (flags->shard.empty())
       run_plan(*flags, shared);
     else
@@ -186,6 +194,7 @@ Command plan_command() {
           "  ganymede plan --model dcgan-64 --images 50000000 --deadline 60h --budget 500USD\n"
           "  ganymede example request > request.json && ganymede plan request.json --save plan.json\n"
           "  ganymede plan --like task.yaml                        what it costs an hour, and what is cheaper\n"
+          "  ganymede plan --serve 50/s --p95 300ms --recipe stylegan2   what answers so many requests\n"
           "  ganymede simulate plan.json                           the chosen one, in full\n"
           "  ganymede why plan.json                                what would change the choice\n"
           "  ganymede plan --model stylegan2 --images 5000000 --step 0.9s --batch 16 --on RTX3090      I measured it\n"

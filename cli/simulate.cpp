@@ -9,6 +9,7 @@
 #include "cli/price_age.hpp"
 #include "cli/progress.hpp"
 #include "cli/simulate_cluster.hpp"
+#include "cli/simulate_service.hpp"
 #include "cli/terminal.hpp"
 #include "common/errors.hpp"
 #include "common/json.hpp"
@@ -18,6 +19,7 @@
 #include "report/runs.hpp"
 #include "sim/cluster/cluster.hpp"
 #include "sim/run/seeds.hpp"
+#include "sim/service/service.hpp"
 
 namespace ganymede::cli {
 namespace {
@@ -87,6 +89,9 @@ void run_simulate(const SimulateOptions& options, Shared& shared) {
   if (const Json document = unchanged_scenario(options.scenario); sim::is_cluster(document)) {
     const auto changes = changes_of(options, document);
     return options.members.locate([&] { return simulate_cluster_file(options.scenario, changes, shared); });
+  } else if (sim::is_service(document)) {
+    const auto changes = changes_of(options, document);
+    return options.members.locate([&] { return simulate_service_file(options.scenario, changes, shared); });
   }
   sim::Scenario scenario = changed_scenario(options);
   if (shared.format == "json") scenario.shown_steps = options.shown_steps;
@@ -124,7 +129,9 @@ void add_changes(Parser command, MemberFlags& members) {
 
 void declare_simulate(Parser command, Shared& shared) {
   auto options = std::make_shared<SimulateOptions>();
-  command.add_option("scenario", options->scenario, "a ganymede.scenario/1 or ganymede.cluster/1 file, or a plan")
+  command
+      .add_option("scenario", options->scenario,
+                  "a ganymede.scenario/1, ganymede.cluster/1 or ganymede.service/1 file, or a plan")
       .required();
   add_changes(command, options->members);
   command

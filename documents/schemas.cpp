@@ -11,6 +11,8 @@
 #include "documents/recipe.hpp"
 #include "documents/rehearsal.hpp"
 #include "documents/result.hpp"
+#include "documents/service_plan.hpp"
+#include "documents/service_result.hpp"
 #include "documents/why_slow.hpp"
 
 namespace ganymede::documents {
@@ -50,6 +52,17 @@ constexpr std::array kDocuments = {
                       }},
     DescribedDocument{
         "result", [] { return schema<Result>(kResultSchema, "what a run comes to: ganymede simulate --format json"); }},
+    DescribedDocument{"service-plan",
+                      [] {
+                        return schema<ServicePlan>(kServicePlanSchema,
+                                                   "what to rent for a service: ganymede plan --serve --format json");
+                      }},
+    DescribedDocument{"service-result",
+                      [] {
+                        return schema<ServiceResult>(
+                            kServiceResultSchema,
+                            "what a service of a generator comes to: ganymede simulate SERVICE.json --format json");
+                      }},
     DescribedDocument{
         "why",
         [] { return schema<Why>("ganymede.why/1", "what a plan's choice hangs on: ganymede why --format json"); }},

@@ -39,7 +39,7 @@ TEST(Schema, EveryFileOfTheFolderAndEveryDescriptionIsOne) {
 }
 
 TEST(Schema, TakesTheExamples) {
-  for (const char* format : {"scenario", "study", "request", "platform", "cluster"})
+  for (const char* format : {"scenario", "study", "request", "platform", "cluster", "service"})
     EXPECT_EQ(faults(format, parse(run_program(std::string("example ") + format).out)), "") << format;
 }
 
