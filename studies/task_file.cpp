@@ -205,8 +205,7 @@ AskedResources read_slurm(const std::string& file, const std::string& text) {
     for (std::string word; words >> word && word[0] != '#';) {
       const std::size_t sign = word.find('=');
       std::string name = word.substr(0, sign), value = sign == std::string::npos ? "" : word.substr(sign + 1);
-      if (name.size() > 2 && name[1] != '-')
-        value = name.substr(2) + (sign == std::string::npos ? "" : "=" + value), name.resize(2);
+      if (name.size() > 2 && name[1] != '-') value = word.substr(2), name.resize(2);
       if (value.empty() && (words >> std::ws).peek() != '-') words >> value;
       std::erase(value, '"');
       const auto bad = [&](const char* expected) {

@@ -7,7 +7,7 @@
 #include "common/errors.hpp"
 #include "common/text.hpp"
 #include "common/usd.hpp"
-#include "platforms/catalog.hpp"
+#include "platforms/catalog_lists.hpp"
 
 namespace ganymede::studies {
 namespace {
@@ -36,6 +36,15 @@ std::vector<LikeOffer> offers_of(const platforms::Platform& platform, const plat
   return out;
 }
 
+/// Throws ConfigError for an instance type that no catalog has, or not this cloud's (then it has no GPUs).
+void check_instance(const AskedResources& asked, const std::vector<std::string>& instances, int gpus) {
+  if (!asked.instance.empty() && std::find(instances.begin(), instances.end(), asked.instance) == instances.end())
+    throw ConfigError(
+        fmt::format("no catalog has the instance type \"{}\" with GPUs{}; `ganymede list instances` names them",
+                    asked.instance, did_you_mean(asked.instance, instances)));
+  if (gpus == 0) throw ConfigError(fmt::format("\"{}\" has no instance type \"{}\"", asked.cloud, asked.instance));
+}
+
 }  // namespace
 
 report::LikeAnswer task_offers(const AskedResources& asked, const std::string& gpu) {
@@ -58,12 +67,9 @@ report::LikeAnswer task_offers(const AskedResources& asked, const std::string& g
   double memory = 0, speed = 0;
   std::vector<LikeOffer> as_asked, others;
   const auto each = [&](const auto& body) {
-    for (const std::string& provider : platforms::provider_names()) {
-      const platforms::Platform& platform = platforms::catalog(provider);
-      for (const platforms::Instance& instance : platform.instances)
-        if (instance.retired.empty() && platform.gpu_of(instance).kind == platforms::Gpu::Kind::gpu)
-          body(platform, instance);
-    }
+    platforms::for_each_instance([&](const platforms::Platform& platform, const platforms::Instance& instance) {
+      if (platform.gpu_of(instance).kind == platforms::Gpu::Kind::gpu) body(platform, instance);
+    });
   };
   const auto is_asked = [&](const platforms::Platform& platform, const platforms::Instance& instance) {
     if (!asked.cloud.empty() && platform.provider != asked.cloud && platform.name != asked.cloud) return false;
@@ -81,12 +87,7 @@ report::LikeAnswer task_offers(const AskedResources& asked, const std::string& g
     for (LikeOffer& offer : offers_of(platform, instance, asked.nodes, asked.region))
       if ((offer.market == "spot") == asked.spot) offer.asked = true, as_asked.push_back(std::move(offer));
   });
-  if (!asked.instance.empty() && std::find(instances.begin(), instances.end(), asked.instance) == instances.end())
-    throw ConfigError(
-        fmt::format("no catalog has the instance type \"{}\" with GPUs{}; `ganymede list instances` names them",
-                    asked.instance, did_you_mean(asked.instance, instances)));
-  if (answer.gpus_per_node == 0)
-    throw ConfigError(fmt::format("\"{}\" has no instance type \"{}\"", asked.cloud, asked.instance));
+  check_instance(asked, instances, answer.gpus_per_node);
   const auto cheaper = [](const LikeOffer& a, const LikeOffer& b) { return a.usd_per_hour < b.usd_per_hour; };
   std::stable_sort(as_asked.begin(), as_asked.end(), cheaper);
   if (as_asked.empty())
