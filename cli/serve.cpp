@@ -11,8 +11,12 @@
 
 #include "cli/command.hpp"
 #include "common/errors.hpp"
+#include "common/json.hpp"
+#include "common/json_value.hpp"
 #include "common/units.hpp"
 #include "kernel/checkpoint.hpp"
+#include "kernel/session/image_maker.hpp"
+#include "serve/generator_server.hpp"
 #include "serve/server.hpp"
 
 namespace ganymede::cli {
@@ -24,7 +28,19 @@ struct ServeOptions {
   std::vector<std::string> checkpoints;
   int jobs = 1, queue = 8;
   std::string limit = "10min", short_run = "10s", disk = "10GiB";
+  std::string generator, listen = "127.0.0.1:8080", window = "0s", timeout = "30s";
+  int batch = 8, waiting = 200;
 };
+
+/// Blocks the signals that end a server. Called before any thread is made, so that only this thread receives them.
+sigset_t blocked_ends() {
+  sigset_t ends;
+  ::sigemptyset(&ends);
+  ::sigaddset(&ends, SIGINT);
+  ::sigaddset(&ends, SIGTERM);
+  ::pthread_sigmask(SIG_BLOCK, &ends, nullptr);
+  return ends;
+}
 
 serve::Checkpoints named_checkpoints(const std::vector<std::string>& directories) {
   serve::Checkpoints named;
@@ -70,12 +86,7 @@ void run_serve(const ServeOptions& options, Shared& shared) {
   job_options.disk = quota_of(options.disk);
   job_options.short_run = duration_of("--short", options.short_run);
   job_options.remark = [&shared](const std::string& text) { remark(shared, "ganymede: " + text); };
-  // The signals are blocked before any thread is made, so that only this thread receives them.
-  sigset_t ends;
-  ::sigemptyset(&ends);
-  ::sigaddset(&ends, SIGINT);
-  ::sigaddset(&ends, SIGTERM);
-  ::pthread_sigmask(SIG_BLOCK, &ends, nullptr);
+  const sigset_t ends = blocked_ends();
   ::umask(077);  // only this user may read what jobs write
   int signal = 0;
   {
@@ -92,6 +103,39 @@ void run_serve(const ServeOptions& options, Shared& shared) {
     server.stop();
     listener.join();
     if (!served) throw Failure("the server cannot listen");
+  }
+  shared.exit_code = signal == SIGINT ? ExitCode::interrupted : ExitCode::done;
+}
+
+/// Answers requests for images until a signal comes.
+void serve_generator(const ServeOptions& options, Shared& shared) {
+  std::vector<std::string> damaged;
+  const auto checkpoint = kernel::last_checkpoint(options.generator, damaged);
+  for (const std::string& file : damaged) remark(shared, file + "; left aside");
+  if (!checkpoint)
+    throw ConfigError(
+        fmt::format("--generator: {}: found no checkpoint, expected a directory that ganymede train --checkpoint wrote",
+                    options.generator));
+  const auto time = [](const char* option, const std::string& text) {
+    return JsonNode::wrap(Json(text), option, ".").as_quantity<Seconds>();
+  };
+  const Seconds window = time("--window", options.window), timeout = time("--timeout", options.timeout);
+  const sigset_t ends = blocked_ends();
+  kernel::ImageMaker maker(*checkpoint, {}, options.batch);
+  int signal = 0;
+  {
+    const serve::GeneratorServer server({.listen = options.listen,
+                                         .model = maker.model(),
+                                         .version = maker.steps(),
+                                         .largest_batch = options.batch,
+                                         .window = window,
+                                         .queue = options.waiting,
+                                         .timeout = timeout},
+                                        [&](std::span<const std::uint64_t> seeds) { return maker.draw(seeds); });
+    emit(shared, server.address() + "\n");
+    remark(shared, fmt::format("{} after {} steps, on {}; POST /generate, GET /health, GET /metrics; Ctrl-C ends it",
+                               maker.model(), maker.steps(), maker.backend().device));
+    ::sigwait(&ends, &signal);
   }
   shared.exit_code = signal == SIGINT ? ExitCode::interrupted : ExitCode::done;
 }
@@ -115,7 +159,22 @@ void declare_serve(Parser command, Shared& shared) {
       .capture_default_str();
   command.add_option("--short", options->short_run, "time after which a job goes on in the background, behind others")
       .capture_default_str();
-  command.callback([options, &shared] { run_serve(*options, shared); });
+  command.add_option("--generator", options->generator,
+                     "in place of the page: answer requests for images with the generator of this checkpoint");
+  command.add_option("--listen", options->listen, "with --generator: where").capture_default_str();
+  command.add_option("--batch", options->batch, "with --generator: images drawn at once, at most")
+      .check(integer_between(1, 256))
+      .capture_default_str();
+  command.add_option("--window", options->window, "with --generator: how long the first of a batch waits for others")
+      .capture_default_str();
+  command.add_option("--waiting", options->waiting, "with --generator: requests that may wait")
+      .check(integer_between(1, serve::kMostWaiting))
+      .capture_default_str();
+  command.add_option("--timeout", options->timeout, "with --generator: a request that waits longer is given up")
+      .capture_default_str();
+  command.callback([options, &shared] {
+    options->generator.empty() ? run_serve(*options, shared) : serve_generator(*options, shared);
+  });
 }
 
 }  // namespace
@@ -127,13 +186,16 @@ Command serve_command() {
               "  ganymede serve                                     then open the address that it prints\n"
               "  ganymede serve --port 0 --data runs                a free port; jobs are kept in runs/\n"
               "  ganymede serve --checkpoint run,other/run2         generate images from these\n"
-              "  ganymede serve --jobs 2 --limit 2h\n",
+              "  ganymede serve --jobs 2 --limit 2h\n"
+              "  ganymede serve --generator run --listen 127.0.0.1:8080\n"
+              "  curl -X POST http://127.0.0.1:8080/generate -d '{\"seed\": 7}' -o image.png\n",
           .about =
               "Serves a page on this machine, for this machine alone: choose a model, platforms, schemes and\n"
               "policies, compare them or ask what to rent, train a small model here and see beside it what that\n"
               "takes on each cloud, and generate images from checkpoints. The address that it prints holds a token,\n"
               "which every request needs. Each job is this program, run in a folder of its own. docs/serve.md says\n"
-              "what a request cannot do.",
+              "what a request cannot do.\n"
+              "With --generator it answers whoever can reach the address: docs/serving.md.",
           .declare = declare_serve};
 }
 

@@ -14,7 +14,6 @@
 namespace ganymede::kernel {
 namespace {
 
-constexpr int kGap = 1;
 constexpr std::uint8_t kGapGrey = 64;
 
 std::string encode_png(const std::vector<std::uint8_t>& pixels, int width, int height, int channels) {
@@ -37,16 +36,16 @@ std::string encode_png(const std::vector<std::uint8_t>& pixels, int width, int h
 
 }  // namespace
 
-std::string png_grid(std::span<const float> images, ImageShape shape, int rows, int columns) {
+std::string png_grid(std::span<const float> images, ImageShape shape, int rows, int columns, int gap) {
   const auto size = [](int extent) { return static_cast<std::size_t>(extent); };
   const std::size_t row_bytes = size(shape.width) * size(shape.channels), image_floats = size(shape.height) * row_bytes;
   const std::size_t count = images.size() / image_floats;
   assert(images.size() == count * image_floats && count <= size(rows) * size(columns));
-  const int width = columns * (shape.width + kGap) + kGap, height = rows * (shape.height + kGap) + kGap;
+  const int width = columns * (shape.width + gap) + gap, height = rows * (shape.height + gap) + gap;
   const std::size_t picture_row = size(width) * size(shape.channels);
   std::vector<std::uint8_t> picture(size(height) * picture_row, kGapGrey);
   for (int cell = 0; size(cell) < count; ++cell) {
-    const int top = cell / columns * (shape.height + kGap) + kGap, left = cell % columns * (shape.width + kGap) + kGap;
+    const int top = cell / columns * (shape.height + gap) + gap, left = cell % columns * (shape.width + gap) + gap;
     const float* from = images.data() + size(cell) * image_floats;
     for (int y = 0; y < shape.height; ++y) {
       std::uint8_t* to = picture.data() + size(top + y) * picture_row + size(left) * size(shape.channels);
@@ -58,11 +57,15 @@ std::string png_grid(std::span<const float> images, ImageShape shape, int rows, 
 }
 
 std::string sample_grid(Gan& gan, TensorOps& ops, std::uint64_t seed, int count) {
+  return png_of(gan, sample_images(gan, ops, seed, count), count, 1);
+}
+
+std::string png_of(const Gan& gan, const std::vector<float>& samples, int count, int gap) {
   const ImageShape shape{gan.whole.height, gan.whole.width, gan.whole.channels};
   const int frames = gan.image.frames;
   // Images of a growing model are enlarged to their final size; frames of a clip stand side by side.
   const ImageShape enlarged{shape.height, shape.width, shape.channels, frames};
-  const std::vector<float> images = enlarge(sample_images(gan, ops, seed, count), gan.image, enlarged);
+  const std::vector<float> images = enlarge(samples, gan.image, enlarged);
   const auto extent = [](int value) { return static_cast<std::size_t>(value); };
   const std::size_t plane = extent(shape.height * shape.width), channels = extent(shape.channels);
   std::vector<float> cells(images.size());  // [clip x frame x position x channel]
@@ -74,7 +77,7 @@ std::string sample_grid(Gan& gan, TensorOps& ops, std::uint64_t seed, int count)
           *cell++ = images[((clip * channels + c) * extent(frames) + f) * plane + p];
   const int clips = static_cast<int>(std::ceil(std::sqrt(static_cast<double>(count) / frames)));
   const int columns = frames * clips, rows = (count + clips - 1) / clips;
-  return png_grid(cells, shape, rows, columns);
+  return png_grid(cells, shape, rows, columns, gap);
 }
 
 }  // namespace ganymede::kernel

@@ -30,14 +30,19 @@ class WithAverage {
 
 }  // namespace
 
-std::vector<float> sample_images(Gan& gan, TensorOps& ops, std::uint64_t seed, int images_wanted) {
+std::vector<float> sample_images(Gan& gan, TensorOps& ops, std::uint64_t seed, int count) {
+  RandomStream latents(seed, "kernel/samples");
+  return sample_images(
+      gan, ops, [&] { ops.fill_normal(gan.latent, latents); }, count);
+}
+
+std::vector<float> sample_images(Gan& gan, TensorOps& ops, const std::function<void()>& fill, int images_wanted) {
   const auto count = static_cast<std::size_t>(images_wanted);
   const auto pixels = static_cast<std::size_t>(gan.image.pixels()), batch = static_cast<std::size_t>(gan.batch);
   const WithAverage average(gan, ops);
-  RandomStream latents(seed, "kernel/samples");
   std::vector<float> images(count * pixels), generated(pixels * batch);  // `generated` is [pixels x batch]
   for (std::size_t done = 0; done < count; done += batch) {
-    ops.fill_normal(gan.latent, latents);
+    fill();
     ops.read_rows(generated, gan.generator.infer(ops, gan.latent), gan.channels());
     for (std::size_t i = 0; i < std::min(batch, count - done); ++i)
       for (std::size_t p = 0; p < pixels; ++p)

@@ -2,6 +2,7 @@
 // Draws images from a generator.
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "kernel/gan.hpp"
@@ -12,6 +13,8 @@ namespace ganymede::kernel {
 /// near [0, 1]. The same seed gives the same latents. If the GAN keeps an average of the generator's parameters, the
 /// average is used.
 std::vector<float> sample_images(Gan& gan, TensorOps& ops, std::uint64_t seed, int count);
+/// The same, with latents that `fill` puts into gan.latent before each batch.
+std::vector<float> sample_images(Gan& gan, TensorOps& ops, const std::function<void()>& fill, int count);
 
 /// Enlarges images of shape `from` to `to`, whose extents must be multiples: every pixel becomes a block of equal
 /// pixels.

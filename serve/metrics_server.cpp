@@ -8,21 +8,15 @@
 
 #include "common/errors.hpp"
 #include "serve/access.hpp"
+#include "serve/listen_address.hpp"
 #include "serve/timed_server.hpp"
 
 namespace ganymede::serve {
-namespace {
 
-struct HostPort {
-  std::string host;
-  int port = 0;
-};
-
-/// Reads "127.0.0.1:9464"; the host may be left out, and an IPv6 address stands in brackets.
-HostPort read_address(const std::string& text) {
+ListenAddress read_listen_address(const std::string& text) {
   const auto colon = text.rfind(':');
   const std::string port = colon == std::string::npos ? text : text.substr(colon + 1);
-  HostPort out{colon == std::string::npos || colon == 0 ? "127.0.0.1" : text.substr(0, colon), 0};
+  ListenAddress out{colon == std::string::npos || colon == 0 ? "127.0.0.1" : text.substr(0, colon), 0};
   if (out.host.size() > 2 && out.host.front() == '[' && out.host.back() == ']')
     out.host = out.host.substr(1, out.host.size() - 2);
   const auto read = std::from_chars(port.data(), port.data() + port.size(), out.port);
@@ -30,8 +24,6 @@ HostPort read_address(const std::string& text) {
     throw ConfigError(fmt::format("--listen: found \"{}\", expected an address such as 127.0.0.1:9464", text));
   return out;
 }
-
-}  // namespace
 
 struct MetricsServer::Server {
   TimedServer http;
@@ -42,7 +34,7 @@ struct MetricsServer::Server {
 
 MetricsServer::MetricsServer(const std::string& address, const std::string& content_type)
     : server_(std::make_unique<Server>()) {
-  const HostPort at = read_address(address);
+  const ListenAddress at = read_listen_address(address);
   Server& server = *server_;
   server.http.Get("/metrics", [&server, content_type](const httplib::Request&, httplib::Response& response) {
     const std::lock_guard lock(server.mutex);

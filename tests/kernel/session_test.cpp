@@ -11,6 +11,7 @@
 #include "common/json_value.hpp"
 #include "kernel/checkpoint.hpp"
 #include "kernel/session/draw_images.hpp"
+#include "kernel/session/image_maker.hpp"
 #include "scratch.hpp"
 
 namespace ganymede::kernel {
@@ -82,6 +83,17 @@ TEST(Session, TellsWritesAndReportsWhatItDoes) {
   EXPECT_EQ(drawn.model, "mlp-gan");
   EXPECT_EQ(drawn.batch, 3);
   EXPECT_THAT(drawn.png, StartsWith("\x89PNG"));
+
+  // An image is that of its seed whatever is in the batch, and one seed gives one image.
+  ImageMaker maker(*kept, options.train, 6);
+  EXPECT_EQ(maker.steps(), 6);
+  const std::vector<std::uint64_t> seeds = {1, 2, 1, 3, 4};
+  const std::vector<std::string> images = maker.draw(seeds);
+  ASSERT_EQ(images.size(), seeds.size());
+  EXPECT_THAT(images[0], StartsWith("\x89PNG"));
+  EXPECT_EQ(images[0], images[2]);
+  EXPECT_NE(images[0], images[1]);
+  for (std::size_t i = 0; i < seeds.size(); ++i) EXPECT_EQ(maker.draw({&seeds[i], 1})[0], images[i]) << i;
 }
 
 TEST(Session, GoesOnFromItsCheckpointWithTheSameLosses) {

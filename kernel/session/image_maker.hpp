@@ -1,0 +1,35 @@
+#pragma once
+// A generator that stays in memory and draws single images, as `ganymede serve --generator` does.
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "kernel/checkpoint.hpp"
+#include "kernel/train.hpp"
+
+namespace ganymede::kernel {
+
+class ImageMaker {
+ public:
+  /// Of `train` only the device's options are used. Throws ConfigError for a checkpoint of another version's model.
+  /// Batches of 1, 2, 4, ... up to `largest_batch` images are prepared.
+  ImageMaker(const Checkpoint& checkpoint, const TrainOptions& train, int largest_batch);
+
+  /// A PNG for each seed: the image that sample_images() draws first of it, whatever else is in the batch. At most
+  /// `largest_batch` seeds; not to be called by two threads at once.
+  std::vector<std::string> draw(std::span<const std::uint64_t> seeds);
+
+  const std::string& model() const { return gans_.begin()->second.model; }
+  std::int64_t steps() const { return steps_; }  ///< steps of training that the checkpoint has seen
+  const BackendInfo& backend() const { return backend_->info; }
+
+ private:
+  std::unique_ptr<Backend> backend_;
+  std::map<int, Gan> gans_;  ///< by batch
+  std::int64_t steps_ = 0;
+};
+
+}  // namespace ganymede::kernel
