@@ -14,7 +14,7 @@ namespace ganymede::kernel {
 
 class ImageMaker {
  public:
-  /// Of `train` only the device's options are used. Throws ConfigError for a checkpoint of another version's model.
+  /// Only the device's options of `train` are used. Throws ConfigError for a checkpoint of another version's model.
   /// Batches of 1, 2, 4, ... up to `largest_batch` images are prepared.
   ImageMaker(const Checkpoint& checkpoint, const TrainOptions& train, int largest_batch);
 
