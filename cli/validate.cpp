@@ -41,7 +41,9 @@ void run_validate(const ValidateOptions& options, Shared& shared) {
   std::vector<OrderedJson> results(studies.size());
   const auto outcomes = run_children(
       studies.size(), jobs(shared),
-      [&](std::size_t i) { return studies::run_validation(std::move(studies[i]), options.replay).dump(); },
+      [&, &asked = studies](std::size_t i) {
+        return studies::run_validation(std::move(asked[i]), options.replay).dump();
+      },
       progress_bar(shared, studies.size(), "studies"));
   for (std::size_t i = 0; i < studies.size(); ++i) {
     rethrow(outcomes[i], names[i] + ": ");

@@ -90,7 +90,7 @@ class Walk {
   template <class T>
   void member_if_any(std::string_view name, std::optional<T>& value, const About& about = {}) {
     if (!enter_member(name, about, value.has_value())) return;
-    if (!value) value.emplace();
+    if (!value) value.emplace(T{});
     visit(*value, about);
     leave_member();
   }
@@ -144,7 +144,7 @@ class Walk {
       value.reset();
       return;
     }
-    if (!value) value.emplace();
+    if (!value) value.emplace(T{});
     visit(*value, about);
     leave_nullable();
   }

@@ -86,7 +86,7 @@ std::vector<platforms::Gpu> gpus_for(const std::vector<std::string>& wanted) {
   }
   std::vector<platforms::Gpu> gpus;
   for (const auto& [name, gpu] : all) {
-    const auto is = [&](const std::string& one) { return one == name || one == gpu.family; };
+    const auto is = [name = name, family = gpu.family](const std::string& one) { return one == name || one == family; };
     if (wanted.empty() ? gpu.kind == platforms::Gpu::Kind::gpu : std::any_of(wanted.begin(), wanted.end(), is))
       gpus.push_back(gpu);
   }

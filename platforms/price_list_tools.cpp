@@ -42,7 +42,7 @@ void read_vantage(const Listed& list, const std::string& file, PriceCollector& o
     for (const auto& [region, systems] : part_of(row, "pricing").items()) {
       const Listed& linux_prices = part_of(systems, "linux");
       const std::string at = fmt::format("{}/pricing/{}/linux", where, region);
-      const auto take = [&](Market market, const Listed& prices, const char* key) {
+      const auto take = [&, region = region](Market market, const Listed& prices, const char* key) {
         const auto price = price_of(prices, key);
         if (price) out.add_rented(instance, at + "/" + key, region, "", market, *price, "");
         return price.has_value();

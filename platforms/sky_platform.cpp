@@ -180,7 +180,7 @@ void SkyListReader::add(const std::string& instance, const SkyGpu& gpu, double c
     name += fmt::format("+{}x{}", gpus, gpu.name);
   const auto [at, fresh] = made_.machines.try_emplace(name);
   SkyMachine& machine = at->second;
-  const auto least = [&](double& known, double here) {
+  const auto least = [&, fresh = fresh](double& known, double here) {
     known = fresh || known == 0 ? here : std::min(known, here > 0 ? here : known);
   };
   if (!fresh && memory_gib > 0 && machine.memory_gib > 0 && machine.memory_gib != memory_gib)

@@ -68,7 +68,7 @@ std::string SkyText::prices_text(const SkyMachine& machine) const {
     const auto& [region, market] = where;
     const auto by_price = [](const auto& one, const auto& other) { return one.second.usd < other.second.usd; };
     const auto [cheapest, dearest] = std::minmax_element(zones.begin(), zones.end(), by_price);
-    const auto line = [&](const std::string& zone, double usd) {
+    const auto line = [&, region = region, market = market](const std::string& zone, double usd) {
       out += fmt::format(
           "{}{{ \"region\": {}, {}\"market\": \"{}\", \"per_hour\": \"{}USD/h\", \"as_of\": \"{}\", \"source\": "
           "\"SKYPILOT\" }}",

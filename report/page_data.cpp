@@ -98,8 +98,8 @@ Out columns_of(const PageInput& page) {
     for (const ReportCandidate& candidate : page.candidates) cells.push_back(value(candidate));
     if (!cells.empty()) out[name] = column(cells);
   };
-  for (const auto& [name, member] : kTexts) add(name, [&](Candidate of) { return of.*member; });
-  for (const auto& [name, value] : kNumbers) add(name, [&](Candidate of) { return rounded(value(of)); });
+  for (const auto& [name, member] : kTexts) add(name, [member = member](Candidate of) { return of.*member; });
+  for (const auto& [name, value] : kNumbers) add(name, [value = value](Candidate of) { return rounded(value(of)); });
   add("ledger", ledger_of);
   return out;
 }

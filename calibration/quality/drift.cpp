@@ -55,7 +55,7 @@ double fitted_drift(const QualityModel& model, const std::vector<RecordedRun>& r
       if (others.size() >= 2) found->second = fit_without_drift(others);
     }
     for (const double part : kForecastAfter) {
-      LeftOut& one = left_out.emplace_back(prior_of(found->second, run.kind).shape, SeenCurve{}, SeenCurve{});
+      LeftOut& one = left_out.emplace_back(LeftOut{prior_of(found->second, run.kind).shape, SeenCurve{}, SeenCurve{}});
       for (std::size_t i = 0; i < seen.ln_images.size(); ++i)
         (i < 2 || seen.ln_images[i] <= seen.ln_images.back() - portable_log(part) ? one.first : one.later)
             .add(1e6 * portable_exp(seen.ln_images[i]), portable_exp(seen.ln_fid[i]));
