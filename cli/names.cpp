@@ -11,6 +11,7 @@
 #include "kernel/models/models.hpp"
 #include "platforms/catalog.hpp"
 #include "studies/validation.hpp"
+#include "traces/recipe.hpp"
 #include "traces/recorded.hpp"
 
 namespace ganymede::cli {
@@ -31,6 +32,7 @@ std::vector<std::string> names_of(const std::string& topic) {
     return names;
   }
   if (topic == "planned") return planned_models();
+  if (topic == "recipes") return traces::recipe_names();  // `list recipes` resolves each, in a quarter of a second
   if (topic == "models") {  // to train: `list models` has those that can only be planned with too
     std::vector<std::string> names;
     for (const auto& model : kernel::models()) names.emplace_back(model.name);
