@@ -10,11 +10,11 @@
 #include "calibration/statistics.hpp"
 #include "common/errors.hpp"
 #include "common/json_value.hpp"
+#include "common/statistics.hpp"
 #include "common/usd.hpp"
 #include "plan/bounds.hpp"
 #include "plan/chances.hpp"
 #include "plan/choice.hpp"
-#include "plan/known_runs.hpp"
 #include "sim/run/seeds.hpp"
 #include "sim/run/simulate.hpp"
 #include "sim/scenario/images_to_fid.hpp"
@@ -32,10 +32,14 @@ constexpr int kRunsOfASeed = 5;
 /// separately, each to a relative half-width of 0.5 % at 95 %; the factor allows for four half-widths.
 constexpr double kOtherSample = 0.98;
 
+/// Runs after which a candidate is left out if all of them are beaten. At least ten of its twenty or more runs are at
+/// or below their median: that the first five are all among the others has a probability of at most 1.6 % (of 20 runs,
+/// 15504 sets of five, 252 of them) to 3.1 % (of many). Of fewer than ten runs, all are simulated.
+constexpr int kRunsToBeat = 5;
+
 /// A run's bill in dollars: at the stated prices, and with each doubtful price at its lowest and at its highest value.
 struct RunCost {
   double usd = 0, low = 0, high = 0;
-  ListHours hours;
 };
 
 RunCost cost_of(const Request& request, const sim::Scenario& scenario, const sim::Result& run) {
@@ -47,8 +51,6 @@ RunCost cost_of(const Request& request, const sim::Scenario& scenario, const sim
       const platforms::PriceDoubt doubt = platforms::price_doubt(pool.instance(), pool.price, request.price_age);
       cost.low -= usd_of(use.usd) * (1 - doubt.low);
       cost.high += usd_of(use.usd) * (doubt.high - 1);
-      if (pool.price.per_hour.value > 0)
-        cost.hours[pool.pool.market] += usd_of(use.usd) / (static_cast<double>(pool.price.per_hour.value) * 1e-6);
     }
   return cost;
 }
@@ -123,7 +125,6 @@ double slope_of(std::span<const double> x, std::span<const double> y) {
 struct RunSums {
   SeedValues time, usd, usd_at_worst, kg;
   std::vector<Uncertain> costs;  ///< with doubtful prices at their highest values
-  std::vector<ListHours> hours;
   // Only if an FID is the goal, because the runs then differ in their images, and outcomes of all runs are one spread:
   std::vector<Uncertain> times_s, all_usd;  ///< the second with what doubtful prices may be
   std::vector<double> images;
@@ -151,7 +152,6 @@ void RunSums::add(const Request& request, const sim::Scenario& scenario, const s
   time.add(run.total.si, chances.time_s.low, chances.time_s.high);
   usd.add(cost.usd, low * chances.price.low, high);
   usd_at_worst.add(cost.high, cost.high, cost.high);
-  hours.push_back(cost.hours);
   const double deviations = chances.usd.deviations, least = chances.usd.least;
   costs.push_back({cost.high, low * chances.price.high, high, deviations, least * chances.price.high});
   if (scenario.quality) {
@@ -210,6 +210,10 @@ PlannedRun RunSums::planned() const {
   return out;
 }
 
+bool beats(const Front& front, const PlanCandidate& candidate, const RunsAtLeast& runs) {
+  return front.beats(candidate, {runs.time_s, 0, runs.usd_at_worst});
+}
+
 /// How many runs the candidate gets.
 int seeds_needed(const Request& request, const sim::Scenario& scenario) {
   const bool recorded = std::any_of(scenario.pools.begin(), scenario.pools.end(),
@@ -217,21 +221,34 @@ int seeds_needed(const Request& request, const sim::Scenario& scenario) {
   return runs_for(request, sim::has_chances(scenario) || recorded ? request.seeds_at_risk : request.seeds);
 }
 
+/// A lower bound of the median of so many values, of which all but the `known` are at least `least`.
+double least_median(std::vector<double> known, int count, double least) {
+  known.resize(static_cast<std::size_t>(count), least);
+  std::sort(known.begin(), known.end());
+  return quantile(known, 0.5);
+}
+
 /// Simulates the candidate with all its seeds. Runs that never finish miss the goals; all other figures are of the runs
-/// that finish. Throws Infeasible if fewer than half of the runs finish. None once `front` beats it; `least` are bounds
-/// of its runs.
-std::optional<PlannedRun> evaluate_seeds(const Request& request, const PlanCandidate& candidate, const Bounds& least,
-                                         const Front& front, RegionTwins& twins, CandidateScenarios& scenarios) {
+/// that finish. Throws Infeasible if fewer than half of the runs finish. Leaves `out` as it is, but for
+/// PlannedRun::at_least, once `front` beats the candidate. `least` are bounds of its runs, but with an FID as the goal
+/// only of the median one.
+void evaluate_seeds(const Request& request, const PlanCandidate& candidate, const Bounds& least, const Front& front,
+                    CandidateScenarios& scenarios, PlannedRun& out) {
   sim::Scenario scenario = scenarios.scenario(candidate);
   const int seeds = seeds_needed(request, scenario);
   const std::optional<calibration::TargetOutlook> quality = scenario.quality;
-  if (front.beats(candidate, twins.least_medians(candidate, seeds, least))) return {};
   // With more misses than this the candidate cannot meet the goals. To tell how far it misses them, the seeds of a
   // candidate without risk are enough.
   const double misses_max = seeds * (1 - request.certainty) + 1e-5;
   RunSums sums;
   std::string why_never;
   const auto misses = [&] { return sums.runs - (request.sure ? std::min(sums.met, sums.chance) : sums.chance); };
+  const auto beaten = [&](double time_s, double usd_at_worst) {
+    const RunsAtLeast now{std::max(time_s, least.time_s), std::max(usd_at_worst, least.usd_at_worst)};
+    const bool beaten_now = beats(front, candidate, now);
+    if (beaten_now || sums.runs == kRunsToBeat) out.at_least = now;
+    return beaten_now;
+  };
   for (int i = 0; i < seeds && (misses() <= misses_max || i < request.seeds); ++i) {
     ++sums.runs;
     sim::set_seed(scenario, request.seed + static_cast<std::uint64_t>(quality ? i % (seeds / kRunsOfASeed) : i));
@@ -241,21 +258,29 @@ std::optional<PlannedRun> evaluate_seeds(const Request& request, const PlanCandi
     } catch (const Infeasible& error) {
       why_never = error.what();
     }
-    if (2 * sums.runs >= seeds &&
-        front.beats(candidate, least_medians(request, {sums.time.values, sums.usd_at_worst.values}, seeds, least)))
-      return {};
+    const std::vector<double>&times = sums.time.values, &costs = sums.usd_at_worst.values;
+    if (2 * sums.runs >= seeds) {
+      if (beaten(least_median(times, seeds, quality ? 0 : least.time_s),
+                 least_median(costs, seeds, quality ? 0 : least.usd_at_worst)))
+        return;
+    } else if (sums.runs == kRunsToBeat && sums.finished > 0 &&
+               beaten(std::ranges::min(times), std::ranges::min(costs))) {
+      return;
+    }
   }
   if (2 * sums.finished < sums.runs) throw Infeasible(why_never);
-  if (sums.runs == seeds) twins.keep(candidate, sums.time.values, sums.hours);
-  return sums.planned();
+  const RunsAtLeast first = out.at_least;
+  out = sums.planned();
+  out.at_least = first;
 }
 
 /// The same, or why the candidate cannot run.
 PlannedRun simulate_candidate(const Request& request, const PlanCandidate& candidate, const Bounds& least,
-                              const Front& front, RegionTwins& twins, CandidateScenarios& scenarios) {
+                              const Front& front, CandidateScenarios& scenarios) {
   PlannedRun out;
   try {
-    return evaluate_seeds(request, candidate, least, front, twins, scenarios).value_or(out);
+    evaluate_seeds(request, candidate, least, front, scenarios, out);
+    return out;
   } catch (const ConfigError& error) {  // for example a storage class that this catalog does not have
     out.invalid = true;
     out.reason = error.what();
@@ -337,9 +362,13 @@ void add_runs(const Request& request, const std::vector<PlanCandidate>& members,
                                   : all;
     if (front.beats(candidate, least)) continue;
     PlannedRun judged = run(i, candidate, least, front);
-    // What evaluate_seeds() leaves out before its last run is left out here, because bounds are no higher than these.
-    if (judged.simulated() && front.beats(candidate, {judged.time_s.median, judged.usd.median, judged.usd_at_worst}))
-      continue;
+    // What evaluate_seeds() leaves out is left out here too if `run` knows it from where less was beaten.
+    const RunsAtLeast medians{judged.time_s.median, judged.usd_at_worst};
+    for (const RunsAtLeast& least_runs : {judged.at_least, medians})
+      if (beats(front, candidate, least_runs)) {
+        judged = {};
+        judged.at_least = least_runs;
+      }
     out.runs[i] = judged;
     if (!judged.simulated()) continue;
     judge(request, judged);
@@ -370,10 +399,9 @@ void add_runs_for_chance(const Request& request, const PlanCandidate& candidate,
 UnitOutcome evaluate_group(const Request& request, const std::vector<PlanCandidate>& members, Front front,
                            CandidateScenarios& scenarios) {
   UnitOutcome out = with_fastest_scheme(request, members.front(), scenarios);
-  RegionTwins twins(request);
   add_runs(request, members, std::move(front), out,
            [&](std::size_t /*member*/, const PlanCandidate& candidate, const Bounds& least, const Front& all) {
-             return simulate_candidate(request, candidate, least, all, twins, scenarios);
+             return simulate_candidate(request, candidate, least, all, scenarios);
            });
   return out;
 }
@@ -382,11 +410,14 @@ std::optional<UnitOutcome> repeat_group(const Request& request, const std::vecto
                                         const UnitOutcome& known) {
   if (members.front().scheme != "any" && members.front().scheme != known.scheme) return {};
   UnitOutcome out{known.scheme, known.mean_s, known.images, {}};
+  bool lacks = false;
   add_runs(request, members, std::move(front), out,
-           [&](std::size_t member, const PlanCandidate& /*candidate*/, const Bounds& /*least*/, const Front& /*all*/) {
-             return known.runs[member];
+           [&](std::size_t member, const PlanCandidate& candidate, const Bounds& /*least*/, const Front& all) {
+             const PlannedRun& run = known.runs[member];
+             lacks = lacks || (run.verdict == Verdict::beaten && !beats(all, candidate, run.at_least));
+             return run;
            });
-  return out;
+  return lacks ? std::nullopt : std::optional(std::move(out));
 }
 
 }  // namespace ganymede::plan

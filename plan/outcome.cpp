@@ -37,6 +37,7 @@ void each_figure(Run& run, const Visit& visit) {
   visit("warnings", run.warnings, 0);
 }
 
+Json json_of(const RunsAtLeast& least) { return {least.time_s, least.usd_at_worst}; }
 Json json_of(const PlanMeasure& measure) { return {measure.median, measure.low, measure.high}; }
 Json json_of(const std::optional<double>& value) { return value ? Json(*value) : Json(nullptr); }
 template <class Value>
@@ -44,6 +45,11 @@ Json json_of(const Value& value) {
   return value;
 }
 
+void read(const JsonNode& node, RunsAtLeast& least, double most) {
+  const std::vector<double> numbers = node.as_numbers(0, most);
+  if (numbers.size() != 2) node.expected("a least time and a least cost");
+  least = {numbers[0], numbers[1]};
+}
 void read(const JsonNode& node, PlanMeasure& measure, double most) {
   const std::vector<double> numbers = node.as_numbers(0, most);
   if (numbers.size() != 3) node.expected("a median and the two ends of its interval");
@@ -63,9 +69,10 @@ void read(const JsonNode& node, std::vector<std::string>& value, double /*most*/
 }
 
 Json run_json(const PlannedRun& run) {
-  if (run.verdict == Verdict::beaten) return {{"beaten", true}};
-  if (run.verdict == Verdict::impossible) return {{run.invalid ? "invalid" : "impossible", run.reason}};
-  Json out;
+  Json out = {{"at_least", json_of(run.at_least)}};
+  if (run.verdict == Verdict::beaten) out["beaten"] = true;
+  if (run.verdict == Verdict::impossible) out[run.invalid ? "invalid" : "impossible"] = run.reason;
+  if (!run.simulated()) return out;
   each_figure(run, [&](const char* key, const auto& value, double /*most*/) { out[key] = json_of(value); });
   if (run.usd_per_image > 0) out["usd_per_image"] = run.usd_per_image;
   return out;
@@ -74,6 +81,7 @@ Json run_json(const PlannedRun& run) {
 PlannedRun read_planned_run(const JsonNode& node) {
   JsonObject in(node);
   PlannedRun run;
+  read(in.required("at_least"), run.at_least, kMostAmount);
   const auto impossible = in.optional("impossible"), invalid = in.optional("invalid");
   if (impossible || invalid) {
     run.verdict = Verdict::impossible;

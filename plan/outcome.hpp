@@ -25,11 +25,17 @@ enum class Verdict {
   impossible  ///< has no result; PlannedRun::reason says why
 };
 
+/// What a candidate's medians are at least, by some of its runs; costs with doubtful prices at their highest values.
+struct RunsAtLeast {
+  double time_s = 0, usd_at_worst = 0;
+};
+
 /// What became of one candidate.
 struct PlannedRun {
   Verdict verdict = Verdict::beaten;
   std::string reason;    ///< why the candidate cannot be the answer; empty if it meets the goals or is beaten
   bool invalid = false;  ///< it is impossible because its scenario is not valid
+  RunsAtLeast at_least;  ///< by its first runs; if it is beaten, what of it is, or 0 if it is its bounds
   // Set only if it was simulated:
   PlanMeasure time_s, usd, kg_co2e;
   /// Median cost in dollars with each doubtful price at its highest value; candidates are ranked by it.

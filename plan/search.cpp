@@ -53,7 +53,7 @@ void Search::make_units() {
   const auto& groups = plan_.candidates.groups;
   for (std::size_t g = 0; g < groups.size(); ++g)
     for (const bool at_risk : {false, true}) {
-      Unit unit{0, g, at_risk, {}, false};
+      Unit unit{at_risk, 0, g, {}, false};
       for (const std::size_t i : groups[g].members) {
         if (!is_open(i) || candidate(i).at_risk() != at_risk) continue;
         const double bound = least_objective(request_, candidate(i).bounds);
@@ -91,7 +91,7 @@ UnitOutcome Search::evaluate(std::size_t unit) {
 
 void Search::take(std::size_t unit, const UnitOutcome& outcome) {
   units_[unit].taken = true;
-  const auto& [least, group, at_risk, members, taken] = units_[unit];
+  const auto& [at_risk, least, group, members, taken] = units_[unit];
   // The other unit of the group need not search for the fastest scheme again.
   if (!outcome.scheme.empty())
     for (const std::size_t i : plan_.candidates.groups[group].members) plan_.candidates.all[i].scheme = outcome.scheme;

@@ -44,9 +44,9 @@ class Search {
  private:
   /// Candidates of a group that are not ruled out: either those whose nodes may be taken back, or the others.
   struct Unit {
-    double least = 0;  ///< the lowest bound of the objective among them
+    bool at_risk = false;  ///< the others come first: their bounds are near what they take, and few runs tell it
+    double least = 0;      ///< the lowest bound of the objective among them
     std::size_t group = 0;
-    bool at_risk = false;
     std::vector<std::size_t> members;
     bool taken = false;
     auto operator<=>(const Unit&) const = default;

@@ -6,7 +6,6 @@
 #include "common/units.hpp"
 #include "plan/candidate_scenarios.hpp"
 #include "plan/chosen_scenario.hpp"
-#include "plan/known_runs.hpp"
 #include "plans.hpp"
 #include "report/plans.hpp"
 #include "sim/run/simulate.hpp"
@@ -304,15 +303,6 @@ TEST_F(SearchedPlans, RunAsTheirScenariosDoAlone) {
     ++compared;
   }
   EXPECT_GE(compared, 5);  // on demand, spot by two policies, and two numbers of nodes on demand beside others on spot
-}
-
-TEST(LeastMedians, TakeUnknownRunsAtTheirBounds) {
-  Request of;
-  const Bounds least{1, 1, 1};
-  const Bounds some = least_medians(of, {{9, 5, 7}, {9, 5, 7}}, 4, least);  // 1, 5, 7 and 9
-  EXPECT_EQ(some.time_s, 6);
-  EXPECT_EQ(some.usd_at_worst, 6);
-  EXPECT_EQ(least_medians(of, {{9, 5}, {9, 5}}, 5, least).time_s, 1);  // 1, 1, 1, 5 and 9
 }
 
 }  // namespace
