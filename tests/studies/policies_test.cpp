@@ -61,7 +61,7 @@ class Contests : public testing::TestWithParam<Contest> {};
 
 TEST_P(Contests, ThePolicyWinsBeyondTheNoise) {
   NOT_SANITIZED(
-      "bench/chaos draws runs under these policies there, and Runs.ALearnedTableIsTheSameAgainAndIsUsed learns one");
+      "tests/chaos draws runs under these policies there, and Runs.ALearnedTableIsTheSameAgainAndIsUsed learns one");
   const Contest& contest = GetParam();
   const Json difference = compare(contest, contest.wins_at, contest.wins_by, false);
   EXPECT_EQ(difference["seeds"], kSeeds);

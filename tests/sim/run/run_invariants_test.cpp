@@ -109,7 +109,7 @@ void check_ledger(const Result& run) {
 }
 
 RC_GTEST_PROP(RunInvariants, HoldOnRandomScenariosWithFaults, ()) {
-  NOT_SANITIZED("bench/chaos runs there, which checks the same on random scenarios");
+  NOT_SANITIZED("tests/chaos runs there, which checks the same on random scenarios");
   const Scenario scenario = files().load(random_scenario());
   Result run;
   try {
