@@ -17,6 +17,6 @@ std::size_t export_document(const std::string& file, const Shared& shared,
                             std::initializer_list<report::DocumentKind> kinds = {
                                 report::DocumentKind::result, report::DocumentKind::sweep, report::DocumentKind::plan,
                                 report::DocumentKind::study, report::DocumentKind::cluster,
-                                report::DocumentKind::rehearsal});
+                                report::DocumentKind::rehearsal, report::DocumentKind::service});
 
 }  // namespace ganymede::cli

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "cli/command.hpp"
+#include "cli/device_options.hpp"
 #include "common/errors.hpp"
 #include "common/json.hpp"
 #include "common/json_value.hpp"
@@ -30,6 +31,7 @@ struct ServeOptions {
   std::string limit = "10min", short_run = "10s", disk = "10GiB";
   std::string generator, listen = "127.0.0.1:8080", window = "0s", timeout = "30s";
   int batch = 8, waiting = 200;
+  kernel::TrainOptions device;  ///< of the generator
 };
 
 /// Blocks the signals that end a server. Called before any thread is made, so that only this thread receives them.
@@ -121,7 +123,7 @@ void serve_generator(const ServeOptions& options, Shared& shared) {
   };
   const Seconds window = time("--window", options.window), timeout = time("--timeout", options.timeout);
   const sigset_t ends = blocked_ends();
-  kernel::ImageMaker maker(*checkpoint, {}, options.batch);
+  kernel::ImageMaker maker(*checkpoint, options.device, options.batch);
   int signal = 0;
   {
     const serve::GeneratorServer server({.listen = options.listen,
@@ -172,6 +174,7 @@ void declare_serve(Parser command, Shared& shared) {
       .capture_default_str();
   command.add_option("--timeout", options->timeout, "with --generator: a request that waits longer is given up")
       .capture_default_str();
+  add_device_options(command, options->device);
   command.callback([options, &shared] {
     options->generator.empty() ? run_serve(*options, shared) : serve_generator(*options, shared);
   });

@@ -64,10 +64,11 @@ std::string kinds_text(std::span<const report::DocumentKind> kinds) {
 std::string source_text(std::span<const report::DocumentKind> kinds) {
   std::vector<report::DocumentKind> written(kinds.begin(), kinds.end());
   const bool study = std::erase(written, report::DocumentKind::study) > 0;
+  const bool service = std::erase(written, report::DocumentKind::service) > 0;
   if (written.empty()) return "a ganymede.study/1 file";
-  return fmt::format("what {} wrote with --format json{}",
+  return fmt::format("what {} wrote with --format json{}{}",
                      alternatives(written, [](report::DocumentKind kind) { return report::facts_of(kind).writer; }),
-                     study ? ", or a ganymede.study/1 file" : "");
+                     study ? ", or a ganymede.study/1 file" : "", service ? ", or a ganymede.service/1 file" : "");
 }
 
 void check_kind(const Exporter& exporter, const report::Document& document) {

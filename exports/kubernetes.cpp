@@ -6,6 +6,7 @@
 #include "common/json_value.hpp"
 #include "exports/exporter.hpp"
 #include "exports/kubernetes_pod.hpp"
+#include "exports/kubernetes_service.hpp"
 #include "exports/sweep_job.hpp"
 #include "exports/yaml.hpp"
 
@@ -185,9 +186,10 @@ Exporter kubernetes_exporter() {
       .about =
           "Writes a claim for data and checkpoints, a Job with one pod for each node and its Service (or a JobSet),\n"
           "and a Deployment that shows the checkpoint. Node selectors are those of EKS, GKE and AKS. With --sweep, it\n"
-          "writes an indexed Job with a pod for each shard of a study (docs/shards.md).",
+          "writes an indexed Job with a pod for each shard of a study (docs/shards.md). A service becomes a\n"
+          "Deployment, its Service and a HorizontalPodAutoscaler (docs/serving.md).",
       .reads = {report::DocumentKind::result, report::DocumentKind::sweep, report::DocumentKind::plan,
-                report::DocumentKind::study},
+                report::DocumentKind::study, report::DocumentKind::service},
       .options = kubernetes_options(),
       .write = [](const report::Document& document, const ExportValues& values, const ExportConsole& console) {
         const bool needs_image = values.text("image").empty();
@@ -196,6 +198,7 @@ Exporter kubernetes_exporter() {
           throw ConfigError(fmt::format(
               "{}: {}", document.node.file(),
               study ? "is a study; --sweep writes the Job of its shards" : "is no study, which --sweep needs"));
+        if (document.kind == report::DocumentKind::service) return kubernetes_service(document, values);
         if (study) return kubernetes_sweep(document, values, needs_image ? placeholder_image() : values.text("image"));
         const Launch launch = launch_of(document, values, console);
         return kubernetes_manifests(launch, {.name = values.text("name"),

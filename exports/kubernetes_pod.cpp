@@ -129,6 +129,11 @@ std::string train_script(const Launch& launch, const TrainCommand& command) {
          "touch \"$finished\"\n";
 }
 
+void place(const Launch& launch, OrderedJson& pod) {
+  if (OrderedJson selector = node_selector(launch); !selector.empty()) pod["nodeSelector"] = std::move(selector);
+  if (OrderedJson tolerated = tolerations(launch); !tolerated.empty()) pod["tolerations"] = std::move(tolerated);
+}
+
 OrderedJson training_pod(const Launch& launch, const KubernetesOptions& options, const TrainCommand& command,
                          const Names& names) {
   OrderedJson container;
@@ -154,8 +159,7 @@ OrderedJson training_pod(const Launch& launch, const KubernetesOptions& options,
   OrderedJson out;
   out["restartPolicy"] = "Never";
   if (!names.jobset) out["subdomain"] = names.base;
-  if (OrderedJson selector = node_selector(launch); !selector.empty()) out["nodeSelector"] = std::move(selector);
-  if (OrderedJson tolerated = tolerations(launch); !tolerated.empty()) out["tolerations"] = std::move(tolerated);
+  place(launch, out);
   if (launch.nodes > 1) {
     const OrderedJson others = {{"labelSelector", {{"matchLabels", {{"app.kubernetes.io/name", names.base}}}}},
                                 {"topologyKey", "kubernetes.io/hostname"}};

@@ -39,6 +39,9 @@ inline OrderedJson manifest(const char* version, const char* kind, const std::st
 /// The volume of a pod that is the claim for data and checkpoints.
 OrderedJson volume_claim(const Names& names);
 
+/// Sets on which nodes of the cluster a pod runs.
+void place(const Launch& launch, OrderedJson& pod);
+
 /// Comment text: how to apply the manifests, and what must be in the cluster first.
 std::string head(const Launch& launch, const KubernetesOptions& options, const Names& names);
 

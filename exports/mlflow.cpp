@@ -175,6 +175,7 @@ std::vector<Run> runs_of(const report::Document& document, const ExportValues& v
     case report::DocumentKind::plan:
     case report::DocumentKind::cluster:
     case report::DocumentKind::rehearsal:
+    case report::DocumentKind::service:
     case report::DocumentKind::validation:  // load_document() returns neither of these here
     case report::DocumentKind::study:
       break;

@@ -30,7 +30,8 @@ constexpr KindFacts kFacts[] = {{"ganymede.result/1", "result", "simulate"},
                                 {"ganymede.validation-result/1", "validation", "validate"},
                                 {"ganymede.study/1", "study", ""},
                                 {"ganymede.cluster-result/1", "cluster's result", "simulate of a cluster"},
-                                {"ganymede.rehearsal/1", "rehearsed life", "rehearse --life"}};
+                                {"ganymede.rehearsal/1", "rehearsed life", "rehearse --life"},
+                                {"ganymede.service/1", "service", ""}};
 
 DocumentKind kind_of(const JsonNode& schema, std::initializer_list<DocumentKind> kinds) {
   std::vector<std::string> names;
@@ -71,7 +72,8 @@ Document load_document(const std::filesystem::path& file, std::initializer_list<
     case DocumentKind::validation:
       expect_members(node, {"studies", "summary"});
       break;
-    case DocumentKind::study:  // the command that simulates it reads its members
+    case DocumentKind::study:  // whoever simulates or exports it reads its members
+    case DocumentKind::service:
       break;
     case DocumentKind::cluster:
       (void)documents::read_cluster_result(node);

@@ -9,7 +9,7 @@
 
 namespace ganymede::report {
 
-enum class DocumentKind { result, sweep, plan, validation, study, cluster, rehearsal };
+enum class DocumentKind { result, sweep, plan, validation, study, cluster, rehearsal, service };
 
 /// What the program calls a kind of document, and which command writes it ("": people do).
 struct KindFacts {

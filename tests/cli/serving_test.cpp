@@ -48,6 +48,31 @@ TEST(Serving, APlanRentsWhatHoldsTheGoal) {
   EXPECT_EQ(run_program("plan --serve 30/s --p95 1us --model dcgan --catalog aws").code, 3);
 }
 
+// The manifests do what was simulated: the same replicas, batches, bounds and rule of scaling; a pod has one GPU.
+TEST(Serving, AServiceIsExportedForKubernetes) {
+  const TemporaryFolder folder;
+  const std::string file = folder.add("service.json", run_program("example service").out).string();
+  const std::string command = "export kubernetes " + file + " --image registry/ganymede ";
+  EXPECT_THAT(run_program(command).out,
+              AllOf(HasSubstr("kind: \"HorizontalPodAutoscaler\""), HasSubstr("minReplicas: 1\n  maxReplicas: 12"),
+                    HasSubstr("averageValue: \"600m\""), HasSubstr("- \"--batch\"\n            - \"16\""),
+                    HasSubstr("stabilizationWindowSeconds: 300"), HasSubstr("instance-type: \"g4dn.xlarge\"")));
+  Json document = Json::parse(run_program("simulate " + file + " --set '/duration=\"1min\"' --format json").out);
+  EXPECT_EQ(document["instance"], "g4dn.xlarge");
+  Json queue = Json::parse(R"({"schema": "ganymede.service/1", "generator": {"measured": {"1": "5ms"}},
+      "platform": {"catalog": "aws", "region": "us-east-1", "instance": "p3.8xlarge", "nodes": 2, "market": "spot"},
+      "arrivals": {"per_second": 5}, "autoscaling": {"min": 1, "max": 3, "queue": 20}})");
+  const std::string several = folder.add("several.json", queue.dump()).string();
+  EXPECT_THAT(run_program("export kubernetes " + several).out,
+              AllOf(HasSubstr("\n  replicas: 8\n"), HasSubstr("maxReplicas: 12"),
+                    HasSubstr("ganymede_generator_waiting"), HasSubstr("averageValue: \"5000m\"")));
+  queue.erase("autoscaling");
+  EXPECT_THAT(run_program("export kubernetes " + folder.add("fixed.json", queue.dump()).string()).out,
+              testing::Not(HasSubstr("HorizontalPodAutoscaler")));
+  EXPECT_EQ(run_program(command + "--name 'A b'").code, 2);
+  EXPECT_EQ(run_program("export slurm " + file).code, 2);
+}
+
 TEST(Serving, WhatIsNoServiceIsRefused) {
   for (const auto& [flags, message] :
        {std::pair("--serve 0/s --p95 1s --model dcgan", "--serve 0/s: expected requests such as 50/s"),

@@ -64,7 +64,8 @@ class Kubernetes(unittest.TestCase):
             self.assertEqual(document["apiVersion"], "jobset.x-k8s.io/v1alpha2")
             parts = [(part["template"], "V1JobTemplateSpec") for part in document["spec"]["replicatedJobs"]]
         else:
-            parts = [(document, "V1" + document["kind"])]
+            version = "V2" if document["kind"] == "HorizontalPodAutoscaler" else "V1"
+            parts = [(document, version + document["kind"])]
         models = [model_of(part, kind) for part, kind in parts]
         for (part, _), model in zip(parts, models):
             self.assertEqual(list(lost(part, API.sanitize_for_serialization(model))), [])
@@ -117,6 +118,21 @@ class Kubernetes(unittest.TestCase):
         self.assertEqual(self.pod_of(job)[1].resources.requests["cpu"], "2")
         config, = [model for (kind, _), model in found.items() if kind == "ConfigMap"]
         self.assertIn(study(), [json.loads(text) for name, text in config.data.items() if name.endswith(".json")])
+
+    def test_a_service(self):
+        service = {"schema": "ganymede.service/1", "generator": {"measured": {"1": "5ms"}}, "arrivals": {"per_second": 5},
+                   "platform": {"catalog": "aws", "region": "us-east-1", "instance": "g4dn.xlarge", "nodes": 2},
+                   "autoscaling": {"min": 1, "max": 3, "utilization": 0.5}}
+        found = self.exported(service, None)
+        self.assertEqual(sorted(kind for kind, _ in found),
+                         ["Deployment", "HorizontalPodAutoscaler", "PersistentVolumeClaim", "Service"])
+        models = {kind: model for (kind, _), model in found.items()}
+        self.assertEqual(models["Deployment"].spec.replicas, 2)
+        self.assertTrue(models["Service"].spec.selector.items() <=
+                        models["Deployment"].spec.template.metadata.labels.items())
+        scaler = models["HorizontalPodAutoscaler"].spec
+        self.assertEqual((scaler.min_replicas, scaler.max_replicas, scaler.scale_target_ref.name),
+                         (1, 3, models["Deployment"].metadata.name))
 
     def test_a_field_that_no_model_knows_would_be_found(self):
         job = {"kind": "Job", "metadata": {"name": "a"}, "spec": {"template": {"spec": {"containers": [], "nodeNames": "b"}}}}
