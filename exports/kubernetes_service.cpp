@@ -47,7 +47,7 @@ OrderedJson deployment(const sim::Service& service, const std::string& name, con
                           "--timeout",   fmt::format("{}s", service.timeout.si)};
   container["ports"] = {{{"name", "http"}, {"containerPort", kPort}}};
   container["readinessProbe"] = {{"httpGet", {{"path", "/health"}, {"port", "http"}}}, {"periodSeconds", 2}};
-  if (!nodes.cpu) container["resources"]["limits"]["nvidia.com/gpu"] = 1;
+  if (!nodes.cpu) container["resources"]["limits"]["nvidia.com/gpu"] = "1";
   container["volumeMounts"] = {{{"name", kubernetes::kVolume}, {"mountPath", "/data"}, {"readOnly", true}}};
   OrderedJson pod = {{"containers", OrderedJson::array({container})}};
   kubernetes::place(nodes, pod);
