@@ -170,38 +170,40 @@ function(ganymede_library folder)
   endforeach()
   target_link_libraries(ganymede_${name} PUBLIC ${ARG_LINK})
 
-  set(optimised "")
-  if(NOT level STREQUAL "-O0")
-    list(APPEND optimised ganymede_${name})
-  endif()
+  set(uses ${folder})
   foreach(dependency IN LISTS ARG_DEPENDS)
-    ganymede_target_name(${dependency} dependency_name)
-    get_property(theirs GLOBAL PROPERTY GANYMEDE_OPTIMISED_${dependency_name})
-    list(APPEND optimised ${theirs})
+    get_property(theirs GLOBAL PROPERTY GANYMEDE_USES_${dependency})
+    list(APPEND uses ${theirs})
   endforeach()
-  list(REMOVE_DUPLICATES optimised)
-  set_property(GLOBAL PROPERTY GANYMEDE_OPTIMISED_${name} "${optimised}")
+  list(REMOVE_DUPLICATES uses)
+  set_property(GLOBAL PROPERTY GANYMEDE_USES_${folder} "${uses}")
 endfunction()
 
-#   ganymede_optimised_first(sim_run_test sim/run)
+#   ganymede_libraries_first(sim_run_test sim/run)
 #
-# names the optimised libraries of these folders, and of those that they use, before the program's own objects too. Of an inline function
-# that several files have compiled the linker keeps the first copy: under the sanitizers the simulator would call those of files that are
-# not optimised: a plan takes 1.4 times as long, reading JSON thrice as long. (mold and lld keep to the order of the command; to others this says nothing. Without the sanitizers
-# it gains nothing, and copies for other instruction sets, of kernel/ops/eigen, must not come first.)
-function(ganymede_optimised_first program)
+# names the libraries of these folders, and of those that they use, before the program's own objects too, and those that are optimised before
+# the others. Of an inline function that several files have compiled the linker keeps the first copy: under the sanitizers that is one that they
+# watch, and an optimised one where there is one: with others a plan takes 1.4 times as long, reading JSON thrice as long. (mold and lld keep to
+# the order of the command; to others this says nothing. Without the sanitizers it gains nothing, and copies for other instruction sets, of
+# kernel/ops/eigen, must not come first.)
+function(ganymede_libraries_first program)
   if(NOT GANYMEDE_SANITIZE)
     return()
   endif()
-  set(libraries "")
+  set(uses "")
   foreach(folder IN LISTS ARGN)
-    ganymede_target_name(${folder} name)
-    get_property(theirs GLOBAL PROPERTY GANYMEDE_OPTIMISED_${name})
-    list(APPEND libraries ${theirs})
+    get_property(theirs GLOBAL PROPERTY GANYMEDE_USES_${folder})
+    list(APPEND uses ${theirs})
   endforeach()
-  list(REMOVE_DUPLICATES libraries)
-  foreach(library IN LISTS libraries)
-    target_link_options(${program} PRIVATE $<TARGET_FILE:${library}>)
+  list(REMOVE_DUPLICATES uses)
+  foreach(wanted IN ITEMS -O1 -O0)
+    foreach(folder IN LISTS uses)
+      ganymede_level(${folder} level)
+      if(level STREQUAL wanted)
+        ganymede_target_name(${folder} name)
+        target_link_options(${program} PRIVATE $<TARGET_FILE:ganymede_${name}>)
+      endif()
+    endforeach()
   endforeach()
 endfunction()
 
@@ -210,6 +212,10 @@ endfunction()
 # makes sim_steps_test, a GoogleTest program that may use that folder, the folders in DEPENDS and theirs. OPTIMISED is for tests that
 # compute much, themselves or in the library that they test, with which they share the code of inline functions. The others are compiled
 # without optimisation, which takes half as long.
+#
+# The sanitizers' build does not compile tests once more: it links the objects of GANYMEDE_TEST_OBJECTS, the release build, with its own
+# libraries, where that build is there; `./test --asan` brings it up to date. Memory is watched where the libraries use it, and not where
+# only a test's own lines do. Tests of cli name their build's program, so that both builds compile them.
 #
 # SECONDS is about how long each process takes under the sanitizers, where that is much: CTest starts what takes longest first.
 #
@@ -221,7 +227,20 @@ function(ganymede_test folder)
   cmake_parse_arguments(ARG "OPTIMISED" "PROCESSES;SECONDS" "SOURCES;DEPENDS;LINK;APART" ${ARGN})
   ganymede_target_name(${folder} name)
   ganymede_sort_sources(ARG_SOURCES)
+  set(list ${GANYMEDE_TEST_OBJECTS}/test_objects/${name}_test)
+  if(GANYMEDE_TEST_OBJECTS AND EXISTS ${list})
+    file(READ ${list} objects)
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${list})
+    list(GET objects 0 first)
+    if(EXISTS ${first})
+      set(ARG_SOURCES ${objects})
+    endif()
+  endif()
   add_executable(${name}_test ${ARG_SOURCES})
+  set_target_properties(${name}_test PROPERTIES LINKER_LANGUAGE CXX)
+  if(NOT folder STREQUAL "cli")
+    file(GENERATE OUTPUT ${CMAKE_BINARY_DIR}/test_objects/${name}_test CONTENT "$<TARGET_OBJECTS:${name}_test>")
+  endif()
   target_include_directories(${name}_test PRIVATE ${PROJECT_SOURCE_DIR}/tests)
   target_link_libraries(${name}_test PRIVATE ganymede_flags ganymede_test_main ${ARG_LINK})
   foreach(dependency IN ITEMS ${folder} LISTS ARG_DEPENDS)
@@ -230,11 +249,11 @@ function(ganymede_test folder)
       target_link_libraries(${name}_test PRIVATE ganymede_${dependency_name})
     endif()
   endforeach()
-  ganymede_optimised_first(${name}_test ${folder} ${ARG_DEPENDS})
+  ganymede_libraries_first(${name}_test ${folder} ${ARG_DEPENDS})
   if(TARGET ganymede_simgrid)
     add_dependencies(${name}_test ganymede_simgrid)
   endif()
-  if(ARG_OPTIMISED AND (NOT GANYMEDE_SANITIZE OR folder MATCHES "^kernel"))
+  if(ARG_OPTIMISED)
     ganymede_level(${folder} level)
     ganymede_optimise(${name}_test ${level})
   else()
