@@ -55,4 +55,8 @@ std::string list_of(const std::vector<std::string>& names) {
   return text.empty() ? "nothing" : text;
 }
 
+std::string counted(std::size_t number, std::string_view what) {
+  return std::to_string(number) + " " + std::string(what) + (number == 1 ? "" : "s");
+}
+
 }  // namespace ganymede

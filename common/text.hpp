@@ -1,6 +1,7 @@
 #pragma once
-// Helpers for error messages.
+// Helpers for messages.
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -17,5 +18,8 @@ std::string did_you_mean(std::string_view word, const std::vector<std::string>& 
 
 /// The names as an enumeration: "a", "a or b", "a, b or c".
 std::string list_of(const std::vector<std::string>& names);
+
+/// "1 price", "2 prices".
+std::string counted(std::size_t number, std::string_view what);
 
 }  // namespace ganymede

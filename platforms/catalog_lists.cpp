@@ -5,15 +5,12 @@
 #include <map>
 #include <set>
 
+#include "common/text.hpp"
 #include "common/units.hpp"
 #include "platforms/catalog.hpp"
 
 namespace ganymede::platforms {
 namespace {
-
-std::string counted(std::size_t number, const char* what) {
-  return fmt::format("{} {}{}", number, what, number == 1 ? "" : "s");
-}
 
 /// "35 instances in 5 regions, prices of 2025-04-04 to 2026-07-20".
 std::string summary_of(const Platform& platform) {

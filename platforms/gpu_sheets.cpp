@@ -2,16 +2,17 @@
 
 #include <array>
 #include <cctype>
+#include <utility>
 #include <vector>
 
 namespace ganymede::platforms {
 namespace {
 
 // Figures of NVIDIA's data sheets and architecture papers (Kepler GK110/210, Pascal, Volta, Turing, GA100, GA102, Ada,
-// Hopper, Blackwell) and AMD's of the Instinct MI300X to MI355X; a board of two chips (K80, M60) counts one of them,
-// with half of its power. Rates of tensor cores are those of dense products with 32-bit sums. A10G: multiprocessors and
-// clock as the driver reports them, because there is no data sheet. The V100's clock on PCIe is 1380 MHz, on SXM2 1530
-// MHz.
+// Hopper, Blackwell) and AMD's of the Instinct MI300X to MI355X; a board of several chips (K80, M60, A16) counts
+// one of them, with its part of the power. Rates of tensor cores are those of dense products with 32-bit sums. A10G:
+// multiprocessors and clock as the driver reports them, because there is no data sheet. The V100's clock on PCIe is
+// 1380 MHz, on SXM2 1530 MHz.
 //
 // Columns: name, capability, multiprocessors, lanes, clock in MHz, L2 in MiB, bandwidth in GB/s, tensor FP16 and TF32
 // in TFLOP/s, power in W, memory in GiB.
@@ -43,6 +44,7 @@ constexpr std::array kRows = {
     Row{"RTX2060", 75, 30, 64, 1680, 3, 336, 25.8, 0, 160, 6},
     Row{"RTX2070", 75, 36, 64, 1620, 4, 448, 29.9, 0, 175, 8},
     Row{"RTX2080Ti", 75, 68, 64, 1545, 5.5, 616, 53.8, 0, 250, 11},
+    Row{"GTX1660S", 75, 22, 64, 1785, 1.5, 336, 0, 0, 125, 6},
     Row{"RTX6000", 75, 72, 64, 1770, 6, 672, 130.5, 0, 260, 24},  // Quadro; the later one is RTX6000Ada
     Row{"RTX4000", 75, 36, 64, 1545, 4, 416, 57, 0, 160, 8},      // Quadro
     Row{"RTX5000", 75, 48, 64, 1815, 4, 448, 89.2, 0, 230, 16},   // Quadro
@@ -54,7 +56,10 @@ constexpr std::array kRows = {
     Row{"A30", 80, 56, 64, 1440, 24, 933, 165, 82, 165, 24},
     Row{"A10", 86, 72, 128, 1695, 6, 600, 125, 62.5, 150, 24},
     Row{"A10G", 86, 80, 128, 1539, 6, 600.2, 70, 35, 300, 24},
+    Row{"A2", 86, 10, 128, 1770, 2, 200, 18.1, 9.1, 60, 16},
+    Row{"A16", 86, 10, 128, 1695, 2, 231.9, 17.4, 8.7, 62.5, 16},
     Row{"A40", 86, 84, 128, 1740, 6, 696, 149.7, 74.8, 300, 48},
+    Row{"RTXA2000", 86, 26, 128, 1200, 3, 288, 31.9, 16, 70, 6},
     Row{"RTXA4000", 86, 48, 128, 1560, 4, 448, 76.7, 38.3, 140, 16},
     Row{"RTXA4500", 86, 56, 128, 1650, 6, 640, 94.6, 47.3, 200, 20},
     Row{"RTXA5000", 86, 64, 128, 1695, 6, 768, 111.1, 55.6, 230, 24},
@@ -76,6 +81,7 @@ constexpr std::array kRows = {
     Row{"RTX4080", 89, 76, 128, 2505, 64, 716.8, 97.5, 48.7, 320, 16},
     Row{"RTX4080S", 89, 80, 128, 2550, 64, 736.3, 104.4, 52.2, 320, 16},
     Row{"RTX4090", 89, 128, 128, 2520, 72, 1008, 165.2, 82.6, 450, 24},
+    Row{"RTX2000Ada", 89, 22, 128, 2130, 12, 224, 48, 24, 70, 16},
     Row{"RTX4000Ada", 89, 48, 128, 2175, 48, 360, 106.9, 53.4, 130, 20},
     Row{"RTX5000Ada", 89, 100, 128, 2550, 72, 576, 261.1, 130.6, 250, 32},
     Row{"RTX6000Ada", 89, 142, 128, 2505, 96, 960, 364, 182, 300, 48},
@@ -89,12 +95,16 @@ constexpr std::array kRows = {
     Row{"B300", 103, 160, 128, 1890, 126, 8000, 2250, 1125, 1100, 270},
     Row{"GB300", 103, 160, 128, 1950, 126, 8000, 2500, 1250, 1400, 278},
     Row{"RTXPRO6000", 120, 188, 128, 2490, 128, 1597, 480, 240, 600, 96},  // of servers
+    Row{"RTX5060", 120, 30, 128, 2497, 32, 448, 38.4, 19.2, 145, 8},
+    Row{"RTX5060Ti", 120, 36, 128, 2572, 32, 448, 47.4, 23.7, 180, 8},
     Row{"RTX5070", 120, 48, 128, 2512, 48, 672, 61.7, 30.9, 250, 12},
     Row{"RTX5070Ti", 120, 70, 128, 2452, 48, 896, 87.9, 43.9, 300, 16},
     Row{"RTX5080", 120, 84, 128, 2617, 64, 960, 112.6, 56.3, 360, 16},
     Row{"RTX5090", 120, 170, 128, 2407, 96, 1792, 209.5, 104.8, 575, 32},
-    // AMD's CDNA 3 and 4, the units of which count as multiprocessors and whose last cache is the Infinity Cache. No
-    // kernel was measured on them; the model takes them for Hoppers of these figures.
+    // AMD's GCN 5 and RDNA, taken for Pascals of these figures, and its CDNA 3 and 4, for Hoppers: their units count as
+    // multiprocessors and their last cache is the Infinity Cache. No kernel was measured on any of them.
+    Row{"MI25", 60, 64, 64, 1500, 4, 484, 0, 0, 300, 16},
+    Row{"V520", 60, 36, 64, 1600, 4, 512, 0, 0, 225, 8},  // Radeon Pro
     Row{"MI300X", 90, 304, 128, 2100, 256, 5300, 1307.4, 653.7, 750, 192},
     Row{"MI325X", 90, 304, 128, 2100, 256, 6000, 1307.4, 653.7, 1000, 256},
     Row{"MI355X", 90, 256, 128, 2400, 256, 8000, 2516.6, 0, 1400, 288},
@@ -117,6 +127,7 @@ constexpr std::array kOtherNames = {
     std::pair{"TITANXPASCAL", "TITANX"},
     std::pair{"H100SXM", "H100"},
     std::pair{"A800", "A100-80GB-PCIE"},  // with a slower NVLink
+    std::pair{"A2000", "RTXA2000"},
     std::pair{"A4000", "RTXA4000"},
     std::pair{"A4500", "RTXA4500"},
     std::pair{"RTXPRO6000WS", "RTXPRO6000"},
@@ -126,6 +137,9 @@ constexpr std::array kOtherNames = {
     std::pair{"T4G", "T4"},
     std::pair{"H100MEGA", "H100"},
     std::pair{"MI300", "MI300X"},
+    std::pair{"RADEONMI25", "MI25"},
+    std::pair{"RADEONINSTINCTMI25", "MI25"},
+    std::pair{"RADEONPROV520", "V520"},
 };
 
 std::string sheet_key(std::string_view name) {
@@ -185,16 +199,19 @@ const GpuSheet* find_gpu_sheet(std::string_view name) {
     for (const char* series : {"RTX", "GTX"})
       if (const GpuSheet* found = find_gpu_sheet(series + key)) return found;
   if (key.find("MIG") != std::string::npos) return nullptr;  // an instance has a part of the GPU's multiprocessors
+  static const auto kNames = [] {
+    std::vector<std::pair<std::string, const GpuSheet*>> names;
+    for (const GpuSheet& sheet : sheets()) {
+      names.emplace_back(sheet_key(sheet.name), &sheet);
+      for (const auto& [other, of] : kOtherNames)
+        if (of == sheet.name) names.emplace_back(sheet_key(other), &sheet);
+    }
+    return names;
+  }();
   const GpuSheet* found = nullptr;
   std::size_t longest = 0;
-  const auto consider = [&](std::string_view candidate, std::string_view sheet) {
-    const std::string prefix = sheet_key(candidate);
-    if (prefix.size() <= longest || !names_the_same(key, prefix)) return;
-    for (const GpuSheet& each : sheets())
-      if (each.name == sheet) found = &each, longest = prefix.size();
-  };
-  for (const GpuSheet& sheet : sheets()) consider(sheet.name, sheet.name);
-  for (const auto& [other, sheet] : kOtherNames) consider(other, sheet);
+  for (const auto& [name_key, sheet] : kNames)
+    if (name_key.size() > longest && names_the_same(key, name_key)) found = sheet, longest = name_key.size();
   return found;
 }
 

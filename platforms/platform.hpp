@@ -122,6 +122,9 @@ struct Price {
   std::string as_of;                   ///< "2026-07-20", or "undated"
   /// Spot: share of such nodes that are taken back within a month; absent: not known.
   std::optional<double> interrupted_per_month;
+  /// A marketplace: of its hosts' offers 19 in 20 ask between these, and `per_hour` is in their middle; absent: not
+  /// known.
+  std::optional<std::pair<MicroUsdPerHour, MicroUsdPerHour>> spread;
   Origin origin;
 };
 

@@ -1,6 +1,7 @@
 #pragma once
 // Collects the prices of a list; the readers of all kinds of lists use it.
 
+#include <cmath>
 #include <map>
 #include <optional>
 #include <set>
@@ -50,6 +51,10 @@ class PriceCollector {
                   std::string notes = "");
   /// Says of the last price why it must not be trusted yet.
   void doubt_last(std::string why) { list_.prices.back().price.origin.unconfirmed = std::move(why); }
+  /// Says of the last price, in dollars, that 19 in 20 offers ask between these.
+  void spread_last(double low, double high) {
+    list_.prices.back().price.spread = {{std::llround(low * 1e6)}, {std::llround(high * 1e6)}};
+  }
   /// A spot price of a zone, in dollars.
   struct ZonePrice {
     double per_hour = 0;
@@ -127,6 +132,8 @@ struct GoogleMachine {
 GoogleMachine google_machine(const Instance& instance, const Gpu& gpu);
 /// SkyPilot's name of the GPUs that a machine of this name always has ("A100" of "a2-highgpu-8g"); empty: none.
 std::string_view google_gpu(std::string_view host);
+/// GiB of local disk for each GPU that always belong to a machine of this name.
+double google_local_ssd(std::string_view host);
 /// True if such GPUs come with machines of their own and are not attached to others.
 bool has_google_hosts(std::string_view sky_gpu);
 

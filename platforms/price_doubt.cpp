@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "common/dates.hpp"
+#include "common/usd.hpp"
 
 namespace ganymede::platforms {
 namespace {
@@ -18,7 +19,7 @@ constexpr double kSpotMove = 2.81;
 // change.
 constexpr double kListMove = 98.32 / 55.04;
 
-double dollars(const Price& price) { return static_cast<double>(price.per_hour.value) * 1e-6; }
+double dollars(const Price& price) { return usd_of(price.per_hour); }
 
 const Price* list_price(const Instance& instance, const Price& price) {
   return price.market == Market::on_demand ? nullptr
@@ -48,13 +49,22 @@ std::string implausible_discount(const Instance& instance, const Price& price) {
 PriceDoubt price_doubt(const Instance& instance, const Price& price, const PriceAge& age) {
   const std::string old = old_age(price, age);
   const std::string deep = implausible_discount(instance, price);
-  if (price.per_hour.value == 0 || (old.empty() && deep.empty())) return {};
-  const double move = price.market == Market::spot ? kSpotMove : kListMove;
-  PriceDoubt doubt{1 / move, move, old + (old.empty() || deep.empty() ? "" : ", ") + deep};
+  if (price.per_hour.value == 0 || (old.empty() && deep.empty() && !price.spread)) return {};
+  PriceDoubt doubt{1, 1, old + (old.empty() || deep.empty() ? "" : ", ") + deep};
+  if (doubt.any()) {
+    doubt.high = price.market == Market::spot ? kSpotMove : kListMove;
+    doubt.low = 1 / doubt.high;
+  }
   if (const Price* list = list_price(instance, price)) {
     const double most = dollars(*list) / dollars(price);
     if (!deep.empty()) doubt.high = std::max(doubt.high, (1 - kMaxDiscount) * most);
     doubt.high = std::max(1.0, std::min(doubt.high, most));
+  }
+  if (price.spread) {
+    doubt.low *= usd_of(price.spread->first) / dollars(price);
+    doubt.high *= usd_of(price.spread->second) / dollars(price);
+    doubt.why +=
+        (doubt.any() ? ", " : "") + (price.origin.unconfirmed.empty() ? "hosts differ" : price.origin.unconfirmed);
   }
   return doubt;
 }

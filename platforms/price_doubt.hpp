@@ -21,7 +21,8 @@ struct PriceDoubt {
   bool any() const { return !why.empty(); }
 };
 
-/// How doubtful a price is. It is doubtful if it is undated, older than `age` allows or has an implausible discount. It
+/// How doubtful a price is. A marketplace's spreads as its offers do. It is doubtful too if it is undated, older than
+/// `age` allows or has an implausible discount. It
 /// may then have moved as far as prices of these catalogs did between two dates (price_doubt.cpp has the figures and
 /// their source). If the discount is implausible, it may also be as high as a discount of kMaxDiscount leaves. No price
 /// is assumed to rise above the on-demand price of its region.

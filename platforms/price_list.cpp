@@ -97,8 +97,8 @@ PriceList read_price_list(const std::vector<std::filesystem::path>& files, const
   list.kind = kind;
   if (list.prices.empty())
     throw ConfigError(fmt::format(
-        "{}: {}: without a price of any instance of the catalog; it has {} others{}{}", files.front().string(), kind,
-        list.unknown.size(), list.parts.empty() ? "" : ", and prices of parts: " + list.parts.front(),
+        "{}: {}: without a price of any instance of the catalog; it has {}{}{}", files.front().string(), kind,
+        counted(list.unknown.size(), "other"), list.parts.empty() ? "" : ", and prices of parts: " + list.parts.front(),
         list.no_sheet.empty() ? "" : ", and GPUs without a data sheet: " + list.no_sheet.begin()->second));
   return list;
 }
@@ -175,6 +175,9 @@ Merged merge_prices(std::string_view platform, const PriceList& list) {
         known->second.try_emplace({price.region, price.zone, std::string(to_string(price.market))}, prices.size());
     if (!fresh && prices[place->second].contains("interrupted_per_month"))
       entry["interrupted_per_month"] = prices[place->second]["interrupted_per_month"];
+    if (price.spread)
+      entry["spread"] = {{"low", decimal(price.spread->first) + "USD/h"},
+                         {"high", decimal(price.spread->second) + "USD/h"}};
     entry["as_of"] = price.as_of;
     entry["source"] = price.origin.source;
     if (!price.origin.unconfirmed.empty()) entry["unconfirmed"] = price.origin.unconfirmed;

@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
 
 #include "common/dates.hpp"
 #include "common/errors.hpp"
@@ -143,21 +142,15 @@ void read_aws_spot_history(const Listed& list, const std::string& file, PriceCol
 }
 
 void read_aws_csv(const std::filesystem::path& file, PriceCollector& out) {
-  constexpr std::size_t kPiece = std::size_t{4} << 20U;  // bytes that are read at a time
-  std::ifstream in(file, std::ios::binary);
-  std::string line, head, published;
-  std::size_t number = 0;
-  while (head.empty() && std::getline(in, line)) {
-    ++number;
-    std::string plain = line;  // some tools leave out the quotes
-    std::erase(plain, '"');
+  std::string published;
+  bool named = false;
+  const auto before = [&](std::string line) {
+    std::erase(line, '"');  // some tools leave out the quotes
     constexpr std::string_view kPublished = "Publication Date,";
-    if (plain.starts_with(kPublished)) published = plain.substr(kPublished.size(), 10);
-    if (plain.starts_with("SKU,")) head = line + "\n";
-  }
-  if (head.empty()) throw ConfigError(file.string() + ": expected AWS's price list: a line with SKU and other columns");
-  const auto read = [&](const std::string& piece, std::size_t before) {
-    const CsvTable table = CsvTable::parse(head + piece, file.string());
+    if (line.starts_with(kPublished)) published = line.substr(kPublished.size(), 10);
+    return !(named = line.starts_with("SKU,"));
+  };
+  const auto read = [&](const CsvTable& table) {
     for (const char* column : {"Instance Type", "Region Code", "Operating System", "Tenancy", "Pre Installed S/W",
                                "TermType", "Unit", "PricePerUnit", "Currency"})
       if (!table.has(column)) throw ConfigError(fmt::format("{}: has no column \"{}\"", file.string(), column));
@@ -169,24 +162,15 @@ void read_aws_csv(const std::filesystem::path& file, PriceCollector& out) {
       const auto market = market_of(cell("TermType") == "Reserved", cell("PurchaseOption"), cell("OfferingClass"),
                                     cell("LeaseContractLength"));
       if (!market) continue;
-      const std::string where = fmt::format("{}: line {}", file.string(), before + row.line - 1);
+      const std::string where = fmt::format("{}: line {}", file.string(), row.line);
       describe(product.instance_type, where, cell("GPU"), cell("vCPU"), cell("Memory"), out);
       out.add_rented(product.instance_type, where, cell("Region Code"), "", *market,
                      decimal_number(cell("PricePerUnit")).value_or(std::numeric_limits<double>::quiet_NaN()), published,
                      cell("Currency").empty() ? "USD" : cell("Currency"));
     }
   };
-  std::string piece;
-  std::size_t before = number;  // lines of the file before the piece
-  while (std::getline(in, line)) {
-    ++number;
-    piece += line + "\n";
-    if (piece.size() < kPiece) continue;
-    read(piece, before);
-    piece.clear();
-    before = number;
-  }
-  read(piece, before);
+  CsvTable::load_pieces(file, read, before);
+  if (!named) throw ConfigError(file.string() + ": expected AWS's price list: a line with SKU and other columns");
 }
 
 }  // namespace ganymede::platforms

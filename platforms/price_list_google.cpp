@@ -25,6 +25,7 @@ constexpr MachineKind kMachines[] = {{"a2-highgpu-", "A100", "A100", "A2", 0},
                                      {"a2-megagpu-", "A100", "A100", "A2", 0},
                                      {"a2-ultragpu-", "A100-80GB", "A100 80GB", "A2", 375},
                                      {"g2-standard-", "L4", "L4", "G2", 0},
+                                     {"g4-standard-", "RTXPRO6000", "", "", 0},
                                      {"a3-highgpu-", "H100", "H100 80GB", "A3", 750},
                                      {"a3-megagpu-", "H100-MEGA", "H100 80GB Plus", "A3Plus", 750},
                                      {"a3-ultragpu-", "H200", "H200 141GB", "A3Ultra", 1500},
@@ -100,11 +101,20 @@ Rate rate_of(const Listed& sku, const std::string& where) {
 
 }  // namespace
 
+namespace {
+
+/// What is known of machines of this name; nullptr: nothing.
+const MachineKind* kind_of(std::string_view host) {
+  const auto* const found = std::find_if(std::begin(kMachines), std::end(kMachines),
+                                         [&](const MachineKind& row) { return host.starts_with(row.begins); });
+  return found == std::end(kMachines) ? nullptr : found;
+}
+
+}  // namespace
+
 GoogleMachine google_machine(const Instance& instance, const Gpu& gpu) {
-  const auto kind = std::find_if(std::begin(kMachines), std::end(kMachines),
-                                 [&](const MachineKind& row) { return instance.name.starts_with(row.begins); });
   GoogleMachine machine{instance.name, instance.gpu, "", "", 0};
-  if (kind != std::end(kMachines)) {
+  if (const MachineKind* kind = kind_of(instance.name)) {
     if (!kind->sky_gpu.empty()) machine.sky_gpu = kind->sky_gpu;
     machine.sku_gpu = kind->sku_gpu;
     machine.series = kind->series;
@@ -123,9 +133,13 @@ GoogleMachine google_machine(const Instance& instance, const Gpu& gpu) {
 }
 
 std::string_view google_gpu(std::string_view host) {
-  for (const MachineKind& kind : kMachines)
-    if (host.starts_with(kind.begins)) return kind.sky_gpu;
-  return {};
+  const MachineKind* kind = kind_of(host);
+  return kind == nullptr ? std::string_view() : kind->sky_gpu;
+}
+
+double google_local_ssd(std::string_view host) {
+  const MachineKind* kind = kind_of(host);
+  return kind == nullptr ? 0 : kind->local_ssd;
 }
 
 bool has_google_hosts(std::string_view sky_gpu) {
@@ -136,19 +150,21 @@ bool has_google_hosts(std::string_view sky_gpu) {
 bool is_machine_sku(const Listed& sku) { return !part_of_sku(sku).name.empty(); }
 
 void read_google_skus(const Listed& skus, const std::string& file, PriceCollector& out) {
-  // By part, region and whether it is for spot machines.
-  std::map<std::tuple<std::string, std::string, bool>, Rate> rates;
-  std::set<std::string> regions;
+  using PartRates = std::map<std::pair<std::string, bool>, Rate>;  // by part and whether it is for spot machines
+  std::map<std::string, PartRates> regions;
+  std::string currency;
   for (const Listed& sku : skus) {
     if (!sku.is_object()) throw ConfigError(file + ": expected SKUs as objects");
     const Part part = part_of_sku(sku);
     if (part.name.empty()) continue;
     const std::string where = fmt::format("{}: SKU {}", file, text_of(sku, "skuId"));
     const Rate rate = rate_of(sku, where);
+    if (currency.empty()) currency = rate.currency;
+    if (rate.currency != currency)
+      throw ConfigError(fmt::format("{}: found a price in {}, expected {} as before", where, rate.currency, currency));
     for (const Listed& place : part_of(sku, "serviceRegions")) {
       const std::string region = place.is_string() ? place.as_string() : "";
-      regions.insert(region);
-      const auto [known, fresh] = rates.try_emplace({part.name, region, part.spot}, rate);
+      const auto [known, fresh] = regions[region].try_emplace({part.name, part.spot}, rate);
       if (!fresh && known->second.price != rate.price)
         throw ConfigError(fmt::format("{}: a second {}price of {} in {}: {:g} here, {:g} at {}", where,
                                       part.spot ? "spot " : "", part.name, region, rate.price, known->second.price,
@@ -160,31 +176,32 @@ void read_google_skus(const Listed& skus, const std::string& file, PriceCollecto
     const Gpu& gpu = out.platform().gpu_of(instance);
     const GoogleMachine machine = google_machine(instance, gpu);
     if (machine.series.empty() || instance.vcpus == 0 || !instance.memory) continue;
-    for (const std::string& region : regions)
-      for (const bool spot : {false, true}) {
+    for (const bool spot : {false, true}) {
+      const std::tuple<std::pair<std::string, bool>, double> parts[] = {
+          {{machine.series + " Core", spot}, static_cast<double>(instance.vcpus)},
+          {{machine.series + " Ram", spot}, instance.memory->si / kGib},
+          {{machine.sku_gpu, spot}, gpu.kind == Gpu::Kind::gpu ? static_cast<double>(instance.gpus) : 0},
+          {{"disk", spot}, machine.local_ssd}};
+      const Market market = spot ? Market::spot : Market::on_demand;
+      for (const auto& [region, rates] : regions) {
+        const auto core = rates.find(std::get<0>(parts[0]));
+        if (core == rates.end()) continue;  // the list does not have the series there
         double sum = 0;
         std::string missing;
-        const Rate* core = nullptr;
-        const auto add = [&](const std::string& part, double amount) {
-          const auto found = rates.find({part, region, spot});
-          if (amount == 0) return;
-          if (found == rates.end()) return (void)(missing = fmt::format("{:g} x {}", amount, part));
-          if (core == nullptr) core = &found->second;
-          sum += amount * found->second.price;
-        };
-        add(machine.series + " Core", instance.vcpus);
-        if (core == nullptr) continue;  // the list does not have the series there
-        add(machine.series + " Ram", instance.memory->si / kGib);
-        if (gpu.kind == Gpu::Kind::gpu) add(machine.sku_gpu, instance.gpus);
-        add("disk", machine.local_ssd);
-        const Market market = spot ? Market::spot : Market::on_demand;
+        for (const auto& [part, amount] : parts) {
+          if (amount == 0) continue;
+          const auto found = rates.find(part);
+          if (found != rates.end()) sum += amount * found->second.price;
+          if (found == rates.end()) missing = fmt::format("{:g} x {}", amount, part.first);
+        }
         if (missing.empty())
-          out.add_rented(instance.name, core->where, region, "", market, sum, "", core->currency,
+          out.add_rented(instance.name, core->second.where, region, "", market, sum, "", core->second.currency,
                          "vCPUs, memory, GPUs and local disks together");
         else if (machine.host == instance.name)  // a host that takes GPUs stands in all regions, its GPUs in some
-          out.pass_over_part(fmt::format("{}: {} in {} {}, without its {}", core->where, instance.name, region,
+          out.pass_over_part(fmt::format("{}: {} in {} {}, without its {}", core->second.where, instance.name, region,
                                          to_string(market), missing));
       }
+    }
   }
 }
 

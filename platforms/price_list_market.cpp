@@ -11,7 +11,9 @@
 #include "common/errors.hpp"
 #include "common/json_value.hpp"
 #include "common/statistics.hpp"
+#include "platforms/check.hpp"
 #include "platforms/price_collector.hpp"
+#include "platforms/providers.hpp"
 
 namespace ganymede::platforms {
 namespace {
@@ -21,19 +23,22 @@ bool is_true(const Listed& object, const char* key, bool otherwise) {
   return found != object.end() && found->is_boolean() ? found->get<bool>() : otherwise;
 }
 
+/// Between these quantiles lie 19 in 20.
+constexpr double kLow = 0.025, kHigh = 0.975;
+
 /// What hosts ask for machines of one kind at one place.
 struct Asked {
   std::vector<double> prices, bids, reliability;
   std::string where;  ///< the first offer
 };
 
-/// Describes sorted values: "median of 12 hosts' offers, a tenth below 1.80 and a tenth above 3.10 USD/h; hosts differ
-/// and may withdraw; reliability 98.1 %".
+/// Describes sorted values: "median of 12 hosts' offers, of which 19 in 20 ask 1.80 to 3.10 USD/h; hosts differ and may
+/// withdraw; reliability 98.1 %".
 std::string spread_of(const std::vector<double>& prices, const std::vector<double>& reliability) {
   std::string out = prices.size() == 1
                         ? "one host's offer"
-                        : fmt::format("median of {} hosts' offers, a tenth below {:.3g} and a tenth above {:.3g} USD/h",
-                                      prices.size(), quantile(prices, 0.1), quantile(prices, 0.9));
+                        : fmt::format("median of {} hosts' offers, of which 19 in 20 ask {:.3g} to {:.3g} USD/h",
+                                      prices.size(), quantile(prices, kLow), quantile(prices, kHigh));
   out += "; hosts differ and may withdraw";
   if (!reliability.empty()) out += fmt::format("; reliability {:.1f} %", 100 * quantile(reliability, 0.5));
   return out;
@@ -58,6 +63,11 @@ void read_vast_offers(const Listed& offers, const std::string& file, PriceCollec
     const double gpus = number_of(offer, "num_gpus"), memory = number_of(offer, "gpu_ram") / 1024;
     const double price = number_of(offer, "dph_total");
     if (!(price > 0) || !(gpus >= 1)) throw ConfigError(where + ": expected a dph_total above 0 and a num_gpus from 1");
+    const double bid = number_of(offer, "min_bid");
+    for (const double each : {price / gpus, bid / gpus})
+      if (each < 0 || each > kMaxDevicePrice)
+        throw ConfigError(
+            fmt::format("{}: found {:g} USD/h for each of its GPUs, expected 0 to {:g}", where, each, kMaxDevicePrice));
     const Gpu* sheet = out.sheet(name, std::isfinite(memory) ? memory : 0);
     const auto& instances = out.platform().instances;
     const auto machine = std::find_if(instances.begin(), instances.end(), [&](const Instance& instance) {
@@ -70,7 +80,7 @@ void read_vast_offers(const Listed& offers, const std::string& file, PriceCollec
     Asked& here = asked[{machine->name, region_of(*machine, text_of(offer, "geolocation"))}];
     if (here.where.empty()) here.where = where;
     here.prices.push_back(price);
-    if (const double bid = number_of(offer, "min_bid"); bid > 0) here.bids.push_back(bid);
+    if (bid > 0) here.bids.push_back(bid);
     for (const char* key : {"reliability2", "reliability"})
       if (const double share = number_of(offer, key); share >= 0 && share <= 1) {
         here.reliability.push_back(share);
@@ -80,13 +90,15 @@ void read_vast_offers(const Listed& offers, const std::string& file, PriceCollec
   for (auto& [at, here] : asked) {
     for (std::vector<double>* values : {&here.prices, &here.bids, &here.reliability})
       std::sort(values->begin(), values->end());
-    out.add(at.first, here.where, at.second, "", Market::on_demand, quantile(here.prices, 0.5), "");
-    out.doubt_last(spread_of(here.prices, here.reliability));
-    if (here.bids.empty()) continue;
-    out.add(at.first, here.where, at.second, "", Market::spot, quantile(here.bids, 0.5), "");
-    // vast.ai/docs/renting/instance-details
-    out.doubt_last(spread_of(here.bids, here.reliability) +
-                   "; the lowest bid: a higher one or a machine on demand pauses yours until it is the highest again");
+    const auto add = [&, &at = at, &here = here](Market market, const std::vector<double>& asked_prices,
+                                                 const std::string& rule) {
+      if (asked_prices.empty()) return;
+      out.add(at.first, here.where, at.second, "", market, quantile(asked_prices, 0.5), "");
+      out.doubt_last(spread_of(asked_prices, here.reliability) + rule);
+      if (asked_prices.size() > 1) out.spread_last(quantile(asked_prices, kLow), quantile(asked_prices, kHigh));
+    };
+    add(Market::on_demand, here.prices, "");
+    add(Market::spot, here.bids, fmt::format("; the lowest bid: {}", provider_of("vast").bids));
   }
 }
 
@@ -126,10 +138,8 @@ void read_runpod_gpus(const Listed& gpus, const std::string& file, PriceCollecto
                 : "";
         for (const std::string& region : regions) {
           add(Market::on_demand, kind.price, region, hosts);
-          // docs.runpod.io/faq
           add(Market::spot, kind.spot, region,
-              (hosts.empty() ? "" : hosts + "; ") +
-                  std::string("a higher bid or a pod on demand ends yours 5 s after a notice"));
+              (hosts.empty() ? "" : hosts + "; ") + std::string(provider_of("runpod").bids));
         }
       }
   }

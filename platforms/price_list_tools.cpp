@@ -4,9 +4,11 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <set>
 
 #include "common/errors.hpp"
 #include "common/json_value.hpp"
+#include "common/text.hpp"
 #include "platforms/price_collector.hpp"
 
 namespace ganymede::platforms {
@@ -108,12 +110,24 @@ class Infracost {
       gpu = name.substr(0, name.find(" ("));
     }
     const std::string name = gpus > 0 ? with_gpus(usage.instance, static_cast<int>(gpus), gpu) : usage.instance;
-    if (out_.knows(name) && out_.options().region.empty())
-      throw ConfigError(where + ": the breakdown does not say in which region; --region does");
+    if (out_.knows(name)) check_region(where);
     if (is_host_alone(name, gpus > 0))
       return out_.pass_over_part(fmt::format("{}: {}, without its GPUs", where, usage.instance));
     out_.add_rented(name, where, out_.options().region, "", spot ? Market::spot : Market::on_demand, price, as_of_,
                     currency_);
+  }
+
+  /// A region that no price of the catalog has is a slip more often than a new one.
+  void check_region(const std::string& where) const {
+    const std::string& region = out_.options().region;
+    if (region.empty()) throw ConfigError(where + ": the breakdown does not say in which region; --region does");
+    std::set<std::string> known;
+    for (const Instance& instance : out_.platform().instances)
+      for (const Price& price : instance.prices) known.insert(price.region);
+    if (known.empty() || known.contains(region)) return;
+    const auto close = nearest(region, {known.begin(), known.end()});
+    throw ConfigError(fmt::format("--region {}: the catalog {} has no price there{}", region, out_.platform().name,
+                                  close ? fmt::format("; did you mean \"{}\"?", *close) : ""));
   }
 
   /// The catalog's name of a machine to which GPUs are attached: "n1-standard-8+1xV100".

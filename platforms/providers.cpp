@@ -12,10 +12,11 @@ namespace {
 constexpr std::pair<std::string_view, std::string_view> kGkeGpus[] = {
     {"V100", "nvidia-tesla-v100"}, {"T4", "nvidia-tesla-t4"}, {"P100", "nvidia-tesla-p100"}};
 
-// Notices: EC2 gives two minutes, Google Cloud and Azure 30 s, RunPod 5 s (docs.runpod.io/faq), Nebius a minute
-// (docs.nebius.com, preemptible machines) and CoreWeave at most seven (docs.coreweave.com, spot node pools), by their
-// documentation; 30 s is assumed for the others.
-// Labels: EKS, GKE and AKS set the standard ones; IBM's labels name instance types differently than the catalog.
+// Notices: EC2 gives two minutes, Google Cloud and Azure 30 s, RunPod 5 s (docs.runpod.io/faq), Vast.ai none
+// (docs.vast.ai/documentation/reference/faq/rental-types), Nebius a minute (docs.nebius.com, preemptible machines) and
+// CoreWeave at most seven (docs.coreweave.com, spot node pools), by their documentation; 30 s is assumed for the
+// others. Labels: EKS, GKE and AKS set the standard ones; IBM's labels name instance types differently than the
+// catalog.
 constexpr Provider kProviders[] = {
     {.name = "aws",
      .vendor = "AWS",
@@ -53,23 +54,30 @@ constexpr Provider kProviders[] = {
     {.name = "oci", .vendor = "Oracle", .store = "oci"},
     {.name = "ovhcloud", .vendor = "OVHcloud"},
     {.name = "paperspace", .vendor = "Paperspace"},
-    {.name = "runpod", .vendor = "RunPod", .spot_notice = Seconds{5}},
+    {.name = "runpod",
+     .vendor = "RunPod",
+     .spot_notice = Seconds{5},
+     .hosts = "COMMUNITY",
+     .bids = "a higher bid or a pod on demand ends a pod 5 s after a notice (docs.runpod.io/faq)"},
     {.name = "scaleway", .vendor = "Scaleway"},
     {.name = "together", .vendor = "Together AI"},
-    {.name = "vast", .vendor = "Vast.ai"},
+    {.name = "vast",
+     .vendor = "Vast.ai",
+     .spot_notice = Seconds{0},
+     .hosts = "",
+     .bids = "a higher bid or a renter on demand stops a machine at once, and it waits until its bid is the highest "
+             "again (docs.vast.ai, rental types)"},
     {.name = "verda", .vendor = "Verda"},
     {.name = "private", .owned = true},
     {.name = "local", .owned = true},
 };
 
-// The clouds that SkyPilot rents from by itself: sky/catalog/*_catalog.py of its repository, 2026.
-constexpr std::string_view kSkyClouds[] = {"aws",     "azure",          "cloudrift",   "cudo",       "daytona",
-                                           "do",      "fluidstack",     "gcp",         "hyperbolic", "ibm",
-                                           "lambda",  "latitude",       "lium",        "mithril",    "modal",
-                                           "nebius",  "novita",         "oci",         "openstack",  "paperspace",
-                                           "ppio",    "primeintellect", "quantacloud", "runpod",     "scp",
-                                           "seeweb",  "shadeform",      "spheron",     "vast",       "verda",
-                                           "vsphere", "yotta"};
+// The clouds that SkyPilot rents machines from and its tasks may name: ALL_CLOUDS of sky/skylet/constants.py
+// @0015e8ecf738, 2026, but for clusters of one's own.
+constexpr std::string_view kSkyClouds[] = {
+    "aws",     "azure",  "cudo",    "do",         "fluidstack",     "gcp",    "hyperbolic", "ibm",    "lambda",
+    "mithril", "nebius", "oci",     "paperspace", "primeintellect", "runpod", "scp",        "seeweb", "shadeform",
+    "vast",    "verda",  "vsphere", "yotta"};
 
 }  // namespace
 
@@ -80,6 +88,11 @@ const Provider& provider_of(std::string_view name) {
   const auto found = std::find_if(std::begin(kProviders), std::end(kProviders),
                                   [&](const Provider& provider) { return provider.name == name; });
   return found == std::end(kProviders) ? kUnknown : *found;
+}
+
+bool is_of_a_host(std::string_view provider, std::string_view instance) {
+  const auto hosts = provider_of(provider).hosts;
+  return hosts && instance.find(*hosts) != std::string_view::npos;
 }
 
 std::string_view provider_of_sky(std::string_view cloud) {

@@ -1,6 +1,7 @@
 #pragma once
 // The register of providers: what is known about each besides its catalog, platforms/catalog/NAME.json.
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -36,6 +37,10 @@ struct Provider {
   std::string_view vendor = {};  ///< as invoices name it: "AWS"; empty: by `name`
   bool owned = false;            ///< the machines are the user's own, so that nobody meters them or charges for data
   Seconds spot_notice{30};       ///< time from the notice to the loss of a spot node
+  /// What stands in the names of machine types that single hosts rent out on a marketplace; absent: none does.
+  std::optional<std::string_view> hosts = {};
+  /// The rule by which who bids for a spot machine loses it, each machine apart; empty: there are no bids.
+  std::string_view bids = {};
   std::string_view store = {};   ///< SkyPilot's name for its object store; empty: there is none
   std::string_view sky = {};     ///< SkyPilot's name for it, if it is another one: "do"
   KubernetesNodes kubernetes{};  ///< default: nothing is known of its nodes' labels
@@ -47,6 +52,9 @@ std::span<const Provider> providers();
 /// Returns the provider of that name. For a name that is not in the register, for example from a user's platform file,
 /// it returns a provider with the defaults, about which nothing is known.
 const Provider& provider_of(std::string_view name);
+
+/// True if a single host rents out the machines of this type, so that they differ and may be withdrawn.
+bool is_of_a_host(std::string_view provider, std::string_view instance);
 
 /// Our name of the provider that SkyPilot calls so; the same name if it has no row.
 std::string_view provider_of_sky(std::string_view cloud);

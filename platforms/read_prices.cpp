@@ -54,6 +54,14 @@ Price read_price(const JsonNode& node) {
   price.as_of = as_of.as_string();
   if (price.as_of != "undated" && !is_date(price.as_of)) as_of.expected("a date as YYYY-MM-DD, or \"undated\"");
   if (const auto share = in.optional("interrupted_per_month")) price.interrupted_per_month = share->as_number(0, 0.999);
+  if (const auto spread = in.optional("spread")) {
+    JsonObject ends(*spread);
+    price.spread = {ends.required("low").as_quantity<MicroUsdPerHour>(),
+                    ends.required("high").as_quantity<MicroUsdPerHour>()};
+    ends.finish();
+    if (price.spread->first > price.per_hour || price.spread->second < price.per_hour)
+      spread->expected("a low and a high price, with per_hour between them");
+  }
   price.origin = read_origin(in);
   in.finish();
   return price;

@@ -8,7 +8,6 @@
 #include <map>
 #include <optional>
 
-#include "common/csv.hpp"
 #include "common/dates.hpp"
 #include "common/errors.hpp"
 #include "common/text.hpp"
@@ -109,7 +108,7 @@ SkyPlatforms platforms_of_sky(const SkyCatalogs& catalogs) {
                       list.string(), as_of, catalogs.today));
     SkyPlatform made;
     try {
-      made = platform_of_sky_list(CsvTable::load(list), {name, as_of});
+      made = load_sky_list(list, {name, as_of});
     } catch (const NoMachines& none) {
       // A cloud that rents no accelerators now is no reason to refuse the others.
       if (wanted.size() == 1) throw;

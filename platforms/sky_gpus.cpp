@@ -14,8 +14,9 @@ namespace {
 /// RunPod's list means cards for PCIe by the bare names (sky/catalog/data_fetchers/fetch_runpod.py of SkyPilot, whose
 /// other names end with SXM and NVL).
 constexpr std::string_view kBareNamesAreCards = "runpod";
-/// On this cloud the stated memory is that of all GPUs of the machine (SkyPilot's fetch_vast.py).
-constexpr std::string_view kMemoryIsOfAll = "vast";
+/// On these clouds the stated memory is that of all GPUs of the machine (SkyPilot's fetch_vast.py and
+/// fetch_primeintellect.py).
+constexpr std::string_view kMemoryIsOfAll[] = {"vast", "primeintellect"};
 
 std::string letters_of(std::string_view text) {
   std::string out;
@@ -39,7 +40,8 @@ double gib_in_name(std::string_view name) {
   return 0;
 }
 
-/// The first number behind "SizeInMiB" in GiB, however that is spelt; 0 if there is none.
+/// The first number behind "SizeInMiB" in GiB, however that is spelt; 0 if there is none. Some lists have GiB there, as
+/// Shadeform's (48 for an A6000); no GPU has less than one or as many as 1024.
 double gib_in_info(std::string_view info) {
   const std::string letters = [&] {
     std::string lower(info);
@@ -51,7 +53,7 @@ double gib_in_info(std::string_view info) {
   at = letters.find_first_of("0123456789", at);
   double mib = 0;
   if (at != std::string::npos) std::from_chars(letters.data() + at, letters.data() + letters.size(), mib);
-  return mib / 1024;
+  return mib < 1024 ? mib : mib / 1024;
 }
 
 bool has(std::string_view text, std::string_view word) { return text.find(word) != std::string_view::npos; }
@@ -69,7 +71,7 @@ NvLink nvlink_of(std::string_view name) {
   return {};
 }
 
-bool is_amd(const GpuSheet& sheet) { return sheet.name.starts_with("MI"); }
+bool is_amd(const GpuSheet& sheet) { return sheet.name.starts_with("MI") || sheet.name == "V520"; }
 /// Cards for desktops, whose drivers forbid them direct access to each other.
 bool is_consumer(const GpuSheet& sheet) {
   const std::string_view name = sheet.name;
@@ -96,8 +98,10 @@ SkyGpu gpu_of(const SkyAccelerator& from) {
   out.sheet = find_gpu_sheet(name);
   if (out.sheet == nullptr) return out;
   out.memory_gib = from.memory_gib > 0 ? from.memory_gib : gib_in_name(name);
-  if (out.memory_gib == 0)
-    out.memory_gib = gib_in_info(from.info) / (from.cloud == kMemoryIsOfAll ? std::max(1.0, from.count) : 1);
+  if (out.memory_gib == 0) {
+    const bool of_all = std::count(std::begin(kMemoryIsOfAll), std::end(kMemoryIsOfAll), from.cloud) > 0;
+    out.memory_gib = gib_in_info(from.info) / (of_all ? std::max(1.0, from.count) : 1);
+  }
   const bool card = !has(own, "SXM") && !has(own, "HBM3") &&
                     (from.card || names_a_card(name) || names_a_card(from.info) ||
                      (from.cloud == kBareNamesAreCards && !has(own, "NVL")));
@@ -157,7 +161,7 @@ std::string links_text(const GpuSheet& sheet, int gpus) {
         "\"NCCL-TUNER, {} links through NVSwitch\", \"unconfirmed\": \"that the GPUs are joined so: the list does not "
         "say\" }},\n",
         nvlink.rate, nvlink.reduces ? "\"reduces\": true, " : "", nvlink.links);
-  } else if (gpus == 8 && is_amd(sheet)) {
+  } else if (gpus == 8 && sheet.name.starts_with("MI3")) {
     std::string pairs;
     for (int a = 0; a < gpus; ++a)
       for (int b = a + 1; b < gpus; ++b) pairs += fmt::format("{}[{}, {}, 1]", pairs.empty() ? "" : ", ", a, b);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <filesystem>
 #include <map>
@@ -11,6 +12,7 @@
 #include "common/errors.hpp"
 #include "common/file.hpp"
 #include "common/json.hpp"
+#include "common/text.hpp"
 #include "platforms/catalog.hpp"
 #include "platforms/price_list.hpp"
 
@@ -57,8 +59,21 @@ void remark_on(const PriceList& list, const Merged& merged, const std::string& r
               remarks);
   remark_some("passed over, because they are prices of hosts without their GPUs", list.parts, remarks);
   std::vector<std::string> lines;
+  std::map<std::array<std::string, 2>, MicroUsdPerHour> on_demand;
+  for (const ListedPrice& one : list.prices)
+    if (one.price.market == Market::on_demand) on_demand[{one.instance, one.price.region}] = one.price.per_hour;
+  for (const ListedPrice& one : list.prices) {
+    const auto other = on_demand.find({one.instance, one.price.region});
+    if (one.price.market == Market::spot && other != on_demand.end() && one.price.per_hour > other->second)
+      lines.push_back(fmt::format("{}: {} in {}: {} USD/h on spot, {} on demand", one.where, one.instance,
+                                  one.price.zone.empty() ? one.price.region : one.price.zone,
+                                  decimal(one.price.per_hour), decimal(other->second)));
+  }
+  remark_some("prices of spot above those on demand, taken as they stand", lines, remarks);
+  lines.clear();
   for (const auto& [name, facts] : list.fresh)
-    lines.push_back(fmt::format("{}: {} x {}, {} vCPUs", name, facts.gpus, facts.gpu, facts.vcpus));
+    lines.push_back(fmt::format("{}: {} x {}, {}", name, facts.gpus, facts.gpu,
+                                counted(static_cast<std::size_t>(facts.vcpus), "vCPU")));
   remark_some("new instances, with the links of others and without a NIC", lines, remarks);
   lines.clear();
   for (const auto& [gpu, line] : list.no_sheet) lines.push_back(line);
@@ -74,8 +89,8 @@ void remark_on(const PriceList& list, const Merged& merged, const std::string& r
     if (first.size() > 60) break;
     if (!instance.empty()) first += (first.empty() ? "" : ", ") + instance;
   }
-  remarks.push_back(
-      fmt::format("passed over: {} instances that the catalog does not have, such as {}", list.unknown.size(), first));
+  remarks.push_back(fmt::format("passed over: {} that the catalog does not have, such as {}",
+                                counted(list.unknown.size(), "instance"), first));
 }
 
 }  // namespace
@@ -93,9 +108,9 @@ UpdatedCatalog update_catalog(const CatalogUpdate& update) {
   const Merged merged = merge_prices(text, list);
   read_platform(JsonNode::parse(merged.text, "the merged catalog"));
   UpdatedCatalog out{merged.text, {}};
-  out.remarks.push_back(fmt::format("{}: {}: {} prices of {}: {} changed, {} new, {} as before",
-                                    fmt::join(update.list, ", "), list.kind, list.prices.size(), platform.name,
-                                    merged.changed, merged.added, merged.same));
+  out.remarks.push_back(fmt::format("{}: {}: {} of {}: {} changed, {} new, {} as before", fmt::join(update.list, ", "),
+                                    list.kind, counted(list.prices.size(), "price"), platform.name, merged.changed,
+                                    merged.added, merged.same));
   remark_on(list, merged, read_on, out.remarks);
   return out;
 }

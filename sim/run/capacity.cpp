@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "common/units.hpp"
+#include "platforms/providers.hpp"
 
 namespace ganymede::sim {
 namespace {
@@ -28,7 +29,9 @@ Capacity::Capacity(const Scenario& scenario, const ScenarioPool& pool) : pool_(&
   states_.push_back({stream(-1), true, 0, {}});
   for (int place = 0; place < std::min(pool.max_nodes, kMaxPlaces); ++place) {
     State own{stream(place), true, 0, {}};
-    const bool follows = own.random.uniform() < platforms::spot_model().together;
+    // Machines of hosts that take bids are not a zone: each is lost by itself.
+    const bool follows = own.random.uniform() < platforms::spot_model().together &&
+                         platforms::provider_of(pool.platform->provider).bids.empty();
     places_.push_back(follows ? 0 : states_.size());
     if (!follows) states_.push_back(std::move(own));
   }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "common/units.hpp"
+#include "platforms/providers.hpp"
 #include "platforms/spot.hpp"
 #include "sim/run/event_log.hpp"
 
@@ -50,6 +51,10 @@ std::vector<std::string> catalog_warnings(const ScenarioPool& pool) {
   if (pool.max_nodes > 1 && instance.nic && instance.nic->label == "assumed")
     warnings.push_back(fmt::format("the network between nodes of {} is not known: {}", platform.name,
                                    instance.nic->origin.unconfirmed));
+  if (platforms::is_of_a_host(platform.provider, instance.name))
+    warnings.push_back(
+        fmt::format("hosts of {} differ and may withdraw, so look at the price and the reliability of the offer",
+                    platforms::vendor_of(platform.provider)));
   for (const auto& [what, origin] : facts_of(pool))
     if (!origin->unconfirmed.empty()) warnings.push_back(fmt::format("unconfirmed: {}: {}", what, origin->unconfirmed));
   return warnings;
@@ -95,7 +100,14 @@ std::string spot_model_warning(const ScenarioPool& pool) {
                 "; that {:.0f} % of such capacity is reclaimed in a month, as its price's source says, is not used",
                 100 * *pool.price.interrupted_per_month)
           : "";
-  const std::string source = fmt::format("fitted to {}{}", recordings, unused_band);
+  const platforms::Provider& provider = platforms::provider_of(pool.platform->provider);
+  const std::string bids = provider.bids.empty()
+                               ? ""
+                               : fmt::format(
+                                     "; {} takes bids: {}; how often is not published, and each machine is taken "
+                                     "to come and go by itself as such zones do",
+                                     provider.vendor, provider.bids);
+  const std::string source = fmt::format("fitted to {}{}{}", recordings, unused_band, bids);
   if (pool.past) {
     const platforms::SpotClass one = platforms::spot_model().given(of, *pool.past);
     return fmt::format(

@@ -6,6 +6,7 @@
 #include "common/dates.hpp"
 #include "common/errors.hpp"
 #include "support/errors.hpp"
+#include "support/temporary_folder.hpp"
 
 namespace ganymede {
 namespace {
@@ -39,6 +40,35 @@ TEST(Csv, NamesTheLineOfAFault) {
   EXPECT_THAT(error("a,a\n"), HasSubstr("line 1: two columns are called \"a\""));
   EXPECT_THAT(error("\n\n"), HasSubstr("is empty"));
   EXPECT_THAT(error("a\nok\n\xFF\xFE\n"), HasSubstr("t.csv: line 3: a cell is not UTF-8"));
+}
+
+// Rows of two lines, 5 MiB in all: a piece ends inside a cell, and faults keep their line in the file.
+TEST(Csv, IsReadInPieces) {
+  const TemporaryFolder folder;
+  std::string text = "about\na,b\n";
+  const std::string row = "\"" + std::string(500, 'x') + "\ny\",1\n";
+  for (int i = 0; i < 10'000; ++i) text += row;
+  std::size_t rows = 0, pieces = 0, last = 0;
+  const auto read = [&](const std::string& content) {
+    CsvTable::load_pieces(
+        folder.add("t.csv", content),
+        [&](const CsvTable& piece) {
+          ++pieces;
+          rows += piece.rows().size();
+          if (!piece.rows().empty()) last = piece.rows().back().line;
+        },
+        [](const std::string& line) { return line == "about"; });
+  };
+  read(text);
+  EXPECT_EQ(rows, 10'000U);
+  EXPECT_GT(pieces, 1U);
+  EXPECT_EQ(last, 2U + 2 * 10'000 - 1);
+  EXPECT_THAT(message_of<ConfigError>([&] { read(text + "1\n"); }),
+              HasSubstr("t.csv: line 20003: found 1 cells, expected 2"));
+  EXPECT_THAT(message_of<ConfigError>([&] { CsvTable::load_pieces(folder.path(), [](const CsvTable&) {}); }),
+              HasSubstr("cannot be read"));
+  EXPECT_THAT(message_of<ConfigError>([&] { CsvTable::load_pieces(folder.add("e.csv", ""), [](const CsvTable&) {}); }),
+              HasSubstr("e.csv: is empty"));
 }
 
 TEST(Dates, AreDaysOfTheCalendar) {

@@ -57,6 +57,22 @@ TEST(PriceDoubt, APriceWithoutADateMayHaveMoved) {
   EXPECT_DOUBLE_EQ(price_doubt(node, node.prices[1], {}).low, 1 / kSpotMove);
 }
 
+// A marketplace's price lies between its offers' ends, and may have moved besides.
+TEST(PriceDoubt, AMarketplaceSpreads) {
+  Instance node = rented_at({price_of(Market::on_demand, 4, "2026-01-01")});
+  node.prices[0].spread = {MicroUsdPerHour{2'000'000}, MicroUsdPerHour{10'000'000}};
+  const PriceDoubt fresh = price_doubt(node, node.prices[0], {"2026-02-01", 365});
+  EXPECT_EQ(fresh.why, "hosts differ");
+  EXPECT_DOUBLE_EQ(fresh.low, 0.5);
+  EXPECT_DOUBLE_EQ(fresh.high, 2.5);
+  node.prices[0].as_of = "undated";
+  node.prices[0].origin.unconfirmed = "median of 9 offers";
+  const PriceDoubt old = price_doubt(node, node.prices[0], {});
+  EXPECT_EQ(old.why, "undated, median of 9 offers");
+  EXPECT_DOUBLE_EQ(old.low, 0.5 / kListMove);
+  EXPECT_DOUBLE_EQ(old.high, 2.5 * kListMove);
+}
+
 TEST(PriceDoubt, ADiscountBeyondThreeQuartersIsDoubted) {
   const Instance node = rented_at({price_of(Market::on_demand, 10, "2026-01-01"),
                                    price_of(Market::spot, 2.5, "2026-01-01"),    // 75 %: plausible

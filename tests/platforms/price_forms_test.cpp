@@ -211,6 +211,9 @@ TEST_F(PriceForms, GooglesPartsAreComposed) {
                                           "on-demand, without its 8 x A100")));
   page["skus"].erase(2);
   EXPECT_THAT(error("gcp", {page.dump()}), HasSubstr("without a price of any instance"));
+  Json euros = page;
+  euros["skus"][0]["pricingInfo"][0]["pricingExpression"]["tieredRates"][0]["unitPrice"]["currencyCode"] = "EUR";
+  EXPECT_THAT(error("gcp", {euros.dump()}), HasSubstr("expected EUR as before"));
   page["skus"].push_back(google_sku("A2 Instance Core running in Iowa", "CPU", "OnDemand", "h", 0.05));
   EXPECT_THAT(error("gcp", {page.dump()}), HasSubstr("a second price of A2 Core in us-central1: 0.05 here, 0.03 at"));
   page["nextPageToken"] = "next";
@@ -289,6 +292,9 @@ TEST_F(PriceForms, BreakdownOfInfracost) {
   EXPECT_THAT(error("aws", {breakdown(aws)}),
               HasSubstr("0.json: /projects/0/breakdown/resources/0/costComponents/0: the breakdown does not say in "
                         "which region"));
+  options.region = "us-esat-1";
+  EXPECT_THAT(error("aws", {breakdown(aws)}),
+              HasSubstr("--region us-esat-1: the catalog aws has no price there; did you mean \"us-east-1\"?"));
   options.region = "us-east-1";
   EXPECT_THAT(lines(read("aws", {breakdown(aws)})), ElementsAre("p3.2xlarge us-east-1 on-demand 3.06 2026-11-16"));
   // Google's GPUs are components of their own: 0.38 and 2.48 USD for each of two machines.
@@ -316,7 +322,7 @@ TEST_F(PriceForms, SkyPilotDescribesMachines) {
                     {"InstanceType,AcceleratorName,AcceleratorCount,vCPUs,MemoryGiB,Price,SpotPrice,Region\n"
                      "gpu_8x_v100,V100,8,92,448,6.32,,us-east-1\n"},
                     ".csv"),
-              HasSubstr("without a price of any instance of the catalog; it has 1 others"));
+              HasSubstr("without a price of any instance of the catalog; it has 1 other"));
 }
 
 TEST_F(PriceForms, AbsurdPricesAndTwoCurrenciesAreErrors) {

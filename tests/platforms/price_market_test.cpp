@@ -7,6 +7,7 @@
 #include "common/json.hpp"
 #include "common/json_value.hpp"
 #include "common/units.hpp"
+#include "platforms/price_doubt.hpp"
 #include "platforms/price_list.hpp"
 #include "support/errors.hpp"
 #include "support/temporary_folder.hpp"
@@ -45,7 +46,7 @@ Json offer(double price, const std::string& gpu = "RTX 4090") {
           {"reliability2", 0.981}, {"rentable", true},     {"rented", false}};
 }
 
-// The median of 0.30, 0.40 and 0.90 USD; the quantiles lie a fifth of the way to the next price.
+// The median of 0.30, 0.40 and 0.90 USD; the quantiles of 2.5 and 97.5 % lie a twentieth of the way to the next price.
 TEST_F(Marketplaces, OffersAreADistribution) {
   Json taken = offer(0.1);
   taken["rented"] = true;
@@ -56,18 +57,32 @@ TEST_F(Marketplaces, OffersAreADistribution) {
   EXPECT_EQ(list.prices[0].price.region, "France, FR, EU");
   EXPECT_EQ(list.prices[0].price.per_hour.value, 400'000);
   EXPECT_EQ(list.prices[0].price.origin.unconfirmed,
-            "median of 3 hosts' offers, a tenth below 0.32 and a tenth above 0.8 USD/h; hosts differ and may withdraw; "
+            "median of 3 hosts' offers, of which 19 in 20 ask 0.305 to 0.875 USD/h; hosts differ and may withdraw; "
             "reliability 98.1 %");
+  EXPECT_EQ(list.prices[0].price.spread->first.value, 305'000);
+  EXPECT_EQ(list.prices[0].price.spread->second.value, 875'000);
   EXPECT_EQ(list.prices[1].price.market, Market::spot);
   EXPECT_EQ(list.prices[1].price.per_hour.value, 200'000);
-  EXPECT_THAT(list.prices[1].price.origin.unconfirmed, HasSubstr("pauses yours until it is the highest again"));
+  EXPECT_THAT(list.prices[1].price.origin.unconfirmed, HasSubstr("waits until its bid is the highest again"));
   EXPECT_THAT(list.unknown, ElementsAre(testing::Key("1x RTX 3090")));
   const Json merged = Json::parse(merge_prices(kMarket, list).text);
   EXPECT_THAT(merged["instances"]["1x-RTX4090"]["prices"][0]["unconfirmed"].get<std::string>(),
               HasSubstr("median of 3 hosts' offers"));
+  // A plan's interval has the spread, as the merged platform states it.
+  const Platform read_again = read_platform(JsonNode::parse(merge_prices(kMarket, list).text, "merged.json"));
+  const Instance& machine = read_again.instance("1x-RTX4090");
+  const PriceDoubt doubt = price_doubt(machine, machine.prices[0], {"2026-11-20", 365});
+  EXPECT_DOUBLE_EQ(doubt.low, 0.305 / 0.4);
+  EXPECT_DOUBLE_EQ(doubt.high, 0.875 / 0.4);
+  EXPECT_THAT(doubt.why, HasSubstr("reliability 98.1 %"));
+  EXPECT_FALSE(read(Json::array({offer(0.5)})).prices[0].price.spread.has_value());
   EXPECT_THAT(read(Json::array({offer(0.5)})).prices[0].price.origin.unconfirmed, HasSubstr("one host's offer;"));
   EXPECT_THAT(error({{"offers", {offer(0.5), offer(-1)}}}),
               HasSubstr("list.json: /offers/1: expected a dph_total above 0"));
+  Json bad = offer(0.5);
+  bad["min_bid"] = -1;
+  EXPECT_THAT(error({{"offers", {offer(0.5), bad}}}), HasSubstr("/offers/1: found -1 USD/h for each of its GPUs"));
+  EXPECT_THAT(error({{"offers", {offer(0.5), offer(500), offer(0.6)}}}), HasSubstr("/offers/1: found 500 USD/h"));
   EXPECT_THAT(error({{"offers", {5}}}), HasSubstr("/offers/0: found no gpu_name"));
 }
 
@@ -86,7 +101,7 @@ TEST_F(Marketplaces, RunPodsGpusAreSoldOneByOne) {
   EXPECT_THAT(found, ElementsAre("2x_A100-SXM_COMMUNITY any on-demand 2.78", "2x_A100-SXM_COMMUNITY any spot 1.40",
                                  "1x_A100-PCIE_SECURE any on-demand 1.59"));
   EXPECT_THAT(list.prices[0].price.origin.unconfirmed, HasSubstr("hosts differ and may withdraw"));
-  EXPECT_THAT(list.prices[1].price.origin.unconfirmed, HasSubstr("ends yours 5 s after a notice"));
+  EXPECT_THAT(list.prices[1].price.origin.unconfirmed, HasSubstr("ends a pod 5 s after a notice"));
   EXPECT_EQ(list.prices[2].price.origin.unconfirmed, "");
   EXPECT_THAT(list.unknown, ElementsAre(testing::Key("MI300X")));
   Json dear = sxm;

@@ -25,6 +25,11 @@ TEST(Providers, SayHowTheyAreCalledAndWhatTheyWarnOf) {
   EXPECT_EQ(provider_of("aws").spot_notice, Seconds{120});
   EXPECT_EQ(provider_of("gcp").spot_notice, Seconds{30});
   EXPECT_EQ(provider_of("runpod").spot_notice, Seconds{5});
+  EXPECT_EQ(provider_of("vast").spot_notice, Seconds{0});
+  EXPECT_TRUE(is_of_a_host("vast", "1x-RTX_4090-32-65536"));
+  EXPECT_TRUE(is_of_a_host("runpod", "1x_A100_COMMUNITY"));
+  EXPECT_FALSE(is_of_a_host("runpod", "1x_A100_SECURE"));
+  EXPECT_FALSE(is_of_a_host("aws", "p3.2xlarge"));
   EXPECT_EQ(provider_of_sky("do"), "digitalocean");
   EXPECT_EQ(sky_cloud_of("digitalocean"), "do");
   EXPECT_EQ(sky_cloud_of("crusoe"), "");

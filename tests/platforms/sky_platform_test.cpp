@@ -86,6 +86,40 @@ TEST(SkyPlatform, JoinsHostsAndAccelerators) {
                           "n1-highmem-8+1xV100 r on-demand 2.95"));
 }
 
+// SkyPilot lists hosts of B200 at 0, because the GPUs' price has them; an n1 of 0 has no price. G4 takes RTX PRO 6000.
+TEST(SkyPlatform, JoinsGooglesNewerHosts) {
+  const std::string rows =
+      "a4-highgpu-8g,,,224,3968,0,r,,0,z\n,B200,8,,,80,r,,30,z\ng4-standard-48,,,48,180,2,r,,1,z\n"
+      ",RTXPRO6000,1,,,2.5,r,,1,z\na3-highgpu-8g,,,208,1872,8,r,,,z\n,H100,8,,,78,r,,,z\n"
+      "n1-standard-32,,,32,240,0,r,,,z\nn1-standard-16,,,16,64,1,r,,,z\n,V100,1,,,2.48,r,,0,z\n";
+  EXPECT_THAT(lines(platform_of(rows)),
+              ElementsAre("a3-highgpu-8g r on-demand 86.00", "a4-highgpu-8g r on-demand 80.00",
+                          "a4-highgpu-8g r spot 30.00", "g4-standard-48 r on-demand 4.50", "g4-standard-48 r spot 2.00",
+                          "n1-standard-16+1xV100 r on-demand 3.48"));
+  const SkyPlatform made = made_of(rows);
+  EXPECT_THAT(made.remarks, testing::Contains(HasSubstr("leave out the local disks that always belong to "
+                                                        "a3-highgpu-8g; Google bills them besides")));
+  EXPECT_THAT(made.text, HasSubstr("the list's a3-highgpu-8g and 8 x H100 together, without its 6000 GiB of local"));
+}
+
+// A list may have no spot prices at all; one above that on demand is told.
+TEST(SkyPlatform, SaysWhereSpotIsDearer) {
+  EXPECT_THAT(
+      lines(platform_of("a,T4,1,r,1\n", "nimbus", "InstanceType,AcceleratorName,AcceleratorCount,Region,Price\n")),
+      ElementsAre("a r on-demand 1.00"));
+  EXPECT_THAT(made_of("a,T4,1,4,16,1,r,,2,\nb,T4,1,4,16,1,r,,1,\n").remarks,
+              testing::Contains("nimbus: spot above on demand in 1 row, first line 2: taken as they stand"));
+}
+
+// As a file that is read in pieces, and as a table.
+TEST(SkyPlatform, OfAFileIsTheSame) {
+  const TemporaryFolder folder;
+  const std::string rows = "a,T4,1,4,16,1,r,,0.5,z1\nb,L4,1,4,16,2,r,,,z1\n";
+  const SkyPlatform loaded = load_sky_list(folder.add("vms.csv", kHead + rows), {"nimbus", "2026-11-20"});
+  EXPECT_EQ(loaded.text, made_of(rows).text);
+  EXPECT_EQ(loaded.remarks, made_of(rows).remarks);
+}
+
 TEST(SkyPlatform, KnowsGpusByAllTheirNames) {
   const auto name = [](std::string_view accelerator, std::string_view info = "", std::string_view instance = "",
                        std::string_view cloud = "nimbus", double count = 1) {
@@ -112,6 +146,18 @@ TEST(SkyPlatform, KnowsGpusByAllTheirNames) {
   EXPECT_EQ(name("MI300X"), "MI300X");
   EXPECT_EQ(name("GB300"), "GB300");
   EXPECT_EQ(name("A10G"), "A10G");
+  // Shadeform's list has GiB where MiB should stand; that of Prime Intellect counts all GPUs of a machine.
+  EXPECT_EQ(name("A6000", "{'SizeInMiB': 48}", "", "shadeform", 8), "RTXA6000");
+  EXPECT_EQ(name("A100", "{'SizeInMiB': 40}", "", "shadeform", 8), "A100-40GB");
+  EXPECT_EQ(name("V100", "{'SizeInMiB': 16}", "", "shadeform"), "V100");
+  EXPECT_EQ(name("H100", "{\"SizeInMiB\":655360}", "", "primeintellect", 8), "H100");
+  EXPECT_EQ(name("A100", "{\"SizeInMiB\":81920}", "", "primeintellect", 2), "A100-40GB");
+  EXPECT_EQ(name("A100_80G_SXM4"), "A100-80GB");
+  EXPECT_EQ(name("RTX5090_PCIE_BAREMETAL", "{\"SizeInMiB\": 32768}"), "RTX5090");
+  EXPECT_EQ(name("RTX PRO 6000 96GB", "{'SizeInMiB': 0}"), "RTXPRO6000");
+  EXPECT_EQ(name("Radeon Pro V520", "{'SizeInMiB': 8192}"), "V520");
+  EXPECT_EQ(name("Radeon MI25", "{'SizeInMiB': 16384}"), "MI25");
+  EXPECT_EQ(name("RTXA2000", "{'SizeInMiB': 6144}"), "RTXA2000");
   EXPECT_EQ(name("A10", "", "", "azure", 0.167), "A10-1of6");
   EXPECT_EQ(name("Trainium"), "");
 }
@@ -166,8 +212,8 @@ TEST(SkyPlatform, RefusesListsThatAreWrong) {
   EXPECT_THAT(refusal("a,T4,two,4,16,1,r,,,\n"), HasSubstr("line 2: AcceleratorCount: found \"two\""));
   EXPECT_THAT(refusal("a,T4,1,4,16,1,r,,,\n" + kHead), HasSubstr("line 3: a second line of column names"));
   EXPECT_THAT(refusal(",,1,4,16,1,r,,,\n"), HasSubstr("line 2: names neither an InstanceType nor an AcceleratorName"));
-  EXPECT_THAT(refusal("a,T4,1,r,1\n", "InstanceType,AcceleratorName,AcceleratorCount,Region,Price\n"),
-              HasSubstr("line 1: there is no column \"SpotPrice\""));
+  EXPECT_THAT(refusal("a,T4,1,r,1\n", "InstanceType,AcceleratorName,AcceleratorCount,Region,SpotPrice\n"),
+              HasSubstr("line 1: there is no column \"Price\""));
   EXPECT_THAT(refusal("a,T4\n"), HasSubstr("line 2: found 2 cells, expected 10"));
 }
 

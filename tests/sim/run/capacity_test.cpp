@@ -107,6 +107,28 @@ TEST_F(SpotCapacity, OfSeveralNodesComesAndGoesPartlyTogether) {
               platforms::spot_model().together * platforms::spot_model().together, 0.06);
 }
 
+// Two hosts of a marketplace are lost one by one: both are up as often as chance has it. What is assumed of bids is
+// said.
+TEST_F(SpotCapacity, OfHostsThatTakeBidsComesAndGoesApart) {
+  Json content = on_spot();
+  content["platform"]["spot"] = "typical";
+  content["platform"]["max_nodes"] = 2;
+  Scenario scenario = load(content);
+  platforms::Platform market = *scenario.pools[0].platform;
+  market.provider = "vast";
+  scenario.pools[0].platform = std::make_shared<platforms::Platform>(market);
+  double both = 0;
+  constexpr int kSeeds = 6000;
+  for (int seed = 1; seed <= kSeeds; ++seed) {
+    set_seed(scenario, static_cast<std::uint64_t>(seed));
+    Capacity capacity(scenario, scenario.pools[0]);
+    capacity.raise_demand(2);
+    both += (capacity.at(kHour) == 2 ? 1.0 : 0.0) / kSeeds;
+  }
+  const double share = platforms::spot_model().of("V100").availability;
+  EXPECT_NEAR(both, share * share, 0.025);
+}
+
 TEST_F(SpotCapacity, PresetsAreTenthsOfTheZones) {
   const platforms::SpotClass& of = platforms::spot_model().of("V100");
   const double z = 1.2815515655446004;  // the standard normal distribution's 90 % quantile
