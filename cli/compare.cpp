@@ -6,6 +6,7 @@
 #include "cli/command.hpp"
 #include "cli/names.hpp"
 #include "cli/plan_like.hpp"
+#include "cli/price_age.hpp"
 #include "cli/progress.hpp"
 #include "cli/request_flags.hpp"
 #include "cli/terminal.hpp"
@@ -50,7 +51,7 @@ void run_compare(const CompareOptions& options, Shared& shared) {
   waiting.reset();
   emit(shared, shared.format == "json"  ? report::compared_json(rows)
                : shared.format == "csv" ? report::compared_csv(rows)
-                                        : report::compared_text(rows, result_width(shared)));
+                                        : report::compared_text(rows, today(), result_width(shared)));
   if (std::none_of(rows.begin(), rows.end(), [](const auto& row) { return row.row && row.row->verdict == "meets"; }))
     shared.exit_code = ExitCode::infeasible;
 }

@@ -1,5 +1,6 @@
 #include "cli/plan_like.hpp"
 
+#include "cli/price_age.hpp"
 #include "cli/progress.hpp"
 #include "cli/terminal.hpp"
 #include "common/dates.hpp"
@@ -56,7 +57,7 @@ void run_like(const std::string& file, const RequestFlags& flags, Shared& shared
   if (!trains)
     return emit(shared, shared.format == "json"  ? report::like_json(answer)
                         : shared.format == "csv" ? report::like_csv(answer)
-                                                 : report::like_text(answer, width));
+                                                 : report::like_text(answer, today(), width));
   if (!asked.cloud.empty() && !platforms::is_provider(asked.cloud))
     throw ConfigError(file + ": " + asked.cloud + " has no catalog: `ganymede list providers` names those there are");
   plan::PlanOptions search;
@@ -66,9 +67,10 @@ void run_like(const std::string& file, const RequestFlags& flags, Shared& shared
       best_of(flags, "plan", "as it asks", search_of(answer, asked, flags), search),
       best_of(flags, "plan", "anything", {}, search)};
   waiting.reset();
-  emit(shared, shared.format == "json"  ? report::compared_json(rows)
-               : shared.format == "csv" ? report::compared_csv(rows)
-                                        : report::compared_text(rows, width) + "\n" + report::like_text(answer, width));
+  emit(shared, shared.format == "json" ? report::compared_json(rows)
+               : shared.format == "csv"
+                   ? report::compared_csv(rows)
+                   : report::compared_text(rows, today(), width) + "\n" + report::like_text(answer, today(), width));
 }
 
 }  // namespace ganymede::cli

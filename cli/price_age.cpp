@@ -7,9 +7,11 @@
 
 namespace ganymede::cli {
 
+std::string today() { return format_time(stated_now()).substr(0, 10); }
+
 void remark_price_age(const Shared& shared, const std::string& date) {
   if (!is_date(date)) return;
-  const int days = days_between(date, format_time(stated_now()).substr(0, 10));
+  const int days = days_between(date, today());
   if (days > platforms::kFreshDays)
     remark(shared,
            fmt::format("prices are of {}, {} days old; `ganymede catalog --update` merges new ones", date, days));

@@ -8,6 +8,8 @@
 
 namespace ganymede::cli {
 
+/// The day of GANYMEDE_NOW, or today, as YYYY-MM-DD.
+std::string today();
 /// Remarks on the age of a price of that date (YYYY-MM-DD; anything else is passed over) if that is above a month.
 void remark_price_age(const Shared& shared, const std::string& date);
 /// The same for the oldest price of the scenario's pools, leaving out those of machines of the user's own.

@@ -30,8 +30,9 @@ std::vector<const Compared*> by_goals_and_cost(const std::vector<Compared>& all)
 
 }  // namespace
 
-std::string compared_text(const std::vector<Compared>& all, std::size_t width) {
-  Table table({"asked", "rented", "where", ">USD", "90 %", ">hours", "90 %", ">images/s", ">GPU busy", "goals"});
+std::string compared_text(const std::vector<Compared>& all, const std::string& today, std::size_t width) {
+  Table table(
+      {"asked", "rented", "where", ">USD", "90 %", ">price age", ">hours", "90 %", ">images/s", ">GPU busy", "goals"});
   std::string reasons;
   for (const Compared* one : by_goals_and_cost(all)) {
     if (!one->row || !one->row->simulated()) {
@@ -41,7 +42,7 @@ std::string compared_text(const std::vector<Compared>& all, std::size_t width) {
     const documents::PlanRow& row = *one->row;
     table.add({one->name, nodes_and_gpus(row), plan_place(row), fmt::format("{:.2f}", row.usd.median),
                fmt::format("{:.2f} .. {:.2f}", row.usd.interval.low, row.usd.interval.high),
-               fmt::format("{:.4g}", row.time_s.median / 3600),
+               price_age(row.prices_as_of, today), fmt::format("{:.4g}", row.time_s.median / 3600),
                fmt::format("{:.4g} .. {:.4g}", row.time_s.interval.low / 3600, row.time_s.interval.high / 3600),
                row.images_per_s ? shown_rate(*row.images_per_s) : "", fmt::format("{:.0f} %", 100 * row.gpu_busy),
                row.verdict});
@@ -64,6 +65,7 @@ std::string compared_csv(const std::vector<Compared>& all) {
                       {"nodes", one.row ? std::to_string(row.nodes) : ""},
                       {"gpu", row.gpu},
                       {"gpus", one.row ? std::to_string(row.gpus) : ""},
+                      {"prices_as_of", row.prices_as_of},
                       {"usd", number(row.usd.median)},
                       {"usd_low", number(row.usd.interval.low)},
                       {"usd_high", number(row.usd.interval.high)},

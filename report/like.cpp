@@ -5,11 +5,12 @@
 #include <algorithm>
 
 #include "common/json_value.hpp"
+#include "report/plans.hpp"
 #include "report/table.hpp"
 
 namespace ganymede::report {
 
-std::string like_text(const LikeAnswer& answer, std::size_t width) {
+std::string like_text(const LikeAnswer& answer, const std::string& today, std::size_t width) {
   std::string out = fmt::format("{}: {} x {} {}{}", answer.format, answer.nodes, answer.gpus_per_node,
                                 answer.gpu.empty() ? "GPUs" : answer.gpu, answer.spot ? ", spot" : "");
   const auto asked =
@@ -28,11 +29,11 @@ std::string like_text(const LikeAnswer& answer, std::size_t width) {
                     first.usd_per_hour, first.nodes, first.instance, first.provider, first.region, first.market);
   }
   for (const std::string& note : answer.notes) out += note + "\n";
-  Table table({"rented", "GPUs", "where", "market", ">USD/h", ">USD", "prices of", "asked"});
+  Table table({"rented", "GPUs", "where", "market", ">USD/h", ">USD", ">price age", "asked"});
   for (const LikeOffer& offer : answer.offers)
     table.add({fmt::format("{} x {}", offer.nodes, offer.instance), fmt::format("{} x {}", offer.gpus, offer.gpu),
                offer.provider + " " + offer.region, offer.market, fmt::format("{:.2f}", offer.usd_per_hour),
-               total(offer), offer.as_of, offer.asked ? "yes" : ""});
+               total(offer), price_age(offer.as_of, today), offer.asked ? "yes" : ""});
   return wrap_prose(out, width) + "\n" + table.text(width);
 }
 

@@ -25,7 +25,8 @@ struct LikeAnswer {
   std::vector<std::string> notes;
 };
 
-std::string like_text(const LikeAnswer& answer, std::size_t width = kAnyWidth);
+/// With the age of the prices on the day `today`.
+std::string like_text(const LikeAnswer& answer, const std::string& today, std::size_t width = kAnyWidth);
 std::string like_csv(const LikeAnswer& answer);
 /// `ganymede.like/1`.
 std::string like_json(const LikeAnswer& answer);

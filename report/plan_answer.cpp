@@ -69,12 +69,13 @@ std::string goals_sentence(const PlanRow& row, const std::string& goals) {
                      error.empty() ? plan_probability(row) : floored_percent(*row.probability), error);
 }
 
-/// The price of all nodes an hour, with its date: "0.3106 USD/h of 2026-07-30"; empty in a document without it.
-std::string hourly_price(const PlanRow& row) {
+/// The price of all nodes an hour, with its date and age: "0.3106 USD/h of 2026-07-30, 20 days old"; empty in a
+/// document without it.
+std::string hourly_price(const PlanRow& row, const PlanRequest& request) {
   if (!row.usd_per_hour || row.usd_per_hour->value == 0) return "";
-  const std::string& date = row.prices_as_of;
+  const std::string date = price_date(row.prices_as_of, request.prices_aged_to.value_or(""));
   return price_cell(decimal(*row.usd_per_hour)) + " USD/h" +
-         (date.empty() ? "" : (date == "undated" ? ", " : " of ") + date);
+         (date.empty() ? "" : (date == "undated" ? ", " : " ") + date);
 }
 
 /// The doubts that must be known beside the figures.
@@ -283,7 +284,7 @@ std::vector<PlanCard> plan_cards(const Plan& plan) {
     const PlanMarks marks = plan_marks(row);
     out.push_back({name, about, plan_rented(row, plan.request) + ", " + plan_place(row),
                    cost_with_range(row) + (marks.price_doubtful ? " (?)" : ""), time_with_range(row),
-                   plan_probability_of_runs(row) + (marks.risk_assumed ? " (!)" : ""), hourly_price(row),
+                   plan_probability_of_runs(row) + (marks.risk_assumed ? " (!)" : ""), hourly_price(row, plan.request),
                    plan_interruptions(row)});
   }
   return out;

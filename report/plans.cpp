@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "common/dates.hpp"
 #include "common/json_value.hpp"
+#include "common/text.hpp"
 #include "common/units.hpp"
 #include "report/numbers.hpp"
 #include "report/plan_answer.hpp"
@@ -26,6 +28,18 @@ bool has_several_batches(const PlanRequest& request) { return request.batches_pe
 bool doubtful_price(const PlanRow& row) { return row.price && row.price->doubt; }
 
 }  // namespace
+
+std::string price_date(const std::string& as_of, const std::string& today) {
+  if (!is_date(as_of)) return as_of;
+  const int days = is_date(today) ? days_between(as_of, today) : 0;
+  return days > 0 ? fmt::format("of {}, {} old", as_of, counted(static_cast<std::size_t>(days), "day")) : "of " + as_of;
+}
+
+std::string price_age(const std::string& as_of, const std::string& today) {
+  if (!is_date(as_of) || !is_date(today)) return as_of;
+  const int days = days_between(as_of, today);
+  return days < 0 ? "in the future" : days < 60 ? fmt::format("{} d", days) : fmt::format("{} mo", days / 30);
+}
 
 std::string plan_place(const PlanRow& row) {
   return row.provider + " " + row.region + (row.market == "on-demand" ? "" : " " + row.market) +
@@ -128,7 +142,7 @@ std::string sentence(const PlanRow& row, const PlanRequest& request) {
   if (!row.price) return out + fmt::format("; prices as of {}", row.prices_as_of);
   const documents::PlanPrice& price = *row.price;
   out += fmt::format("; price {} USD/h a node, {}, source {}", price_cell(decimal(price.usd_per_hour)),
-                     price.as_of == "undated" ? price.as_of : "of " + price.as_of, price.source);
+                     price_date(price.as_of, request.prices_aged_to.value_or("")), price.source);
   if (price.doubt)
     out += fmt::format("; this price is doubtful ({}): with x {:.2f}, as it may be, {} USD", *price.doubt,
                        price.factors.high, usd(row.usd.at_worst_prices.value_or(row.usd.median)));

@@ -19,11 +19,17 @@ inline constexpr std::string_view kPlanPareto =
 inline constexpr std::string_view kAssumedRisk =
     "how often these nodes are taken back is assumed: each run draws it from recordings of other GPUs";
 inline constexpr std::string_view kDoubtfulPrice =
-    "a price that is undated, old or implausibly low: ranges hold what it may be, and prices are compared at the high "
-    "end";
+    "a price that is undated, old, implausibly low or of differing hosts: ranges hold what it may be, and prices are "
+    "compared at the high end";
 /// Where the rest of a plan is, below its short form.
 inline constexpr std::string_view kPlanMore =
     "More: --verbose (Pareto set, near misses, steps, all warnings); --save FILE, then why FILE and report FILE.";
+
+/// The date of a price for a sentence, with its age on the day `today` if that is known: "undated", "of 2026-07-20",
+/// "of 2026-07-20, 131 days old".
+std::string price_date(const std::string& as_of, const std::string& today);
+/// The same for a table: "undated", "2026-07-20", "131 d", "4 mo".
+std::string price_age(const std::string& as_of, const std::string& today);
 
 /// Where a row of a plan is: provider and region, and the market if it is not on demand.
 std::string plan_place(const documents::PlanRow& row);
@@ -37,7 +43,7 @@ std::string plan_rented(const documents::PlanRow& row, const documents::PlanRequ
 
 struct PlanMarks {
   bool risk_assumed = false;    ///< when nodes are taken back is assumed: neither recorded nor published
-  bool price_doubtful = false;  ///< the price is undated, old or implausibly low
+  bool price_doubtful = false;  ///< the price is undated, old, implausibly low or of differing hosts
 };
 PlanMarks plan_marks(const documents::PlanRow& row);
 

@@ -123,6 +123,12 @@ TEST(PlanReport, EndsInASentenceAndCards) {
   EXPECT_EQ(cards[1].name, "balanced, safest");
   EXPECT_EQ(cards[1].about, "the best trade between time and money; the most probable, known risks first");
   EXPECT_EQ(cards[0].hourly, "1.00 USD/h of 2026-07-20");
+  Json aged = plan;
+  aged["request"]["prices_aged_to"] = "2026-07-21";
+  EXPECT_EQ(plan_cards(documents::plan_in(aged))[0].hourly, "1.00 USD/h of 2026-07-20, 1 day old");
+  EXPECT_EQ(price_age("2026-07-20", "2026-08-20"), "31 d");
+  EXPECT_EQ(price_age("2026-07-20", "2026-11-20"), "4 mo");
+  EXPECT_EQ(price_age("undated", "2026-11-20"), "undated");
   EXPECT_THAT(report_page(plan),
               AllOf(HasSubstr("<dt>balanced, safest<small>the best trade"), HasSubstr("class=answer>Rent 1 x cheap"),
                     HasSubstr("<small>1.00 USD/h of 2026-07-20</small>"), HasSubstr("Ranges hold about 90 %"),
