@@ -32,45 +32,29 @@ std::string shown(const Json& value) {
   return text.size() > 60 ? text.substr(0, 57) + "..." : text;
 }
 
-/// The largest value of a quantity, in SI units (prices: micro-dollars per hour), far above any machine, price or run.
-/// A larger number is a typing error, and sums of such numbers would overflow.
+/// The least and the largest value of a quantity, in SI units (prices: micro-dollars per hour), and the words of
+/// messages for what was expected. The largest is far above any machine, price or run: a larger number is a typing
+/// error, and sums of such numbers would overflow. The least is that of a quantity that must be above zero.
+struct QuantityRange {
+  std::string_view expected;
+  double low = 1, high = 1e18;
+};
 template <class Q>
-constexpr double kMaxValue = 1e18;
+constexpr QuantityRange kRange = {};
 template <>
-constexpr double kMaxValue<Seconds> = 1e8;  // three years
+constexpr QuantityRange kRange<Seconds> = {"a duration such as \"5us\"", 1e-9, 1e8};  // three years
 template <>
-constexpr double kMaxValue<Watts> = 1e9;
+constexpr QuantityRange kRange<Bytes> = {"a size such as \"64MiB\""};
 template <>
-constexpr double kMaxValue<GramsPerKwh> = 1e5;
+constexpr QuantityRange kRange<BytesPerSecond> = {"a bandwidth such as \"25Gbit/s\""};
 template <>
-constexpr double kMaxValue<FlopsPerSecond> = 1e21;
-/// The least value, in SI units, of a quantity that must be above zero. A smaller number is a typing error.
-template <class Q>
-constexpr double kMinValue = 1;
+constexpr QuantityRange kRange<FlopsPerSecond> = {"a compute rate such as \"15.7Tflop/s\"", 1, 1e21};
 template <>
-constexpr double kMinValue<Seconds> = 1e-9;
+constexpr QuantityRange kRange<Watts> = {"a power such as \"300W\"", 1e-3, 1e9};
 template <>
-constexpr double kMinValue<Watts> = 1e-3;
+constexpr QuantityRange kRange<GramsPerKwh> = {"a carbon intensity such as \"400g/kWh\"", 1e-3, 1e5};
 template <>
-constexpr double kMinValue<GramsPerKwh> = 1e-3;
-
-/// The words of messages for the value that was expected.
-template <class Q>
-constexpr std::string_view kExpected = "a quantity";
-template <>
-constexpr std::string_view kExpected<Seconds> = "a duration such as \"5us\"";
-template <>
-constexpr std::string_view kExpected<Bytes> = "a size such as \"64MiB\"";
-template <>
-constexpr std::string_view kExpected<BytesPerSecond> = "a bandwidth such as \"25Gbit/s\"";
-template <>
-constexpr std::string_view kExpected<FlopsPerSecond> = "a compute rate such as \"15.7Tflop/s\"";
-template <>
-constexpr std::string_view kExpected<Watts> = "a power such as \"300W\"";
-template <>
-constexpr std::string_view kExpected<GramsPerKwh> = "a carbon intensity such as \"400g/kWh\"";
-template <>
-constexpr std::string_view kExpected<MicroUsdPerHour> = "a price such as \"3.06USD/h\"";
+constexpr QuantityRange kRange<MicroUsdPerHour> = {"a price such as \"3.06USD/h\""};
 
 template <class Unit>
 double magnitude(Quantity<Unit> quantity) {
@@ -211,13 +195,13 @@ Q JsonNode::as_quantity() const {
   if (!value_->is_string()) {
     if (value_->is_number())
       fail(fmt::format("found the bare number {}, expected {}: a quantity carries its unit", shown(*value_),
-                       kExpected<Q>));
-    expected(kExpected<Q>);
+                       kRange<Q>.expected));
+    expected(kRange<Q>.expected);
   }
   try {
     const Q quantity = parse_quantity<Q>(value_->as_string());
-    if (magnitude(quantity) < 0) expected(fmt::format("{}, not negative", kExpected<Q>));
-    if (magnitude(quantity) > kMaxValue<Q>) expected(fmt::format("{}, and less of it", kExpected<Q>));
+    if (magnitude(quantity) < 0) expected(fmt::format("{}, not negative", kRange<Q>.expected));
+    if (magnitude(quantity) > kRange<Q>.high) expected(fmt::format("{}, and less of it", kRange<Q>.expected));
     return quantity;
   } catch (const std::invalid_argument& error) {
     fail(error.what());
@@ -227,8 +211,8 @@ Q JsonNode::as_quantity() const {
 template <class Q>
 Q JsonNode::as_positive() const {
   const Q quantity = as_quantity<Q>();
-  if (!(magnitude(quantity) > 0)) expected(fmt::format("{}, above zero", kExpected<Q>));
-  if (magnitude(quantity) < kMinValue<Q>) expected(fmt::format("{}, and more of it", kExpected<Q>));
+  if (!(magnitude(quantity) > 0)) expected(fmt::format("{}, above zero", kRange<Q>.expected));
+  if (magnitude(quantity) < kRange<Q>.low) expected(fmt::format("{}, and more of it", kRange<Q>.expected));
   return quantity;
 }
 
