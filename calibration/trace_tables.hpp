@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "report/wrap.hpp"
+#include "report/table.hpp"
 #include "traces/step_trace.hpp"
 
 namespace ganymede::calibration {

@@ -9,18 +9,17 @@
 #include <optional>
 
 #include "cli/command.hpp"
-#include "cli/hosts_options.hpp"
-#include "cli/import_links.hpp"
-#include "cli/names.hpp"
-#include "cli/terminal.hpp"
+#include "cli/import.hpp"
+#include "cli/progress.hpp"
+#include "cli/shared_options.hpp"
 #include "common/errors.hpp"
 #include "common/file.hpp"
 #include "common/json_value.hpp"
-#include "exports/run_trace.hpp"
+#include "exports/perfetto.hpp"
 #include "platforms/platform.hpp"
 #include "rehearsal/real_allreduce.hpp"
 #include "report/collectives.hpp"
-#include "report/wrap.hpp"
+#include "report/table.hpp"
 #include "sim/engine/collective_benchmark.hpp"
 #include "sim/engine/collective_machine.hpp"
 
@@ -123,14 +122,14 @@ Option add_real(Parser command, bool& execute, rehearsal::RealAllReduce& request
   command
       .add_option("--backend", request.backend,
                   "where the buffers of --real are: cuda (GPUs, by NCCL's sends and receives), cpu (the processes' "
-                  "memory), or auto: cuda if each rank has a GPU of its own")
-      .check(one_of({"auto", "cuda", "cpu"}))
+                  "memory), or auto: cuda if each rank has a GPU of its own",
+                  one_of({"auto", "cuda", "cpu"}))
       .capture_default_str()
       .needs(real);
   command
       .add_option("--repeats", request.repeats,
-                  "calls that --real times for each scheme and size; default: as many as a second holds, from 7 to 101")
-      .check(integer_between(7, 100000))
+                  "calls that --real times for each scheme and size; default: as many as a second holds, from 7 to 101",
+                  integer_between(7, 100000))
       .needs(real);
   add_hosts(command, request.hosts);
   return real;
@@ -138,43 +137,41 @@ Option add_real(Parser command, bool& execute, rehearsal::RealAllReduce& request
 
 void declare_allreduce(Parser command, Shared& shared) {
   auto options = std::make_shared<AllReduceOptions>();
-  command.add_option("--catalog", options->machine.catalog, "a provider (ganymede list providers) or a platform file")
-      .check(suggest("@providers @files"));
+  command.add_option("--catalog", options->machine.catalog, "a provider (ganymede list providers) or a platform file",
+                     suggest("@providers @files"));
   command.add_option("--overlay", options->machine.overlay,
                      "a file of measured values that replace the platform's (ganymede import nccl-tests)");
-  command
-      .add_option("--instance", options->machine.instances,
-                  "instance type; for nodes of unlike GPUs several, with commas")
-      .check(suggest("@instances @list"));
+  command.add_option("--instance", options->machine.instances,
+                     "instance type; for nodes of unlike GPUs several, with commas", suggest("@instances @list"));
   command.add_option("--nodes", options->machine.nodes, "number of nodes; with several instance types a count for each")
       .capture_default_str();
-  command.add_option("--gpus-per-node", options->machine.gpus_per_node, "GPUs used on each node; default: all")
-      .check(integer_between(1, 1024));
+  command.add_option("--gpus-per-node", options->machine.gpus_per_node, "GPUs used on each node; default: all",
+                     integer_between(1, 1024));
+  command.add_option("--transport", options->machine.transport,
+                     "transport of the NICs in place of the platform's: tcp shows what EFA or RDMA is worth",
+                     one_of(platforms::transport_names()));
   command
-      .add_option("--transport", options->machine.transport,
-                  "transport of the NICs in place of the platform's: tcp shows what EFA or RDMA is worth")
-      .check(one_of(platforms::transport_names()));
-  command.add_option("--scheme", options->calls.schemes, "schemes, with commas; `ganymede list schemes` names them")
-      .check(suggest("@schemes @list"))
+      .add_option("--scheme", options->calls.schemes, "schemes, with commas; `ganymede list schemes` names them",
+                  suggest("@schemes @list"))
       .required();
   command.add_option("--bytes", options->calls.bytes, "sizes with commas: 8, 64KiB, 1GB").required();
   Option real = add_real(command, options->execute, options->real);
-  command.add_option("--collective", options->calls.collective, "the collective to time")
-      .check(one_of(sim::collective_names()))
+  command
+      .add_option("--collective", options->calls.collective, "the collective to time", one_of(sim::collective_names()))
       .capture_default_str()
       .excludes(real);
   command
       .add_option("--fidelity", options->fidelity,
-                  "folded: simulate one of each class of like ranks and rounds; message: simulate every message")
-      .check(one_of({"folded", "message"}))
+                  "folded: simulate one of each class of like ranks and rounds; message: simulate every message",
+                  one_of({"folded", "message"}))
       .capture_default_str()
       .excludes(real);
   command
       .add_option(
           "--groups", options->calls.groups,
           "number of communicators that call at once and share the links; with N, communicator i has the ranks i, i+N, "
-          "i+2N, ...")
-      .check(integer_between(1, sim::kMaxCollectiveRanks))
+          "i+2N, ...",
+          integer_between(1, sim::kMaxCollectiveRanks))
       .capture_default_str()
       .excludes(real);
   command.add_option("--late", options->calls.late, "RANK=TIME[,RANK=TIME]: ranks that call later than the others")
@@ -182,8 +179,7 @@ void declare_allreduce(Parser command, Shared& shared) {
   command.add_option("--timeline", options->timeline, "file for a Chrome trace of every message (at message fidelity)")
       .excludes(real);
   add_jobs(command, shared);
-  add_format(command, shared, {"table", "json", "csv"});
-  add_output(command, shared);
+  add_result(command, shared, {"table", "json", "csv"});
   command.callback([options, &shared] { run_allreduce(*options, shared); });
 }
 

@@ -7,11 +7,9 @@
 
 #include "calibration/trace_tables.hpp"
 #include "cli/command.hpp"
-#include "cli/device_options.hpp"
-#include "cli/import_links.hpp"
-#include "cli/names.hpp"
+#include "cli/import.hpp"
 #include "cli/progress.hpp"
-#include "cli/terminal.hpp"
+#include "cli/shared_options.hpp"
 #include "common/errors.hpp"
 #include "common/file.hpp"
 #include "kernel/parallel/all_reduce_timing.hpp"
@@ -118,34 +116,31 @@ void run_calibrate(const CalibrateOptions& options, Shared& shared) {
 
 void declare_calibrate(Parser command, Shared& shared) {
   auto options = std::make_shared<CalibrateOptions>();
-  command.add_option("--model", options->record.train.model, "which GAN: see ganymede list models")
-      .check(suggest("@models"))
+  command.add_option("--model", options->record.train.model, "which GAN: see ganymede list models", suggest("@models"))
       .capture_default_str();
   command.add_option("--batch", options->record.batches, "batch sizes, separated by commas")
       .delimiter(',')
       .capture_default_str();
-  command.add_option("--steps", options->record.steps, "steps to record at each batch size, after warm-up")
-      .check(integer_between(2, kernel::kMaxTracedSteps))
+  command
+      .add_option("--steps", options->record.steps, "steps to record at each batch size, after warm-up",
+                  integer_between(2, kernel::kMaxTracedSteps))
       .capture_default_str();
   command.add_option("--dataset", options->record.train.dataset, "builtin, or a directory of MNIST-format IDX files")
       .capture_default_str();
   add_device_options(command, options->record.train);
   add_seed(command, options->record.train.seed, "seed of weights, batches, latents and dropout");
-  command
-      .add_option("--gpus", options->gpus,
-                  "also time the all-reduce between so many GPUs; under mpirun, only that between the processes")
-      .check(integer_between(1, 1024));
-  command.add_option("--catalog", options->link.catalog, "provider or platform file for which --gpus writes an overlay")
-      .check(suggest("@providers @files"));
-  command.add_option("--instance", options->link.instance, "instance type for which --gpus writes an overlay")
-      .check(suggest("@instances"));
-  command.add_option("--nodes", options->link.nodes, "nodes that the processes run on")
-      .check(integer_between(1, 65536));
-  command.add_option("--scheme", options->link.scheme, "scheme that is fitted to the timed all-reduces; default: nccl")
-      .check(suggest("@schemes"));
+  command.add_option("--gpus", options->gpus,
+                     "also time the all-reduce between so many GPUs; under mpirun, only that between the processes",
+                     integer_between(1, 1024));
+  command.add_option("--catalog", options->link.catalog, "provider or platform file for which --gpus writes an overlay",
+                     suggest("@providers @files"));
+  command.add_option("--instance", options->link.instance, "instance type for which --gpus writes an overlay",
+                     suggest("@instances"));
+  command.add_option("--nodes", options->link.nodes, "nodes that the processes run on", integer_between(1, 65536));
+  command.add_option("--scheme", options->link.scheme, "scheme that is fitted to the timed all-reduces; default: nccl",
+                     suggest("@schemes"));
   command.add_option("--check", options->check, "only check this trace, recorded on this machine");
-  add_format(command, shared, {"table", "json"});
-  add_output(command, shared);
+  add_result(command, shared, {"table", "json"});
   command.callback([options, &shared] { run_calibrate(*options, shared); });
 }
 

@@ -8,9 +8,8 @@
 #include <memory>
 
 #include "cli/command.hpp"
-#include "cli/names.hpp"
 #include "cli/progress.hpp"
-#include "cli/terminal.hpp"
+#include "cli/shared_options.hpp"
 #include "common/dates.hpp"
 #include "common/errors.hpp"
 #include "common/file.hpp"

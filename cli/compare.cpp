@@ -4,12 +4,10 @@
 #include <memory>
 
 #include "cli/command.hpp"
-#include "cli/names.hpp"
 #include "cli/plan_like.hpp"
-#include "cli/price_age.hpp"
 #include "cli/progress.hpp"
 #include "cli/request_flags.hpp"
-#include "cli/terminal.hpp"
+#include "cli/shared_options.hpp"
 #include "common/json_value.hpp"
 #include "plan/planner.hpp"
 #include "platforms/catalog.hpp"

@@ -5,10 +5,9 @@
 #include <vector>
 
 #include "cli/command.hpp"
-#include "cli/names.hpp"
 #include "cli/progress.hpp"
 #include "cli/request_flags.hpp"
-#include "cli/terminal.hpp"
+#include "cli/shared_options.hpp"
 #include "common/dates.hpp"
 #include "common/file.hpp"
 #include "common/json.hpp"

@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "cli/command.hpp"
-#include "cli/command_tree.hpp"
+#include "cli/man.hpp"
 
 namespace ganymede::cli {
 namespace {

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "cli/command.hpp"
-#include "cli/device_options.hpp"
 #include "cli/progress.hpp"
+#include "cli/shared_options.hpp"
 #include "common/errors.hpp"
 #include "common/file.hpp"
 #include "common/json_value.hpp"
@@ -76,8 +76,7 @@ void declare_generate(Parser command, Shared& shared) {
   command.add_option("--count", arguments->count, "number of images, drawn in a grid").capture_default_str();
   add_device_options(command, arguments->options);
   add_seed(command, arguments->seed, "seed of the latents");
-  add_format(command, shared, {"table", "json"});
-  add_output(command, shared);
+  add_result(command, shared, {"table", "json"});
   command.callback([arguments, &shared] {
     kernel::check(arguments->options);
     generate(*arguments, shared);

@@ -7,8 +7,8 @@
 #include <sstream>
 #include <utility>
 
-#include "cli/terminal.hpp"
-#include "report/wrap.hpp"
+#include "cli/progress.hpp"
+#include "report/table.hpp"
 
 namespace ganymede::cli {
 namespace {

@@ -8,8 +8,8 @@
 
 #include "calibration/kernel_tables.hpp"
 #include "cli/command.hpp"
-#include "cli/names.hpp"
-#include "cli/terminal.hpp"
+#include "cli/progress.hpp"
+#include "cli/shared_options.hpp"
 #include "common/embedded.hpp"
 #include "common/errors.hpp"
 #include "common/json.hpp"
@@ -149,33 +149,33 @@ void run_kernels(const KernelsOptions& options, Shared& shared) {
 
 void declare_kernels(Parser command, Shared& shared) {
   auto options = std::make_shared<KernelsOptions>();
-  command.add_option("--gpu", options->gpu, "the GPU; with --compare: only its kernels").check(suggest("@sheets"));
+  command.add_option("--gpu", options->gpu, "the GPU; with --compare: only its kernels", suggest("@sheets"));
   Option model = command.add_option(
       "--model", options->model,
-      "a model of `ganymede list models`, a list of layers, or a file: layers, or a step trace with kernels");
-  model.check(suggest("@models @layers @files"));
-  Option recipe = command.add_option("--recipe", options->recipe, "a recipe in its place: ganymede list recipes");
-  recipe.check(suggest("@recipes @files")).excludes(model);
-  Option batch = command.add_option("--batch", options->batch, "images in a step");
-  batch.check(integer_between(1, 1 << 24)).capture_default_str();
+      "a model of `ganymede list models`, a list of layers, or a file: layers, or a step trace with kernels",
+      suggest("@models @layers @files"));
+  Option recipe = command.add_option("--recipe", options->recipe, "a recipe in its place: ganymede list recipes",
+                                     suggest("@recipes @files"));
+  recipe.excludes(model);
+  Option batch = command.add_option("--batch", options->batch, "images in a step", integer_between(1, 1 << 24));
+  batch.capture_default_str();
   Option precision =
       command.add_option("--precision", options->precision, "of products and convolutions; default: the model's");
   precision.check(one_of({"fp32", "tf32", "bf16", "fp16"}));
   Option executor =
       command.add_option("--executor", options->executor, "how the host launches kernels; default: the model's");
   executor.check(one_of({"eager", "compiled", "graph"}));
-  Option catalog = command.add_option("--catalog", options->catalog, "a catalog or platform file that has the GPU");
-  catalog.check(suggest("@providers @files"));
+  Option catalog = command.add_option("--catalog", options->catalog, "a catalog or platform file that has the GPU",
+                                      suggest("@providers @files"));
   Option compare =
       command.add_option("--compare", options->compare,
                          "measured kernels, in the columns of NeuSight's or DeepBench's figures: prints the model's "
-                         "errors");
-  compare.check(suggest("@files"));
+                         "errors",
+                         suggest("@files"));
   Option verbose =
       command.add_flag("--verbose", options->verbose, "every figure of each kernel, in a table of about 200 columns");
   for (Option other : {model, recipe, batch, precision, executor, catalog, verbose}) compare.excludes(other);
-  add_format(command, shared, {"table", "json", "csv"});
-  add_output(command, shared);
+  add_result(command, shared, {"table", "json", "csv"});
   command.callback([options, &shared] { run_kernels(*options, shared); });
 }
 

@@ -8,8 +8,8 @@
 
 #include "cli/command.hpp"
 #include "cli/learn_report.hpp"
-#include "cli/shard_options.hpp"
-#include "cli/terminal.hpp"
+#include "cli/progress.hpp"
+#include "cli/shared_options.hpp"
 #include "common/errors.hpp"
 #include "common/json.hpp"
 #include "common/units.hpp"
@@ -63,24 +63,22 @@ void run_learn(LearnCommand& command, const Shared& shared) {
 void declare_learn(Parser command, Shared& shared) {
   auto options = std::make_shared<LearnCommand>();
   command.add_option("scenario", options->scenario, "a ganymede.scenario/1 file").required();
-  command.add_option("--episodes", options->options.episodes, "number of simulated runs")
-      .check(integer_between(1, 1'000'000))
+  command.add_option("--episodes", options->options.episodes, "number of simulated runs", integer_between(1, 1'000'000))
       .capture_default_str();
   add_seed(command, options->options.first_seed, "seed of the first episode; later episodes count up from it");
   command
       .add_option("--usd-per-hour-waited", options->options.usd_per_hour_waited,
-                  "what an hour of waiting for the result is worth")
-      .check(number_between(0.0, 1e9))
+                  "what an hour of waiting for the result is worth", number_between(0.0, 1e9))
       .capture_default_str();
   command
       .add_option("--held-out", options->options.held_out,
-                  "runs on other seeds, on which the table is judged beside the other policies")
-      .check(integer_between(1, 100'000))
+                  "runs on other seeds, on which the table is judged beside the other policies",
+                  integer_between(1, 100'000))
       .capture_default_str();
   command
       .add_option("--learners", options->options.learners,
-                  "tables that are trained apart, each by its share of the episodes, and then averaged")
-      .check(integer_between(1, 10'000))
+                  "tables that are trained apart, each by its share of the episodes, and then averaged",
+                  integer_between(1, 10'000))
       .capture_default_str();
   add_shard(command, options->shard);
   add_jobs(command, shared);

@@ -7,15 +7,18 @@
 
 #include "calibration/gpu_list.hpp"
 #include "cli/command.hpp"
-#include "cli/names.hpp"
-#include "cli/terminal.hpp"
+#include "cli/progress.hpp"
+#include "cli/shared_options.hpp"
 #include "common/embedded.hpp"
 #include "common/errors.hpp"
 #include "common/json.hpp"
 #include "common/json_value.hpp"
+#include "common/schema_bundle.hpp"
 #include "common/text.hpp"
+#include "documents/schemas.hpp"
 #include "kernel/models/models.hpp"
 #include "platforms/catalog_lists.hpp"
+#include "platforms/own_machines.hpp"
 #include "policies/policy.hpp"
 #include "policies/schedulers/placement.hpp"
 #include "policies/schedulers/scheduler.hpp"
@@ -158,9 +161,8 @@ namespace {
 
 void declare_list(Parser command, Shared& shared) {
   auto topic = std::make_shared<std::string>();
-  command.add_option("topic", *topic, "what to list").check(suggest("@topics"));
-  add_format(command, shared, {"table", "json", "csv"});
-  add_output(command, shared);
+  command.add_option("topic", *topic, "what to list", suggest("@topics"));
+  add_result(command, shared, {"table", "json", "csv"});
   command.callback([topic, &shared] {
     const Rows rows = find_topic(*topic).rows();
     emit(shared, formatted(rows, shared));
@@ -181,6 +183,94 @@ Command list_command() {
               "instances,\n"
               "gpus (with the providers that have them). `ganymede catalog` shows every price.",
           .declare = declare_list};
+}
+
+namespace {
+
+/// The example of that kind; a policy's is the program that the studies run (studies/policies/external.py).
+std::string_view example_of(const std::string& kind) {
+  for (const EmbeddedText& example : embedded_examples())
+    if (example.name == (kind == "policy" ? "external" : kind)) return example.text;
+  return {};
+}
+
+void declare_example(Parser command, Shared& shared) {
+  auto what = std::make_shared<std::string>(), like = std::make_shared<std::string>();
+  command
+      .add_option("what", *what,
+                  "scenario, study, request, platform, layers, recipe, cluster, service or policy (a program for the "
+                  "policy external)")
+      .required()
+      .check(one_of({"scenario", "study", "request", "platform", "layers", "recipe", "cluster", "service", "policy"}));
+  command
+      .add_option("--like", *like,
+                  "platform: machines of your own that are built like this instance type of the catalogs",
+                  suggest("@instances"))
+      .check(not_empty);
+  add_output(command, shared);
+  command.callback([what, like, &shared] {
+    if (!like->empty()) {
+      if (*what != "platform") throw ConfigError(fmt::format("--like is for platforms, not for an example {}", *what));
+      return emit(shared, platforms::machines_like(*like));
+    }
+    emit(shared, std::string(example_of(*what)));
+  });
+}
+
+}  // namespace
+
+Command example_command() {
+  return {
+      .name = "example",
+      .summary = "print a commented, valid file to start from",
+      .examples =
+          "  ganymede example scenario > scenario.json && ganymede simulate scenario.json\n"
+          "  ganymede example study -o study.json\n"
+          "  ganymede example platform -o lab.json\n"
+          "  ganymede example platform --like p4d.24xlarge > own.json && ganymede compare-own own.json request.json\n"
+          "  ganymede example layers -o model.json && ganymede import layers model.json --batch 64 -o trace.json\n"
+          "  ganymede example recipe -o mine.json && ganymede plan --recipe mine.json --deadline 60h\n"
+          "  ganymede example cluster -o cluster.json && ganymede simulate cluster.json\n"
+          "  ganymede example service -o service.json && ganymede simulate service.json\n"
+          "  ganymede example policy -o policy.py\n",
+      .about = "Print a commented, valid file to start from.",
+      .declare = declare_example};
+}
+
+// ganymede schema: the JSON Schemas of our file formats, for editors and other programs.
+
+namespace {
+
+void declare_schema(Parser command, Shared& shared) {
+  std::vector<std::string> names;
+  for (const EmbeddedText& schema : embedded_schemas()) names.emplace_back(schema.name);
+  for (const documents::DescribedDocument& document : documents::described_documents())
+    names.emplace_back(document.name);
+  std::sort(names.begin(), names.end());  // files are sorted with their extensions
+  auto what = std::make_shared<std::string>();
+  command.add_option("format", *what, fmt::format("{}", fmt::join(names, ", "))).required().check(one_of(names));
+  add_output(command, shared);
+  command.callback([what, &shared] {
+    for (const EmbeddedText& schema : embedded_schemas())
+      if (schema.name == *what) emit(shared, bundled_schema(schema.text, embedded_schema_definitions(), listed_names));
+    for (const documents::DescribedDocument& document : documents::described_documents())
+      if (document.name == *what) emit(shared, document.schema().dump(1) + "\n");
+  });
+}
+
+}  // namespace
+
+Command schema_command() {
+  return {.name = "schema",
+          .summary = "the JSON Schema of a file format",
+          .examples =
+              "  ganymede schema scenario > scenario.schema.json        name it in an editor's \"$schema\" setting\n"
+              "  ganymede schema result\n",
+          .about =
+              "The JSON Schema (draft 7) of a file format. It says what may stand where; what the program checks "
+              "besides, such as\n"
+              "units, names and what contradicts itself, is in its error messages. The program also takes // comments.",
+          .declare = declare_schema};
 }
 
 }  // namespace ganymede::cli

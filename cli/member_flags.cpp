@@ -13,7 +13,7 @@ Option MemberFlags::text(Parser command, const char* flag, const char* pointer, 
 
 Option MemberFlags::number(Parser command, const char* flag, const char* pointer, const char* what) {
   names_[pointer] = flag;
-  return command.add_option(flag, numbers_[pointer], what).check(positive_integer());
+  return command.add_option(flag, numbers_[pointer], what, positive_integer());
 }
 
 Option MemberFlags::count(Parser command, const char* flag, const char* pointer, const char* what) {

@@ -10,14 +10,12 @@
 #include <optional>
 
 #include "cli/command.hpp"
-#include "cli/names.hpp"
 #include "cli/plan_goals.hpp"
 #include "cli/plan_like.hpp"
 #include "cli/plan_serve.hpp"
 #include "cli/progress.hpp"
 #include "cli/request_flags.hpp"
-#include "cli/shard_options.hpp"
-#include "cli/terminal.hpp"
+#include "cli/shared_options.hpp"
 #include "common/dates.hpp"
 #include "common/errors.hpp"
 #include "common/json.hpp"

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "cli/terminal.hpp"
+#include "cli/progress.hpp"
 
 namespace ganymede::cli {
 

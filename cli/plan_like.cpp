@@ -1,8 +1,7 @@
 #include "cli/plan_like.hpp"
 
-#include "cli/price_age.hpp"
 #include "cli/progress.hpp"
-#include "cli/terminal.hpp"
+#include "cli/shared_options.hpp"
 #include "common/dates.hpp"
 #include "common/errors.hpp"
 #include "common/json.hpp"

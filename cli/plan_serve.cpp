@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "cli/progress.hpp"
-#include "cli/terminal.hpp"
 #include "common/errors.hpp"
 #include "common/json.hpp"
 #include "common/json_value.hpp"

@@ -1,17 +1,69 @@
 #include "cli/progress.hpp"
 
 #include <fmt/format.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
+#include <charconv>
 #include <cmath>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
+#include <sstream>
+#include <string_view>
 
-#include "cli/terminal.hpp"
+#include "common/printable.hpp"
+#include "common/units.hpp"
 
 namespace ganymede::cli {
+namespace {
+
+std::string_view variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+constexpr std::string_view kGreen = "\033[1;32m", kRed = "\033[1;31m", kPlain = "\033[0m";
+
+std::string_view color_of(std::string_view line) {
+  if (line.starts_with("-> MISSED")) return kRed;
+  return line.starts_with("-> ") || line.find("<- ") != std::string_view::npos ? kGreen : "";
+}
+
+}  // namespace
+
+std::string highlighted(const Shared& shared, const std::string& text) {
+  const std::string safe = printable(text, "\n");
+  if (!shared.color || !shared.output.empty()) return safe;
+  std::istringstream lines(safe);
+  std::string out;
+  for (std::string line; std::getline(lines, line);) {
+    const std::string_view color = color_of(line);
+    out += color.empty() ? line + "\n" : std::string(color) + line + std::string(kPlain) + "\n";
+  }
+  return out;
+}
+
+std::optional<std::size_t> terminal_columns(int descriptor) {
+  if (::isatty(descriptor) == 0) return std::nullopt;
+  const std::string_view said = variable("COLUMNS");
+  std::size_t columns = 0;
+  const auto [end, error] = std::from_chars(said.data(), said.data() + said.size(), columns);
+  if (error == std::errc{} && end == said.data() + said.size() && columns > 0) return columns;
+  winsize size{};
+  if (::ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
+  return std::nullopt;
+}
+
+std::size_t result_width(const Shared& shared) {
+  return shared.output.empty() ? terminal_columns(STDOUT_FILENO).value_or(report::kAnyWidth) : report::kAnyWidth;
+}
+
+std::size_t remark_width() { return terminal_columns(STDERR_FILENO).value_or(report::kAnyWidth); }
+
+bool may_color() { return variable("NO_COLOR").empty() && variable("TERM") != "dumb" && ::isatty(STDOUT_FILENO) != 0; }
+
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -133,13 +185,15 @@ void add_progress_fd(Parser app, Shared& shared) {
   app.add_option("--progress-fd", shared.progress_fd).check(integer_between(3, 1 << 16)).hidden();
 }
 
+namespace {
+
+/// Writes a line "done count what" to --progress-fd. It is no error if the reader is gone, or if it is slow and the
+/// descriptor does not block. `what` may hold measurements, each as a tab and "name=value".
 void write_progress(int descriptor, std::size_t done, std::size_t count, const std::string& what) {
   std::signal(SIGPIPE, SIG_IGN);
   const std::string line = fmt::format("{} {} {}\n", done, count, what);
   [[maybe_unused]] const auto written = ::write(descriptor, line.data(), line.size());
 }
-
-namespace {
 
 std::function<void(std::size_t)> progress_lines(int descriptor, std::size_t count, const std::string& what) {
   write_progress(descriptor, 0, count, what);
@@ -176,6 +230,62 @@ std::string bar_text(std::size_t done, std::size_t count, const std::string& wha
   const std::size_t width = std::min(kWidest, columns - words.size() - frame);
   const std::size_t filled = width * std::min(done, count) / count;
   return fmt::format("[{}{}] {}", std::string(filled, '#'), std::string(width - filled, ' '), words);
+}
+
+namespace {
+
+constexpr std::int64_t kUncounted = 3, kTimed = 10;  // steps
+constexpr double kTimedSeconds = 3, kLong = 60;
+constexpr auto kTellInterval = std::chrono::milliseconds(100);
+
+}  // namespace
+
+std::string TrainingEstimate::after_step(std::int64_t done, double now_s) {
+  if (done == kUncounted) begin_s_ = now_s;
+  const std::int64_t timed = done - kUncounted;
+  if (said_ || timed < 1 || (timed < kTimed && now_s - begin_s_ < kTimedSeconds)) return "";
+  said_ = true;
+  const double step_s = (now_s - begin_s_) / static_cast<double>(timed);
+  const double left_s = step_s * static_cast<double>(steps_ - done);
+  if (left_s < kLong) return "";
+  return fmt::format("{} steps take {} {} here ({} a step, by the first {}){}", steps_, grows_ ? "more than" : "about",
+                     to_string(Seconds{left_s + now_s}), to_string(Seconds{step_s}), done,
+                     grows_ ? "; steps get longer as the images grow" : "");
+}
+
+TrainingLine::TrainingLine(std::int64_t first, std::int64_t last, int batch, bool grows, const Shared& shared)
+    : shared_(shared), first_(first), last_(last), batch_(batch), estimate_(last - first, grows), progress_{first, {}} {
+  if (shared.progress_fd < 0 && shows_progress(shared))
+    line_ = std::make_unique<ProgressLine>([this](double seconds, std::size_t) { return text(seconds); });
+}
+
+void TrainingLine::show(const kernel::Progress& progress) {
+  if (shared_.progress_fd >= 0) return tell(progress);
+  const double now_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
+  if (const std::string said = estimate_.after_step(progress.step - first_, now_s); !said.empty())
+    remark(shared_, said);
+  if (!line_) return;
+  const std::lock_guard lock(mutex_);
+  progress_ = progress;
+}
+
+void TrainingLine::tell(const kernel::Progress& progress) {
+  const auto now = std::chrono::steady_clock::now();
+  if (now < next_ && progress.step != last_) return;
+  next_ = now + kTellInterval;
+  write_progress(
+      shared_.progress_fd, static_cast<std::size_t>(progress.step), static_cast<std::size_t>(last_),
+      fmt::format("steps\tdiscriminator={}\tgenerator={}", progress.losses.discriminator, progress.losses.generator));
+}
+
+std::string TrainingLine::text(double seconds) {
+  const std::lock_guard lock(mutex_);
+  const std::int64_t done = progress_.step - first_, steps = last_ - first_;
+  const double rate = static_cast<double>(done) / seconds;
+  const auto left = static_cast<double>(steps - done);
+  return fmt::format("step {}/{}  {}{}  discriminator {:.4f}  generator {:.4f}  {:.0f} images/s", done, steps,
+                     duration_text(seconds), rate > 0 ? fmt::format(", {} left", duration_text(left / rate)) : "",
+                     progress_.losses.discriminator, progress_.losses.generator, rate * batch_);
 }
 
 }  // namespace ganymede::cli

@@ -6,12 +6,12 @@
 
 #include "calibration/quality/outlook_report.hpp"
 #include "cli/command.hpp"
-#include "cli/names.hpp"
+#include "cli/shared_options.hpp"
 #include "common/errors.hpp"
 #include "common/file.hpp"
 #include "common/json_value.hpp"
 #include "plan/recorded_runs.hpp"
-#include "report/quality_band.hpp"
+#include "report/forecasts.hpp"
 
 namespace ganymede::cli {
 namespace {
@@ -32,20 +32,19 @@ void add_quality_facts(Parser command, traces::QualityLog& given) {
   add("loss", "vanilla, hinge, least_square, wasserstein, logistic");
   add("diffaug", "1 with differentiable augmentation, else 0");
   add("ada", "1 with adaptive augmentation, else 0");
-  command.add_option("--batch", given.batch, "images of one update over all GPUs, accumulation included")
-      .check(number_between(1.0, 1e9));
+  command.add_option("--batch", given.batch, "images of one update over all GPUs, accumulation included",
+                     number_between(1.0, 1e9));
 }
 
 /// Declares --runs, --images-per-step and --tag.
 void add_quality_log_options(Parser command, traces::QualityLogOptions& options) {
-  command.add_option("--runs", options.runs, "a CSV that says more of each run: dataset, fid_reference, backbone, ...")
-      .check(suggest("@files"));
-  command
-      .add_option("--images-per-step", options.images_per_step,
-                  "for logs that count steps: real images that the discriminator sees in one")
-      .check(number_between(1.0, 1e9));
-  command.add_option("--tag", options.tag, "the scalar in TensorBoard's files, if several have \"fid\" in their name")
-      .check(not_empty);
+  command.add_option("--runs", options.runs, "a CSV that says more of each run: dataset, fid_reference, backbone, ...",
+                     suggest("@files"));
+  command.add_option("--images-per-step", options.images_per_step,
+                     "for logs that count steps: real images that the discriminator sees in one",
+                     number_between(1.0, 1e9));
+  command.add_option("--tag", options.tag, "the scalar in TensorBoard's files, if several have \"fid\" in their name",
+                     not_empty);
 }
 
 struct FitOptions {
@@ -126,27 +125,25 @@ void run_quality_forecast(const QualityForecastOptions& options, Shared& shared)
 
 void declare_quality_forecast(Parser command, Shared& shared) {
   auto options = std::make_shared<QualityForecastOptions>();
-  command
-      .add_option("FILE", options->file,
-                  "the log of a training: ganymede.run-log/1, CSV, metric-*.jsonl, StudioGAN's log, an event file; "
-                  "without it, the answer is of its kind alone")
-      .check(suggest("@files"));
+  command.add_option("FILE", options->file,
+                     "the log of a training: ganymede.run-log/1, CSV, metric-*.jsonl, StudioGAN's log, an event file; "
+                     "without it, the answer is of its kind alone",
+                     suggest("@files"));
   command.add_option("--fid", options->fids, "the FIDs to reach")
       .required()
       .delimiter(',')
       .check(number_between(1e-3, 1e6));
-  command.add_option("--images", options->images, "real images until which it trains; else 1e9")
-      .check(number_between(1.0, 1e15));
-  command.add_option("--curve", options->curve, "a model that `quality fit` wrote; else the one of the program")
-      .check(suggest("@files"));
-  command.add_option("--run", options->run, "the training, if the file has several").check(not_empty);
-  command.add_option("--model", options->model, "a model of this program, for its networks and loss").check(not_empty);
-  command.add_option("--plot", options->plot, "write the lowest FID with its band over images as an SVG picture")
-      .check(not_empty);
+  command.add_option("--images", options->images, "real images until which it trains; else 1e9",
+                     number_between(1.0, 1e15));
+  command.add_option("--curve", options->curve, "a model that `quality fit` wrote; else the one of the program",
+                     suggest("@files"));
+  command.add_option("--run", options->run, "the training, if the file has several", not_empty);
+  command.add_option("--model", options->model, "a model of this program, for its networks and loss", not_empty);
+  command.add_option("--plot", options->plot, "write the lowest FID with its band over images as an SVG picture",
+                     not_empty);
   add_quality_log_options(command, options->log);
   add_quality_facts(command, options->given);
-  add_format(command, shared, {"table", "json"});
-  add_output(command, shared);
+  add_result(command, shared, {"table", "json"});
   command.callback([options, &shared] { run_quality_forecast(*options, shared); });
 }
 
@@ -174,24 +171,22 @@ void declare_quality_policies(Parser command, Shared& shared) {
   constexpr int kMostSeeds = 64;
   auto options = std::make_shared<QualityPoliciesOptions>();
   command.add_option("--fid", options->question.fid, "the FID to reach").required().check(number_between(1e-3, 1e6));
-  command
-      .add_option("--images", options->question.horizon,
-                  "most real images of one training; else those within which 95 % of those that get there do")
-      .check(number_between(1e5, 1e15));
+  command.add_option("--images", options->question.horizon,
+                     "most real images of one training; else those within which 95 % of those that get there do",
+                     number_between(1e5, 1e15));
   command.add_option("--quality-every", options->question.check, "images from one evaluation to the next")
       .capture_default_str()
       .check(number_between(1e3, 1e12));
   command.add_option("--seeds", options->question.seeds, "most trainings, or those that halving begins with")
       .capture_default_str()
       .check(integer_between(1, kMostSeeds));
-  command.add_option("--usd-per-million", options->usd_per_million, "dollars that a million images cost, for the bill")
-      .check(positive_number());
-  command.add_option("--curve", options->curve, "a model that `quality fit` wrote; else the one of the program")
-      .check(suggest("@files"));
-  command.add_option("--model", options->model, "a model of this program, for its networks and loss").check(not_empty);
+  command.add_option("--usd-per-million", options->usd_per_million, "dollars that a million images cost, for the bill",
+                     positive_number());
+  command.add_option("--curve", options->curve, "a model that `quality fit` wrote; else the one of the program",
+                     suggest("@files"));
+  command.add_option("--model", options->model, "a model of this program, for its networks and loss", not_empty);
   add_quality_facts(command, options->given);
-  add_format(command, shared, {"table", "json"});
-  add_output(command, shared);
+  add_result(command, shared, {"table", "json"});
   command.callback([options, &shared] { run_quality_policies(*options, shared); });
 }
 

@@ -6,9 +6,8 @@
 #include <filesystem>
 
 #include "cli/command.hpp"
-#include "cli/hosts_options.hpp"
-#include "cli/names.hpp"
-#include "cli/terminal.hpp"
+#include "cli/progress.hpp"
+#include "cli/shared_options.hpp"
 #include "common/errors.hpp"
 #include "common/file.hpp"
 #include "common/json.hpp"
@@ -16,7 +15,7 @@
 #include "common/units.hpp"
 #include "plan/chosen_scenario.hpp"
 #include "rehearsal/life.hpp"
-#include "rehearsal/scenario_rehearsal.hpp"
+#include "rehearsal/step_rehearsal.hpp"
 #include "report/rehearsals.hpp"
 #include "studies/rehearsed_study.hpp"
 
@@ -29,17 +28,6 @@ struct RehearseOptions {
   std::vector<std::string> assignments;
   std::vector<double> played;  ///< for processes that `--network mpirun` has started
 };
-
-Seconds length_of(const RehearseOptions& options) {
-  try {
-    const Seconds length = parse_quantity<Seconds>(options.length);
-    if (!(length > Seconds{0} && length <= Seconds{3600}))
-      throw std::invalid_argument("expected more than 0s, at most 1h");
-    return length;
-  } catch (const std::invalid_argument& error) {
-    throw ConfigError(fmt::format("--for {}: {}", options.length, error.what()));
-  }
-}
 
 /// The words that start this command again, as one of the processes of `--network mpirun`.
 std::vector<std::string> again(const RehearseOptions& options) {
@@ -64,7 +52,8 @@ void run_rehearse(const RehearseOptions& options, const Shared& shared) {
   }
   const sim::Scenario scenario = plan::load_scenario_or_plan(options.scenario, parse_assignments(assignments));
   const rehearsal::Remark note = [&shared](const std::string& text) { remark(shared, text); };
-  const Seconds length = length_of(options);
+  const Seconds length =
+      quantity_of("--for", options.length, Seconds{1e-12}, Seconds{3600}, "more than 0s, at most 1h");
   const OrderedJson result = options.life
                                  ? rehearsal::rehearse_life(scenario, {.length = length, .hosts = options.hosts}, note)
                                  : rehearsal::rehearse_scenario(scenario,
@@ -91,23 +80,23 @@ void run_rehearse(const RehearseOptions& options, const Shared& shared) {
 
 void declare_rehearse(Parser command, Shared& shared) {
   auto options = std::make_shared<RehearseOptions>();
-  command.add_option("scenario", options->scenario, "a scenario, or a plan, whose chosen candidate is played")
-      .check(suggest("@files"))
+  command
+      .add_option("scenario", options->scenario, "a scenario, or a plan, whose chosen candidate is played",
+                  suggest("@files"))
       .required();
   command.add_option("--for", options->length, "how long to play, about, for example 60s").capture_default_str();
   command
       .add_option("--compute", options->compute,
                   "replay: ranks sleep through their phases; real: they compute as long as the trace says, each on a "
-                  "processor of its own")
-      .check(one_of({"replay", "real"}))
+                  "processor of its own",
+                  one_of({"replay", "real"}))
       .capture_default_str();
   add_hosts(command, options->hosts);
   command.add_flag("--life", options->life,
                    "with --hosts: the whole life, with boots, losses, checkpoints and the policy, in about --for");
   add_set(command, options->assignments);
   command.add_option("--played", options->played).expected(2).hidden();
-  add_format(command, shared, {"table", "json"});
-  add_output(command, shared);
+  add_result(command, shared, {"table", "json"});
   command.callback([options, &shared] { run_rehearse(*options, shared); });
 }
 

@@ -4,7 +4,7 @@
 
 #include <charconv>
 
-#include "cli/names.hpp"
+#include "cli/shared_options.hpp"
 #include "common/errors.hpp"
 #include "common/json.hpp"
 #include "common/json_value.hpp"

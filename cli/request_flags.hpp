@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "cli/measured_options.hpp"
 #include "cli/member_flags.hpp"
+#include "cli/shared_options.hpp"
 
 namespace ganymede::cli {
 

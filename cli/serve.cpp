@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "cli/command.hpp"
-#include "cli/device_options.hpp"
+#include "cli/shared_options.hpp"
 #include "common/errors.hpp"
 #include "common/json.hpp"
 #include "common/json_value.hpp"
@@ -60,22 +60,7 @@ serve::Checkpoints named_checkpoints(const std::vector<std::string>& directories
 }
 
 Seconds duration_of(const char* option, const std::string& text) {
-  try {
-    const auto limit = parse_quantity<Seconds>(text);
-    if (limit.si >= 1 && limit.si <= 30 * 86400.0) return limit;
-  } catch (const std::invalid_argument& error) {
-    throw ConfigError(fmt::format("{} {}: {}", option, text, error.what()));
-  }
-  throw ConfigError(fmt::format("{} {}: expected a duration from 1s to 720h", option, text));
-}
-
-Bytes quota_of(const std::string& text) {
-  try {
-    if (const auto bytes = parse_quantity<Bytes>(text); bytes.si >= 1 << 20) return bytes;
-  } catch (const std::invalid_argument& error) {
-    throw ConfigError(fmt::format("--disk {}: {}", text, error.what()));
-  }
-  throw ConfigError(fmt::format("--disk {}: expected a size of at least 1MiB", text));
+  return quantity_of(option, text, Seconds{1}, Seconds{30 * 86400.0}, "a duration from 1s to 720h");
 }
 
 void run_serve(const ServeOptions& options, Shared& shared) {
@@ -85,7 +70,7 @@ void run_serve(const ServeOptions& options, Shared& shared) {
   job_options.at_once = options.jobs;
   job_options.queue = options.queue;
   job_options.limit = duration_of("--limit", options.limit);
-  job_options.disk = quota_of(options.disk);
+  job_options.disk = quantity_of("--disk", options.disk, Bytes{1 << 20}, Bytes{1e300}, "a size of at least 1MiB");
   job_options.short_run = duration_of("--short", options.short_run);
   job_options.remark = [&shared](const std::string& text) { remark(shared, "ganymede: " + text); };
   const sigset_t ends = blocked_ends();
@@ -144,18 +129,16 @@ void serve_generator(const ServeOptions& options, Shared& shared) {
 
 void declare_serve(Parser command, Shared& shared) {
   auto options = std::make_shared<ServeOptions>();
-  command.add_option("--port", options->port, "port of 127.0.0.1; 0: a free one")
-      .check(integer_between(0, 65535))
+  command.add_option("--port", options->port, "port of 127.0.0.1; 0: a free one", integer_between(0, 65535))
       .capture_default_str();
   command.add_option("--data", options->data, "where jobs are kept; DATA/checkpoints/* are offered too")
       .capture_default_str();
   command.add_option("--checkpoint", options->checkpoints, "directories of ganymede train --checkpoint").delimiter(',');
-  command.add_option("--jobs", options->jobs, "short jobs at once, which share the cores, and as many long ones")
-      .check(integer_between(1, 64))
+  command
+      .add_option("--jobs", options->jobs, "short jobs at once, which share the cores, and as many long ones",
+                  integer_between(1, 64))
       .capture_default_str();
-  command.add_option("--queue", options->queue, "jobs that may wait")
-      .check(integer_between(0, 1000))
-      .capture_default_str();
+  command.add_option("--queue", options->queue, "jobs that may wait", integer_between(0, 1000)).capture_default_str();
   command.add_option("--limit", options->limit, "time after which a job is ended").capture_default_str();
   command.add_option("--disk", options->disk, "size of DATA beyond which no job begins and running ones are ended")
       .capture_default_str();

@@ -2,27 +2,37 @@
 
 #include <fmt/format.h>
 
-#include "cli/command.hpp"
-#include "cli/measured_options.hpp"
 #include "cli/member_flags.hpp"
-#include "cli/names.hpp"
-#include "cli/price_age.hpp"
 #include "cli/progress.hpp"
-#include "cli/simulate_cluster.hpp"
-#include "cli/simulate_service.hpp"
-#include "cli/terminal.hpp"
+#include "cli/shared_options.hpp"
 #include "common/errors.hpp"
 #include "common/json.hpp"
 #include "common/json_value.hpp"
 #include "common/process.hpp"
 #include "plan/chosen_scenario.hpp"
+#include "report/clusters.hpp"
 #include "report/runs.hpp"
+#include "report/services.hpp"
 #include "sim/cluster/cluster.hpp"
+#include "sim/cluster/cluster_simulation.hpp"
 #include "sim/run/seeds.hpp"
-#include "sim/service/service.hpp"
+#include "sim/service/service_result.hpp"
 
 namespace ganymede::cli {
 namespace {
+
+/// Simulates a ganymede.cluster/1 file with these changes and prints its result.
+void simulate_cluster_file(const std::string& file, const std::vector<JsonOverride>& changes, Shared& shared) {
+  const sim::Cluster cluster = sim::read_cluster(JsonNode::load(file, changes));
+  auto waiting = show_elapsed(shared, "simulating");
+  const std::string json = run_child([&] { return sim::cluster_result_json(cluster, sim::simulate_cluster(cluster)); });
+  waiting.reset();
+  const documents::ClusterResult result = documents::read_cluster_result(JsonNode::parse(json, "result"));
+  if (result.summary.missed_deadlines > 0) shared.exit_code = ExitCode::goal_missed;
+  if (shared.format == "json") return emit(shared, json);
+  emit(shared, shared.format == "csv" ? report::cluster_csv(result)
+                                      : highlighted(shared, report::cluster_text(result, result_width(shared))));
+}
 
 struct SimulateOptions {
   std::string scenario;
@@ -83,6 +93,17 @@ sim::Scenario changed_scenario(const SimulateOptions& options) {
   return options.members.locate([&] { return plan::load_scenario_or_plan(options.scenario, overrides); });
 }
 
+void simulate_service_file(const std::string& file, const std::vector<JsonOverride>& changes, Shared& shared) {
+  const sim::Service service = sim::read_service(JsonNode::load(file, changes));
+  auto waiting = show_elapsed(shared, "simulating");
+  const documents::ServiceResult result = sim::serve(service);
+  waiting.reset();
+  if (!result.goals.met) shared.exit_code = ExitCode::goal_missed;
+  emit(shared, shared.format == "json"  ? documents::service_result_text(result)
+               : shared.format == "csv" ? report::service_csv(result)
+                                        : highlighted(shared, report::service_text(result, result_width(shared))));
+}
+
 void run_simulate(const SimulateOptions& options, Shared& shared) {
   check_output(shared);
   keep_input(shared, options.scenario);
@@ -134,26 +155,23 @@ void declare_simulate(Parser command, Shared& shared) {
                   "a ganymede.scenario/1, ganymede.cluster/1 or ganymede.service/1 file, or a plan")
       .required();
   add_changes(command, options->members);
-  command
-      .add_option("--fidelity", options->fidelity,
-                  "sampled: simulate enough steps to know the mean; message: every step")
-      .check(one_of({"sampled", "message"}));
-  command.add_option("--seed", options->seed, "use this seed instead of the scenario's").check(not_empty);
-  command
-      .add_option("--seeds", options->seeds,
-                  "number of seeds, counted up from the scenario's; default: 20 if nodes are lost at random, else 1")
-      .check(integer_between(1, 100'000));
+  command.add_option("--fidelity", options->fidelity,
+                     "sampled: simulate enough steps to know the mean; message: every step",
+                     one_of({"sampled", "message"}));
+  command.add_option("--seed", options->seed, "use this seed instead of the scenario's", not_empty);
+  command.add_option("--seeds", options->seeds,
+                     "number of seeds, counted up from the scenario's; default: 20 if nodes are lost at random, else 1",
+                     integer_between(1, 100'000));
   command
       .add_option("--show-steps", options->shown_steps,
-                  "with --format json: keep what each worker does in so many steps, for report and export perfetto")
-      .check(integer_between(0, 1000))
+                  "with --format json: keep what each worker does in so many steps, for report and export perfetto",
+                  integer_between(0, 1000))
       .capture_default_str();
   add_measured(command, options->measured);
   add_measured_batch(command, options->measured);
   add_set(command, options->assignments);
   add_jobs(command, shared);
-  add_format(command, shared, {"table", "json", "csv"});
-  add_output(command, shared);
+  add_result(command, shared, {"table", "json", "csv"});
   command.callback([options, &shared] { run_simulate(*options, shared); });
 }
 

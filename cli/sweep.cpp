@@ -1,18 +1,26 @@
 #include <fmt/format.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <sstream>
 
 #include "cli/command.hpp"
-#include "cli/measured_options.hpp"
-#include "cli/shard_options.hpp"
-#include "cli/terminal.hpp"
+#include "cli/learn_report.hpp"
+#include "cli/plan_goals.hpp"
+#include "cli/progress.hpp"
+#include "cli/shared_options.hpp"
+#include "common/errors.hpp"
+#include "common/file.hpp"
 #include "common/json.hpp"
 #include "common/json_value.hpp"
 #include "report/runs.hpp"
+#include "studies/learn_shards.hpp"
+#include "studies/plan_shards.hpp"
 #include "studies/run_study.hpp"
+#include "studies/shard_status.hpp"
 #include "studies/study_shards.hpp"
+#include "studies/validation.hpp"
 
 namespace ganymede::cli {
 namespace {
@@ -71,14 +79,13 @@ void run_sweep(const SweepOptions& options, const Shared& shared) {
 void declare_sweep(Parser command, Shared& shared) {
   auto options = std::make_shared<SweepOptions>();
   command.add_option("study", options->study, "a ganymede.study/1 file").required();
-  command.add_option("--seed", options->seed, "use this seed instead of the study's").check(not_empty);
+  command.add_option("--seed", options->seed, "use this seed instead of the study's", not_empty);
   add_measured(command, options->measured);
   add_measured_batch(command, options->measured);
   add_set(command, options->assignments);
   add_shard(command, options->shard);
   add_jobs(command, shared);
-  add_format(command, shared, {"table", "json", "csv"});
-  add_output(command, shared);
+  add_result(command, shared, {"table", "json", "csv"});
   command.callback([options, &shared] {
     if (options->shard.empty())
       run_sweep(*options, shared);
@@ -103,6 +110,129 @@ Command sweep_command() {
               "noise. With -o, an interrupted sweep keeps what is done in FILE.partial, and the same command\n"
               "continues from there. With --shard, many processes share the work and the folder that -o names.",
           .declare = declare_sweep};
+}
+
+// ganymede merge: the rows of shards as the result of one machine.
+
+namespace {
+
+struct MergeOptions {
+  std::string folder;
+  bool status = false, partial = false;
+};
+
+/// Writes to --output or standard output, piece by piece.
+void emit_pieces(const Shared& shared, const std::function<void(const ContentSink&)>& produce) {
+  if (!shared.output.empty()) return write_file(shared.output, produce);
+  produce([](std::string_view piece) {
+    if (std::fwrite(piece.data(), 1, piece.size(), stdout) != piece.size())
+      throw Failure("standard output cannot be written");
+  });
+  if (std::fflush(stdout) != 0) throw Failure("standard output cannot be written");
+}
+
+/// Throws ConfigError if --output is one of the files that are merged.
+void keep_shards(const Shared& shared, const studies::ShardFolder& folder, const std::string& where) {
+  keep_input(shared, (std::filesystem::path(where) / "shards.json").string());
+  for (const studies::ShardFile& file : folder.files()) keep_input(shared, file.path.string());
+}
+
+/// Prints the status if that is all that was asked for, and returns false. Throws Infeasible if runs are missing that
+/// may not be.
+bool may_merge(const studies::ShardFolder& folder, const MergeOptions& options, const Shared& shared) {
+  const studies::ShardStatus status(folder);
+  if (options.status) {
+    emit(shared, highlighted(shared, status.text(remark_width())));
+    return false;
+  }
+  if (status.is_empty()) throw Infeasible(options.folder + ": no run is done yet");
+  if (status.missing() > 0 && !options.partial)
+    throw Infeasible(options.folder + ": " + status.missing_text() +
+                     (folder.work().command == studies::kPlanShards ? "; --partial does them here"
+                                                                    : "; --partial merges the others"));
+  if (status.missing() > 0) remark(shared, status.missing_text());
+  keep_shards(shared, folder, options.folder);
+  return true;
+}
+
+void merge_sweep(studies::ShardFolder& folder, const MergeOptions& options, const Shared& shared) {
+  const studies::MergedStudy merged(folder, [&](const std::string& what) { remark(shared, what); });
+  if (!may_merge(folder, options, shared)) return;
+  const studies::StudyOutcome& outcome = merged.outcome();
+  studies::require_some_result(outcome, merged.runs());
+  emit_pieces(shared, [&](const ContentSink& sink) { merged.write(sink); });
+  studies::require_no_failure(outcome, merged.runs());
+}
+
+void merge_validation(studies::ShardFolder& folder, const MergeOptions& options, Shared& shared) {
+  folder.scan({}, [&](const std::string& what) { remark(shared, what); });
+  if (!may_merge(folder, options, shared)) return;
+  std::vector<OrderedJson> studies;
+  for (std::size_t i = 0; i < folder.work().size(); ++i)
+    if (folder.kind(i)) studies.push_back(OrderedJson::parse(folder.text(i)));
+  const auto result = studies::validation_result(studies);
+  emit(shared, result.dump(1) + "\n");
+  if (!studies::promises_kept(result)) shared.exit_code = ExitCode::goal_missed;
+}
+
+void merge_plan(studies::ShardFolder& folder, const MergeOptions& options, Shared& shared) {
+  folder.scan({}, [&](const std::string& what) { remark(shared, what); });
+  if (!may_merge(folder, options, shared)) return;
+  const studies::MergedPlan merged = studies::merge_plan(folder, options.folder, GANYMEDE_VERSION, jobs(shared));
+  const auto parent = std::filesystem::path(shared.output).parent_path();
+  emit(shared, plan::plan_json(merged.request, merged.plan, parent.empty() ? "." : parent));
+  report_goals(merged.request, merged.plan, shared);
+}
+
+void merge_table(studies::ShardFolder& folder, const MergeOptions& options, const Shared& shared) {
+  folder.scan({}, [&](const std::string& what) { remark(shared, what); });
+  if (options.partial && !options.status)
+    throw ConfigError("--partial: found with the shards of `learn`; a table is made by all its learners");
+  if (!may_merge(folder, options, shared)) return;
+  const studies::MergedTable merged = studies::merge_table(folder, options.folder, GANYMEDE_VERSION);
+  emit(shared, merged.table.json);
+  if (!shared.quiet) say(judgement_text(merged.table, merged.options));
+}
+
+void run_merge(const MergeOptions& options, Shared& shared) {
+  check_output(shared);
+  studies::ShardFolder folder(options.folder);
+  const std::string& command = folder.work().command;
+  if (command == studies::kSweepShards) return merge_sweep(folder, options, shared);
+  if (command == studies::kValidateShards) return merge_validation(folder, options, shared);
+  if (command == studies::kPlanShards) return merge_plan(folder, options, shared);
+  if (command == studies::kLearnShards) return merge_table(folder, options, shared);
+  throw ConfigError(fmt::format("{}: holds shards of `{}`, expected {}, {}, {} or {}", options.folder, command,
+                                studies::kSweepShards, studies::kValidateShards, studies::kPlanShards,
+                                studies::kLearnShards));
+}
+
+void declare_merge(Parser command, Shared& shared) {
+  auto options = std::make_shared<MergeOptions>();
+  command.add_option("folder", options->folder, "the folder that --shard has written").required();
+  command.add_flag("--status", options->status, "only say how far all shards are");
+  command.add_flag("--partial", options->partial,
+                   "merge what is there, though runs are missing; of a plan: do what is missing");
+  add_jobs(command, shared);
+  add_output(command, shared);
+  command.callback([options, &shared] { run_merge(*options, shared); });
+}
+
+}  // namespace
+
+Command merge_command() {
+  return {.name = "merge",
+          .summary = "the rows of shards as one result: the bytes of one machine's run",
+          .examples =
+              "  ganymede sweep studies/first-look.json --shard 0/2 -o shards\n"
+              "  ganymede sweep studies/first-look.json --shard 1/2 -o shards      on any machine, at any time\n"
+              "  ganymede merge shards --status\n"
+              "  ganymede merge shards -o result.json\n",
+          .about =
+              "Puts together what --shard of sweep, validate, plan or learn has written to a folder. The result is\n"
+              "JSON, with the same bytes as --format json of one process that does it all. Exit code 3: runs are\n"
+              "missing; they are named.",
+          .declare = declare_merge};
 }
 
 }  // namespace ganymede::cli

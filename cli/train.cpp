@@ -5,10 +5,8 @@
 #include <memory>
 
 #include "cli/command.hpp"
-#include "cli/device_options.hpp"
-#include "cli/names.hpp"
 #include "cli/progress.hpp"
-#include "cli/training_line.hpp"
+#include "cli/shared_options.hpp"
 #include "kernel/describe.hpp"
 #include "kernel/session/session.hpp"
 #include "rehearsal/elastic_training.hpp"
@@ -75,8 +73,8 @@ void add_learning_options(Parser command, kernel::TrainOptions& options) {
   command.add_option("--epsilon", options.epsilon, "what Adam adds to the denominator; default: 1e-8");
   command.add_option("--ema", options.average_decay,
                      "draw samples by a moving average of the generator with this decay, as 0.999; 0: none");
-  command.add_option("--loss", options.loss, "non-saturating, minimax, hinge or wgan-gp; default: the model's")
-      .check(suggest("@losses"));
+  command.add_option("--loss", options.loss, "non-saturating, minimax, hinge or wgan-gp; default: the model's",
+                     suggest("@losses"));
   command.add_option("--stage-steps", options.stage_steps,
                      "steps of each fade-in and each stay of a growing model; default: --steps in equal parts");
   command.add_option("--d-steps", options.discriminator_steps, "updates of the discriminator in each step")
@@ -108,20 +106,18 @@ void add_output_options(Parser command, kernel::SessionOptions& session) {
 }
 
 void add_elastic_options(Parser command, rehearsal::ElasticOptions& options) {
-  command
-      .add_option("--policy", options.policy,
-                  "let this policy decide how many processes train; --batch is then that of all of them")
-      .check(suggest("@policies"));
-  command
-      .add_option("--plan", options.plan,
-                  "with --policy: a plan or scenario, which says what there is to rent, when it boots and is lost")
-      .check(suggest("@files"));
+  command.add_option("--policy", options.policy,
+                     "let this policy decide how many processes train; --batch is then that of all of them",
+                     suggest("@policies"));
+  command.add_option("--plan", options.plan,
+                     "with --policy: a plan or scenario, which says what there is to rent, when it boots and is lost",
+                     suggest("@files"));
   command.add_option("--launcher", options.launcher, "with --policy: how {} processes are started on this machine")
       .capture_default_str();
   command
       .add_option("--scale", options.scale,
-                  "with --policy: real seconds for one of the plan's boots, notices and faults")
-      .check(number_between(1e-6, 1e6))
+                  "with --policy: real seconds for one of the plan's boots, notices and faults",
+                  number_between(1e-6, 1e6))
       .capture_default_str();
 }
 
@@ -129,16 +125,15 @@ void declare_train(Parser command, Shared& shared) {
   auto given = std::make_shared<TrainCommand>();
   kernel::SessionOptions& session = given->session;
   kernel::TrainOptions& options = session.train;
-  command.add_option("--model", options.model, "which GAN: see ganymede list models")
-      .check(suggest("@models"))
+  command.add_option("--model", options.model, "which GAN: see ganymede list models", suggest("@models"))
       .capture_default_str();
   command.add_option("--image", options.image,
                      "size of the images as ROWSxCOLUMNSxCHANNELS, for example 32x32x3; default: that of the data set");
   command
       .add_option(
           "--dataset", options.dataset,
-          "\"builtin\" (drawn glyphs), or a directory of MNIST IDX files, CIFAR-10 binary files, or PNG and JPEG")
-      .check(suggest("builtin @files"))
+          "\"builtin\" (drawn glyphs), or a directory of MNIST IDX files, CIFAR-10 binary files, or PNG and JPEG",
+          suggest("builtin @files"))
       .capture_default_str();
   command.add_option("--steps", session.steps, "steps to train, such as 10000 or 10k")
       .transform(positive_count())
@@ -163,13 +158,12 @@ void declare_train(Parser command, Shared& shared) {
       .add_option(
           "--activations", options.activations,
           "how activations are kept for the backward pass: none (as they are), fp16, bf16 or int8; all but none "
-          "change the losses")
-      .check(suggest("none fp16 bf16 int8"))
+          "change the losses",
+          suggest("none fp16 bf16 int8"))
       .capture_default_str();
   command
       .add_option("--compression", options.compression,
-                  "compression of gradients between replicas: none, fp16, bf16 or int8")
-      .check(suggest("none fp16 bf16 int8"))
+                  "compression of gradients between replicas: none, fp16, bf16 or int8", suggest("none fp16 bf16 int8"))
       .capture_default_str();
   command.add_flag("--sync-batch-norm", options.synchronized_norm,
                    "batch norm takes its statistics over the images of all replicas");
@@ -177,8 +171,7 @@ void declare_train(Parser command, Shared& shared) {
   add_output_options(command, session);
   add_elastic_options(command, given->elastic);
   command.add_flag("--describe", given->describe, "print layers, parameters, work and memory; train nothing");
-  add_format(command, shared, {"table", "json"});
-  add_output(command, shared);
+  add_result(command, shared, {"table", "json"});
   command.callback([given, command, &shared] { run_train(command, *given, shared); });
 }
 

@@ -3,9 +3,8 @@
 #include <cstdlib>
 
 #include "cli/command.hpp"
-#include "cli/names.hpp"
-#include "cli/shard_options.hpp"
-#include "cli/terminal.hpp"
+#include "cli/progress.hpp"
+#include "cli/shared_options.hpp"
 #include "common/errors.hpp"
 #include "common/json_value.hpp"
 #include "common/process.hpp"
@@ -60,20 +59,19 @@ void run_validate(const ValidateOptions& options, Shared& shared) {
 
 void declare_validate(Parser command, Shared& shared) {
   auto options = std::make_shared<ValidateOptions>();
-  command.add_option("study", options->studies, fmt::format("{}, or a file", list_of(studies::validation_names())))
-      .check(suggest("@studies @files"));
+  command.add_option("study", options->studies, fmt::format("{}, or a file", list_of(studies::validation_names())),
+                     suggest("@studies @files"));
   command
       .add_option(
           "--rehearsed", options->rehearsed,
           "studies that `rehearse --output` wrote: intervals of their kind of network get as wide as these were "
-          "off")
-      .check(suggest("@files"))
+          "off",
+          suggest("@files"))
       .delimiter(',')
       .type_name("FILE,...");
   command.add_flag("--replay", options->replay,
                    "predict each training by `simulate` too, on the catalog as it ships, and compare the two");
-  add_format(command, shared, {"table", "json", "csv"});
-  add_output(command, shared);
+  add_result(command, shared, {"table", "json", "csv"});
   add_jobs(command, shared);
   add_shard(command, options->shard);
   command.callback([options, &shared] {

@@ -8,17 +8,15 @@
 #include <thread>
 
 #include "cli/command.hpp"
-#include "cli/names.hpp"
-#include "cli/price_age.hpp"
-#include "cli/terminal.hpp"
+#include "cli/progress.hpp"
+#include "cli/shared_options.hpp"
 #include "common/dates.hpp"
 #include "common/errors.hpp"
 #include "common/json_value.hpp"
 #include "common/units.hpp"
 #include "report/forecasts.hpp"
 #include "report/numbers.hpp"
-#include "report/prometheus.hpp"
-#include "serve/metrics_server.hpp"
+#include "serve/timed_server.hpp"
 
 namespace ganymede::cli {
 namespace {
@@ -27,16 +25,6 @@ struct WatchOptions {
   std::string plan, log, listen, every = "10s";
   bool follow = false;
 };
-
-double read_every(const std::string& text) {
-  try {
-    const auto every = parse_quantity<Seconds>(text);
-    if (every.si >= 0.1 && every.si <= 86400) return every.si;
-  } catch (const std::invalid_argument& error) {
-    throw ConfigError(fmt::format("--every {}: {}", text, error.what()));
-  }
-  throw ConfigError(fmt::format("--every {}: expected a duration from 100ms to 24h", text));
-}
 
 /// Says once that a run which is not at its end has written nothing for long: it may be dead.
 class Silence {
@@ -56,7 +44,8 @@ class Silence {
 void run_watch(const WatchOptions& options, Shared& shared) {
   check_output(shared);
   for (const std::string& input : {options.plan, options.log}) keep_input(shared, input);
-  const double every_s = read_every(options.every);
+  const double every_s =
+      quantity_of("--every", options.every, Seconds{0.1}, Seconds{86400}, "a duration from 100ms to 24h").si;
   const plan::WatchedPlan plan = plan::load_watched_plan(options.plan);
   if (shared.format == "table") remark_price_age(shared, plan.scenario);
   std::unique_ptr<serve::MetricsServer> server;
@@ -96,8 +85,7 @@ void declare_watch(Parser command, Shared& shared) {
   command.add_option("--listen", options->listen,
                      "follow, and serve the forecast as Prometheus metrics, for example at 127.0.0.1:9464");
   command.add_option("--every", options->every, "how often the log is read while it is followed").capture_default_str();
-  add_format(command, shared, {"table", "json"});
-  add_output(command, shared);
+  add_result(command, shared, {"table", "json"});
   command.callback([options, &shared] { run_watch(*options, shared); });
 }
 

@@ -4,7 +4,6 @@
 
 #include "cli/command.hpp"
 #include "cli/progress.hpp"
-#include "cli/terminal.hpp"
 #include "common/json.hpp"
 #include "report/plan_answer.hpp"
 
@@ -27,8 +26,7 @@ void declare_why(Parser command, Shared& shared) {
   auto file = std::make_shared<std::string>();
   command.add_option("plan", *file, "a ganymede.plan/1 file, as `ganymede plan --save` writes it").required();
   add_jobs(command, shared);
-  add_format(command, shared, {"table", "json"});
-  add_output(command, shared);
+  add_result(command, shared, {"table", "json"});
   command.callback([file, &shared] { run_why(*file, shared); });
 }
 

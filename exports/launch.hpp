@@ -74,10 +74,16 @@ OrderedJson train_environment(const Launch& launch, const TrainCommand& command)
 /// it. `prefix` starts several processes (mpirun and its flags); it is empty on one node.
 std::string train_line(const Launch& launch, const TrainCommand& command, const std::string& prefix);
 
-/// Sentences that say how the launched training differs from the simulated one.
-std::vector<std::string> launch_remarks(const Launch& launch, const TrainCommand& command);
-
 /// The comment text at the head of a launch file: what it launches, what the simulation says of it, then the remarks.
 std::string launch_summary(const Launch& launch, const TrainCommand& command);
+
+// Texts in lines of a shell.
+
+/// The text as one word of a POSIX shell, in single quotes.
+inline std::string shell_word(const std::string& text) {
+  std::string out = "'";
+  for (const char c : text) out += c == '\'' ? "'\\''" : std::string(1, c);
+  return out + "'";
+}
 
 }  // namespace ganymede::exports

@@ -36,10 +36,10 @@ std::string shown(const Json& value) {
 }
 
 /// The value at a JSON pointer; null if there is none.
-const Json& at(const Json& of, const char* pointer) {
+const Json& at(const Json& document, const char* pointer) {
   static const Json kNull;
   const JsonPointer where(pointer);
-  return of.contains(where) ? of.at(where) : kNull;
+  return document.contains(where) ? document.at(where) : kNull;
 }
 
 void add(Pairs& to, const std::string& key, const Json& value) {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "documents/fits.hpp"
+#include "documents/machine_checks.hpp"
 #include "platforms/platform.hpp"
 #include "traces/step_trace.hpp"
 

@@ -15,11 +15,17 @@ inline double machine_time() {
   return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
+/// Seconds, not negative, as the system's calls take them.
+inline timespec timespec_of(double seconds) {
+  timespec time{};
+  time.tv_sec = static_cast<std::time_t>(seconds);
+  time.tv_nsec = static_cast<long>((seconds - static_cast<double>(time.tv_sec)) * 1e9);
+  return time;
+}
+
 /// Returns at that moment of machine_time(), whatever signals come.
 inline void sleep_until(double moment) {
-  timespec target{};
-  target.tv_sec = static_cast<std::time_t>(moment);
-  target.tv_nsec = static_cast<long>((moment - static_cast<double>(target.tv_sec)) * 1e9);
+  const timespec target = timespec_of(moment);
   while (machine_time() < moment && ::clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &target, nullptr) != 0) {
   }
 }

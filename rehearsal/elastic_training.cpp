@@ -15,7 +15,7 @@
 #include "kernel/checkpoint.hpp"
 #include "kernel/parallel/communicator.hpp"
 #include "plan/chosen_scenario.hpp"
-#include "rehearsal/host_connections.hpp"
+#include "rehearsal/local_network.hpp"
 #include "report/table.hpp"
 #include "sim/run/run_result.hpp"
 #include "sim/run/run_simulation.hpp"

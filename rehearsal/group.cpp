@@ -104,9 +104,7 @@ void Group::sleep_until(double time, bool exactly) {
   constexpr double kEarly = 200e-6;  // a processor wakes up so much late, at most times
   const bool awake = exactly && !crowded_;
   const double until = time - offset_ - (awake ? kEarly : 0);
-  timespec target{};
-  target.tv_sec = static_cast<std::time_t>(until);
-  target.tv_nsec = static_cast<long>((until - static_cast<double>(target.tv_sec)) * 1e9);
+  const timespec target = timespec_of(until);
   while (until > machine_time() && ::clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &target, nullptr) == EINTR)
     throw_if_asked_to_end([] { return std::string("a pause"); });
   while (awake && now() < time) {

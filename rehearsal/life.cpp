@@ -137,8 +137,8 @@ documents::Rehearsal::Life life_of(sim::Result result) {
   return {std::move(result)};
 }
 
-}  // namespace
-
+/// Throws ConfigError, located in the scenario, for what a life does not play: several GPUs on a node, pools of several
+/// instance types or regions, a dataset in a storage that is modelled.
 void check_life(const sim::Scenario& scenario) {
   const auto refuse = [&](const char* where, const std::string& why) {
     throw ConfigError(fmt::format("{}: {}: {}", scenario.file, where, why));
@@ -155,6 +155,8 @@ void check_life(const sim::Scenario& scenario) {
   }
   if (scenario.input.storage) refuse("/storage/dataset", "reading the dataset from storage is not played in a life");
 }
+
+}  // namespace
 
 OrderedJson rehearse_life(const sim::Scenario& scenario, const LifeRequest& request, const Remark& remark) {
   refuse_launched(request.hosts);
@@ -188,7 +190,7 @@ OrderedJson rehearse_life(const sim::Scenario& scenario, const LifeRequest& requ
   DecisionLog decided(scenario);
   const double begin = machine_time();
   const EndSignals signals;
-  const BeforeOthers before_others;
+  const ProcessorTurn turn(ProcessorTurn::Turn::before_others);
   LocalCluster world(plan);
   const sim::RunRecord played = sim::RunSimulation(scenario, steps, decided, &world).run();
   const double took_s = machine_time() - begin;

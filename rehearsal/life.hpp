@@ -13,10 +13,6 @@ struct LifeRequest {
   HostsChoice hosts = {};
 };
 
-/// Throws ConfigError, located in the scenario, for what a life does not play: several GPUs on a node, pools of several
-/// instance types or regions, a dataset in a storage that is modelled.
-void check_life(const sim::Scenario& scenario);
-
 /// Simulates the life, then plays it with the same policy, from the same seeds, and returns what docs/rehearse.md
 /// describes: both results, and how far they are apart. A played step takes so many times as long as the scenario's
 /// that this machine can move its bytes. Throws ConfigError if --hosts, --network, --for or --scale do not suit the

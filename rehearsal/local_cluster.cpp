@@ -8,7 +8,7 @@
 #include "common/errors.hpp"
 #include "common/units.hpp"
 #include "rehearsal/clock.hpp"
-#include "rehearsal/host_connections.hpp"
+#include "rehearsal/local_network.hpp"
 #include "sim/ledger/nanoseconds.hpp"
 
 namespace ganymede::rehearsal {

@@ -21,8 +21,7 @@
 #include "kernel/parallel/communicator.hpp"
 #include "rehearsal/clock.hpp"
 #include "rehearsal/group.hpp"
-#include "rehearsal/host_connections.hpp"
-#include "rehearsal/name_spaces.hpp"
+#include "rehearsal/local_network.hpp"
 
 namespace ganymede::rehearsal {
 namespace {
@@ -145,7 +144,7 @@ std::string run_on_hosts(int hosts, Shaping shaping, bool name_spaces,
       static_cast<std::size_t>(hosts), hosts,
       [&](std::size_t host) {
         running.pid(host) = ::getpid();
-        const BeforeOthers before_others;
+        const ProcessorTurn turn(ProcessorTurn::Turn::before_others);
         if (spaces) spaces->enter(static_cast<int>(host));
         SocketMessenger messenger(static_cast<int>(host), connections.take(host), shaping);
         return work(messenger);

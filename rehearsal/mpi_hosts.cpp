@@ -8,19 +8,81 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstring>
 #include <filesystem>
+#include <iterator>
+#include <sstream>
+#include <thread>
 #include <utility>
 
 #include "common/errors.hpp"
 #include "common/file.hpp"
 #include "rehearsal/clock.hpp"
-#include "rehearsal/host_connections.hpp"
+#include "rehearsal/local_network.hpp"
 
 namespace ganymede::rehearsal {
 namespace {
+
+class LateMessenger final : public kernel::Messenger {
+ public:
+  LateMessenger(std::unique_ptr<kernel::Messenger> inner, Seconds latency)
+      : inner_(std::move(inner)), latency_(latency) {}
+
+  std::string name() const override {
+    return fmt::format("{} in network namespaces, {} later", inner_->name(), to_string(latency_));
+  }
+  int rank() const override { return inner_->rank(); }
+  int ranks() const override { return inner_->ranks(); }
+  Message send(std::span<const std::byte> bytes, int to, int tag) override {
+    return keep({inner_->send(bytes, to, tag), false});
+  }
+  Message receive(std::span<std::byte> bytes, int from, int tag) override {
+    return keep({inner_->receive(bytes, from, tag), true});
+  }
+  bool done(Message message) override {
+    State& state = states_[message];
+    if (state.passed_on == 0) {
+      if (!inner_->done(state.inner)) return false;
+      state.passed_on = machine_time() + (state.is_late ? latency_.si : 0);
+    }
+    if (machine_time() < state.passed_on) return false;
+    free_.push_back(message);
+    return true;
+  }
+  /// Sleeps, because all ranks are on one machine: MPI looks at messages only in done().
+  void wait(double seconds) override {
+    constexpr double kNap = 20e-6;
+    inner_->wait(0);
+    std::this_thread::sleep_for(std::chrono::duration<double>(std::min(seconds, kNap)));
+  }
+  void rest(double seconds) override { inner_->rest(seconds); }
+
+ private:
+  struct State {
+    Message inner;
+    bool is_late;
+    double passed_on = 0;  ///< when a received message may be seen; 0: it has not come
+  };
+  Message keep(State state) {
+    if (free_.empty()) {
+      states_.push_back(state);
+      return states_.size() - 1;
+    }
+    const Message message = free_.back();
+    free_.pop_back();
+    states_[message] = state;
+    return message;
+  }
+
+  std::unique_ptr<kernel::Messenger> inner_;
+  Seconds latency_;
+  std::vector<State> states_;
+  std::vector<Message> free_;
+};
 
 /// A folder for the launch agent, which is removed.
 class AgentFolder {
@@ -59,32 +121,12 @@ class AgentFolder {
 std::vector<std::string> mpirun_command(const std::string& agent, int hosts, const std::vector<std::string>& command) {
   std::string addresses;
   for (int host = 0; host < hosts; ++host) addresses += (host > 0 ? "," : "") + NameSpaces::address_of(host) + ":1";
-  std::vector<std::string> all = {"mpirun",
-                                  "--allow-run-as-root",
-                                  "--mca",
-                                  "plm",
-                                  "rsh",
-                                  "--mca",
-                                  "plm_rsh_agent",
-                                  agent,
-                                  "--mca",
-                                  "oob_tcp_if_include",
-                                  "eth0",
-                                  "--mca",
-                                  "pml",
-                                  "ob1",
-                                  "--mca",
-                                  "btl",
-                                  "tcp,self",
-                                  "--mca",
-                                  "btl_tcp_if_include",
-                                  "eth0",
-                                  "--bind-to",
-                                  "none",
-                                  "--host",
-                                  addresses,
-                                  "-n",
-                                  std::to_string(hosts)};
+  std::istringstream words(
+      fmt::format("mpirun --allow-run-as-root --mca plm rsh --mca plm_rsh_agent AGENT --mca oob_tcp_if_include eth0 "
+                  "--mca pml ob1 --mca btl tcp,self --mca btl_tcp_if_include eth0 --bind-to none --host {} -n {}",
+                  addresses, hosts));
+  std::vector<std::string> all{std::istream_iterator<std::string>(words), {}};
+  std::replace(all.begin(), all.end(), std::string("AGENT"), agent);  // whose path may hold blanks
   all.insert(all.end(), command.begin(), command.end());
   return all;
 }
@@ -175,6 +217,10 @@ class Launched {
 };
 
 }  // namespace
+
+std::unique_ptr<kernel::Messenger> later_by(Seconds latency, std::unique_ptr<kernel::Messenger> inner) {
+  return std::make_unique<LateMessenger>(std::move(inner), latency);
+}
 
 std::string run_by_mpi_on_hosts(int hosts, const Shaping& shaping, const MpiCommand& command) {
   const EndSignals signals;

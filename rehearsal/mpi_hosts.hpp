@@ -2,12 +2,19 @@
 // Processes that mpirun starts in network namespaces of one machine.
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "common/units.hpp"
+#include "kernel/parallel/messenger.hpp"
 #include "rehearsal/socket_messenger.hpp"
 
 namespace ganymede::rehearsal {
+
+/// Passes messages on, and received ones `latency` after they have come: for networks of name spaces whose kernel
+/// delays nothing.
+std::unique_ptr<kernel::Messenger> later_by(Seconds latency, std::unique_ptr<kernel::Messenger> inner);
 
 /// The words of a command. `is_delayed`: the name spaces delay and lose packets, and the command need not.
 using MpiCommand = std::function<std::vector<std::string>(bool is_delayed)>;

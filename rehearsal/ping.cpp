@@ -10,7 +10,7 @@
 #include "common/statistics.hpp"
 #include "common/units.hpp"
 #include "rehearsal/clock.hpp"
-#include "rehearsal/contributions.hpp"
+#include "rehearsal/execution.hpp"
 
 namespace ganymede::rehearsal {
 namespace {

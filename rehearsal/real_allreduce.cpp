@@ -3,20 +3,218 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <map>
 #include <set>
 
 #include "common/errors.hpp"
 #include "common/json_value.hpp"
+#include "common/random.hpp"
+#include "common/statistics.hpp"
 #include "common/units.hpp"
 #include "kernel/ops/cuda/cuda_backend.hpp"
 #include "kernel/parallel/communicator.hpp"
-#include "rehearsal/gpu_rounds.hpp"
-#include "rehearsal/prediction.hpp"
-#include "rehearsal/rank_plan.hpp"
-#include "rehearsal/timed_call.hpp"
+#include "rehearsal/clock.hpp"
+#include "sim/engine/folded_engine.hpp"
 
 namespace ganymede::rehearsal {
 namespace {
+
+kernel::GpuTransfer gpu_transfer(const sim::Transfer& transfer, int peer) {
+  return {static_cast<std::size_t>(transfer.offset) / sizeof(float),
+          static_cast<std::size_t>(transfer.length) / sizeof(float), peer, transfer.reduce};
+}
+
+/// The fault of the GPUs of the ranks, which are named by machine and address; "": each rank has one of its own.
+std::string lack_of_gpus(Group& group, const kernel::Gpus& gpus, int device) {
+  // 53 bits of a hash are a number that a double holds.
+  const auto name_of_gpu = [&] { return fnv1a(group.host_of(group.rank()) + kernel::bus_id_of_gpu(device)) >> 11U; };
+  const double mine = gpus.count == 0 ? -1 : static_cast<double>(name_of_gpu());
+  std::vector<double> all(static_cast<std::size_t>(group.ranks()));
+  const auto gathered = group.gather({&mine, 1});
+  for (std::size_t rank = 0; rank < gathered.size(); ++rank) all[rank] = gathered[rank][0];
+  group.broadcast(all);
+  const auto with = std::count_if(all.begin(), all.end(), [](double name) { return name >= 0; });
+  if (with == 0) return gpus.why_none;
+  for (std::size_t rank = 0; rank < all.size(); ++rank) {
+    const auto name_of = [&](std::size_t number) { return group.name_of(static_cast<int>(number)); };
+    const auto first = static_cast<std::size_t>(std::find(all.begin(), all.end(), all[rank]) - all.begin());
+    if (all[rank] < 0) return fmt::format("{} of {} ranks have a GPU, {} has none", with, all.size(), name_of(rank));
+    if (first < rank)
+      return fmt::format("{} and {} would share a GPU, and NCCL has one rank on each", name_of(first), name_of(rank));
+  }
+  return "";
+}
+
+}  // namespace
+
+std::vector<kernel::GpuRound> gpu_rounds(const RankPlan& plan) {
+  std::map<std::int64_t, kernel::GpuRound> rounds;
+  for (const auto& lane : plan.lanes())
+    for (const RankPlan::Round& round : lane) {
+      kernel::GpuRound& out = rounds[round.number];
+      for (const sim::Transfer& send : round.sends) out.sends.push_back(gpu_transfer(send, send.destination));
+      for (const sim::Transfer& receive : round.receives) out.receives.push_back(gpu_transfer(receive, receive.source));
+    }
+  std::vector<kernel::GpuRound> out;
+  for (auto& [number, round] : rounds) out.push_back(std::move(round));
+  return out;
+}
+
+namespace {
+
+/// Joins the GPUs of all ranks, each its own; null if `backend` is "cpu", or "auto" and there are not enough. `why_not`
+/// says then why. Throws ConfigError on all ranks if `backend` is "cuda" and there are not enough.
+std::unique_ptr<kernel::GpuExchange> join_gpus(Group& group, const std::string& backend, std::string& why_not) {
+  if (backend == "cpu") return nullptr;
+  group.enter("the joining of the GPUs");
+  const kernel::Gpus gpus = kernel::count_gpus();
+  kernel::GpuExchangeOptions options{
+      .device = kernel::gpu_of_process(gpus.count), .rank = group.rank(), .ranks = group.ranks()};
+  why_not = lack_of_gpus(group, gpus, options.device);
+  if (!why_not.empty()) {
+    if (backend == "cuda") throw ConfigError("--backend: found cuda, expected a GPU for each rank: " + why_not);
+    return nullptr;
+  }
+  std::array<double, sizeof(kernel::GpuExchangeId) / sizeof(double)> packed{};
+  if (group.is_first()) {
+    const kernel::GpuExchangeId id = kernel::make_gpu_exchange_id();
+    std::memcpy(packed.data(), id.data(), sizeof id);
+  }
+  group.broadcast(packed);
+  std::memcpy(options.id.data(), packed.data(), sizeof options.id);
+  std::unique_ptr<kernel::GpuExchange> exchange = kernel::open_gpu_exchange(options);
+  group.finish(*exchange, 0);
+  return exchange;
+}
+
+constexpr int kWarmups = 3, kMinRepeats = 7, kMaxRepeats = 101;
+constexpr double kBudget = 1;  // seconds of measuring for each call, about
+
+/// One rank's side of the calls.
+class Caller {
+ public:
+  Caller(Group& group, kernel::GpuExchange* gpu, const sim::Schedule& schedule)
+      : group_(group), gpu_(gpu), plan_(schedule, group.rank()), buffer_(plan_.floats()) {
+    if (gpu_ != nullptr) gpu_->plan(buffer_.size(), gpu_rounds(plan_));
+  }
+
+  struct Times {
+    double start, end, processor;
+  };
+  Times call(double start) {
+    fill(buffer_, group_.rank());
+    if (gpu_ != nullptr) gpu_->write(buffer_);
+    group_.sleep_until(start, true);
+    Times times{group_.now(), 0, processor_time()};
+    if (gpu_ != nullptr) {
+      gpu_->start();
+      group_.finish(*gpu_, static_cast<std::int64_t>(buffer_.size() * sizeof(float)));
+    } else {
+      Execution execution(plan_, group_.messenger(), buffer_, Group::kFirstFreeTag);
+      group_.finish(execution);
+    }
+    times.end = group_.now();
+    times.processor = processor_time() - times.processor;
+    if (gpu_ != nullptr) gpu_->read(buffer_);
+    if (fault_.empty()) fault_ = fault_in_sum(buffer_, group_.ranks());
+    return times;
+  }
+  /// The fault of a sum on any rank; "": none.
+  std::string fault() { return group_.first_of(fault_); }
+
+ private:
+  Group& group_;
+  kernel::GpuExchange* gpu_;
+  RankPlan plan_;
+  std::string fault_;
+  std::vector<float> buffer_;
+};
+
+/// The 95 % interval of the median of sorted values: ranks (n ± 1.96 sqrt(n)) / 2 of the binomial distribution.
+std::array<double, 2> interval_of_median(std::span<const double> sorted) {
+  const auto n = static_cast<double>(sorted.size());
+  const auto low = std::max(0.0, std::floor((n - 1.96 * std::sqrt(n)) / 2));
+  const auto first = static_cast<std::size_t>(low);
+  return {sorted[first], sorted[sorted.size() - 1 - first]};
+}
+
+/// Seconds between the starts of two calls, and their number.
+struct Pace {
+  double period;
+  int repeats;
+};
+Pace warm_up(Group& group, Caller& caller, int repeats_asked) {
+  constexpr double kMargin = 1.5, kPause = 2e-3;
+  double longest = 0;
+  for (int i = 0; i < kWarmups; ++i) {
+    group.barrier();
+    const double before = group.now();
+    caller.call(before);
+    longest = group.now() - before;  // of the last call: the first ones open connections
+  }
+  const auto all = group.gather({&longest, 1});
+  for (const auto& seconds : all) longest = std::max(longest, seconds[0]);
+  group.broadcast({&longest, 1});
+  const double repeats = std::clamp(kBudget / longest, double{kMinRepeats}, double{kMaxRepeats});
+  return {kMargin * longest + kPause, repeats_asked > 0 ? repeats_asked : static_cast<int>(repeats)};
+}
+
+}  // namespace
+
+TimedCall time_call(Group& group, kernel::GpuExchange* gpu, const sim::Schedule& schedule, const std::string& what,
+                    int repeats) {
+  group.enter(what);
+  Caller caller(group, gpu, schedule);
+  const Pace pace = warm_up(group, caller, repeats);
+  if (const std::string fault = caller.fault(); !fault.empty()) throw Failure(what + ": " + fault);
+  double begin = group.now() + pace.period;
+  group.broadcast({&begin, 1});
+  std::vector<double> mine;
+  for (int i = 0; i < pace.repeats; ++i) {
+    const Caller::Times times = caller.call(begin + i * pace.period);
+    mine.insert(mine.end(), {times.start, times.end, times.processor});
+  }
+  const auto all = group.gather(mine);
+  if (const std::string fault = caller.fault(); !fault.empty()) throw Failure(what + ": " + fault);
+  if (!group.is_first()) return {};
+
+  TimedCall out{.repeats = pace.repeats};
+  std::vector<double> times, spreads;
+  for (std::size_t i = 0; i < mine.size(); i += 3) {
+    double first = all[0][i], last = first, end = 0;
+    for (const auto& rank : all) {
+      first = std::min(first, rank[i]);
+      last = std::max(last, rank[i]);
+      end = std::max(end, rank[i + 1]);
+      out.processor_s += rank[i + 2] / (pace.repeats * group.ranks());
+    }
+    times.push_back(end - first);
+    spreads.push_back(last - first);
+  }
+  std::sort(times.begin(), times.end());
+  std::sort(spreads.begin(), spreads.end());
+  out.median_s = quantile(times, 0.5);
+  const auto [low, high] = interval_of_median(times);
+  out.low_s = low;
+  out.high_s = high;
+  out.spread_s = quantile(spreads, 0.5);
+  return out;
+}
+
+namespace {
+
+/// The time from the common start of all ranks to the last end, over the fabric's links.
+Seconds predicted_time(const sim::FabricGraph& fabric, const sim::Schedule& schedule) {
+  const sim::Job job{
+      {sim::Communicator{{}, {{&schedule, std::vector<Seconds>(static_cast<std::size_t>(schedule.ranks()))}}}}};
+  const sim::FoldedTimes times = sim::run_folded(fabric, {&job, 1});
+  const auto& done = times.times[0][0][0].done;
+  return *std::max_element(done.begin(), done.end());
+}
+
 constexpr std::int64_t kMaxRealBytes = std::int64_t{1} << 30;  // a message has at most 2^31 - 1 bytes
 
 void check_request(const RealAllReduce& request) {

@@ -275,9 +275,7 @@ void SocketMessenger::wait(double seconds) {
         {is_open ? peer.socket : -1, static_cast<short>(peer.writing.empty() ? POLLIN : POLLIN | POLLOUT), 0});
   }
   const double most = std::max(0.0, std::min(seconds, next_event() - machine_time()));
-  timespec timeout{};
-  timeout.tv_sec = static_cast<std::time_t>(most);
-  timeout.tv_nsec = static_cast<long>((most - static_cast<double>(timeout.tv_sec)) * 1e9);
+  const timespec timeout = timespec_of(most);
   ::ppoll(polled.data(), polled.size(), &timeout, nullptr);
   const double now = machine_time();
   for (std::size_t rank = 0; rank < polled.size(); ++rank) {

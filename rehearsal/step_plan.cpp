@@ -6,7 +6,7 @@
 #include "calibration/workload_model.hpp"
 #include "common/errors.hpp"
 #include "common/units.hpp"
-#include "rehearsal/rank_plan.hpp"
+#include "rehearsal/execution.hpp"
 #include "sim/engine/folded_engine.hpp"
 #include "sim/steps/gradient_passes.hpp"
 #include "sim/steps/step_sampler.hpp"

@@ -1,6 +1,7 @@
 #pragma once
 // One rank's steps in real time: phases are slept through or computed, and buckets are reduced for real meanwhile.
 
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <optional>
@@ -8,12 +9,25 @@
 #include <string>
 #include <vector>
 
-#include "rehearsal/busy_work.hpp"
 #include "rehearsal/execution.hpp"
 #include "rehearsal/group.hpp"
 #include "rehearsal/step_plan.hpp"
 
 namespace ganymede::rehearsal {
+
+/// Small products of matrices. How long one takes on a processor that does nothing else is measured once; a phase is
+/// then a number of them, so that whatever takes the processor or its memory away makes the phase longer.
+class BusyWork {
+ public:
+  BusyWork();
+
+  double unit_s() const { return unit_s_; }  ///< of one product
+  void compute_unit();
+
+ private:
+  std::vector<float> a_, b_, c_;
+  double unit_s_ = 0;
+};
 
 /// One step as a rank played it; times are those of Group::now().
 struct PlayedStep {
@@ -72,6 +86,35 @@ class StepPlayer {
   std::int64_t step_ = 0;     // counted from 1, with those that check the sums
   BusyWork* work_ = nullptr;  // null: phases are slept through
   double clock_;              // the moment of the plan that the rank has come to
+};
+
+// Steps that all ranks really played: how long a step took, and what its ranks waited for.
+
+/// Seconds of a mean step, over steps and ranks; all but `step` sum to it.
+struct StepParts {
+  double step = 0, compute = 0, exposed = 0, straggler = 0, input_stall = 0;
+};
+
+// A step as numbers, which ranks send or share.
+std::size_t numbers_of_step(std::size_t buckets);
+void append_numbers(const PlayedStep& step, std::vector<double>& numbers);
+PlayedStep step_of_numbers(const double* numbers, std::size_t buckets);
+
+class PlayedSteps {
+ public:
+  /// `steps`: by step and rank, at least one. `wait_before`: for each bucket the phase that waits for it.
+  PlayedSteps(std::vector<std::vector<PlayedStep>> steps, std::vector<std::size_t> wait_before);
+
+  /// Time from the last rank's begin of a step to the last rank's end.
+  std::vector<double> durations() const;
+  StepParts parts() const;
+  double median_late() const;
+
+ private:
+  void add_step(const std::vector<PlayedStep>& ranks, StepParts& out) const;
+
+  std::vector<std::vector<PlayedStep>> steps_;
+  std::vector<std::size_t> wait_before_;
 };
 
 }  // namespace ganymede::rehearsal

@@ -29,8 +29,8 @@ std::string simulated_messages(const documents::ClusterProvenance& provenance) {
 std::string summary_lines(const documents::ClusterResult& result, std::size_t width) {
   const documents::ClusterSummary& summary = result.summary;
   Table table({"what", ">mean", ">median", ">95th percentile", ">longest"});
-  const auto add = [&](const char* name, const documents::JobSpread& of, const auto& shown) {
-    table.add({name, shown(of.mean), shown(of.median), shown(of.p95), shown(of.max)});
+  const auto add = [&](const char* name, const documents::JobSpread& spread, const auto& shown) {
+    table.add({name, shown(spread.mean), shown(spread.median), shown(spread.p95), shown(spread.max)});
   };
   add("completion", summary.completion_s, clock);
   add("wait", summary.wait_s, clock);

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "documents/cluster_result.hpp"
-#include "report/wrap.hpp"
+#include "report/table.hpp"
 
 namespace ganymede::report {
 

@@ -86,7 +86,7 @@ Table real_table(const OrderedJson& rows) {
 
 std::string collectives_text(const Json& rows, std::size_t width) {
   std::string order = ranking(rows);
-  // What is said of the largest size: most bytes of a training resemble that.
+  // The remark on the largest size is shown: most bytes of a training resemble that.
   const Json* largest = nullptr;
   for (const Json& row : rows)
     if (row.contains("nccl_version") && (!largest || int64_of((*largest)["bytes"]) < int64_of(row["bytes"])))

@@ -66,7 +66,9 @@ std::vector<Compared> compare_results(const documents::Result& a, const document
   using documents::Result;
   // One seed differs from another by chance, so that several seeds are compared by their medians.
   const bool seeds = a.seeds && b.seeds;
-  const auto both = [&](const char* what, const char* unit, auto&& of) { return Compared{what, unit, of(a), of(b)}; };
+  const auto both = [&](const char* what, const char* unit, auto&& known_in) {
+    return Compared{what, unit, known_in(a), known_in(b)};
+  };
   const auto spread = [](const char* pointer, const SeedQuantiles& quantiles) {
     return known(pointer, quantiles.median, {quantiles.low, quantiles.high});
   };
@@ -98,9 +100,9 @@ std::vector<Compared> compare_results(const documents::Result& a, const document
 
 std::vector<Compared> compare_plans(const documents::Plan& a, const documents::Plan& b) {
   using documents::PlanRow;
-  const auto both = [&](const char* what, const char* unit, const char* pointer, auto&& of) {
+  const auto both = [&](const char* what, const char* unit, const char* pointer, auto&& known_in) {
     const auto side = [&](const documents::Plan& plan) {
-      return plan.chosen ? of(pointer, *plan.chosen) : Known{pointer};
+      return plan.chosen ? known_in(pointer, *plan.chosen) : Known{pointer};
     };
     return Compared{what, unit, side(a), side(b)};
   };

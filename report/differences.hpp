@@ -7,7 +7,7 @@
 
 #include "common/json_fwd.hpp"
 #include "report/documents.hpp"
-#include "report/wrap.hpp"
+#include "report/table.hpp"
 
 namespace ganymede::report {
 

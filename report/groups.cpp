@@ -14,7 +14,7 @@ namespace ganymede::report {
 namespace {
 std::string member(const Json& object, const char* name) { return object.at(name).get<std::string>(); }
 
-std::string place_of(const Json& of) { return member(of, "platform") + ", " + member(of, "allocation"); }
+std::string place_of(const Json& group) { return member(group, "platform") + ", " + member(group, "allocation"); }
 
 /// The median and the interval over the seeds; the 5th and 95th percentile for a quantity without a stated error.
 std::string format_quantiles(const Json& values, auto&& shown) {
@@ -86,10 +86,11 @@ std::set<std::string> parted_places(const Json& sweep) {
   return parted;
 }
 
-std::string allocation_of(const Json& of, const std::set<std::string>& parted) {
-  const std::string out = member(of, "allocation");
-  return of.contains("gpus_per_node") && parted.contains(place_of(of)) ? out + of_each_node(of.at("gpus_per_node"))
-                                                                       : out;
+std::string allocation_of(const Json& group, const std::set<std::string>& parted) {
+  const std::string out = member(group, "allocation");
+  return group.contains("gpus_per_node") && parted.contains(place_of(group))
+             ? out + of_each_node(group.at("gpus_per_node"))
+             : out;
 }
 
 std::string of_each_node(const Json& gpus_per_node) {
@@ -109,7 +110,8 @@ std::string groups_text(const Json& sweep, std::size_t width) {
   std::vector<std::string> names = {"platform",   "instances", "USD",     "time",  "scheme", "policy",
                                     ">goals met", "GPU-hours", ">losses", ">lost", ">seeds"};
   const Json& groups = sweep.at("groups");
-  const bool to_fid = std::any_of(groups.begin(), groups.end(), [](const Json& of) { return of.contains("quality"); });
+  const bool to_fid =
+      std::any_of(groups.begin(), groups.end(), [](const Json& group) { return group.contains("quality"); });
   if (to_fid) names.insert(names.end(), {">FID", "images to it", ">never"});
   Table table(names);
   const std::set<std::string> parted = parted_places(sweep);

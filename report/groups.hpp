@@ -15,7 +15,7 @@ std::string groups_text(const Json& sweep, std::size_t width);
 /// The places (platform and region) of a ganymede.sweep/1 whose groups differ in how many GPUs of each node they use.
 std::set<std::string> parted_places(const Json& sweep);
 /// The nodes of a group or a ranking: "1 x a", or "1 x a, 2 GPUs of each" if its place is one of `parted`.
-std::string allocation_of(const Json& of, const std::set<std::string>& parted);
+std::string allocation_of(const Json& group, const std::set<std::string>& parted);
 /// ", 2 GPUs of each"; for several pools, given as an array, ", 2 and 4 GPUs of each".
 std::string of_each_node(const Json& gpus_per_node);
 

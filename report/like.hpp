@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "report/wrap.hpp"
+#include "report/table.hpp"
 
 namespace ganymede::report {
 

@@ -8,12 +8,12 @@
 #include <set>
 
 #include "common/json_value.hpp"
+#include "report/forecasts.hpp"
 #include "report/groups.hpp"
 #include "report/numbers.hpp"
 #include "report/page_sections.hpp"
 #include "report/plan_answer.hpp"
 #include "report/plans.hpp"
-#include "report/quality_band.hpp"
 
 namespace ganymede::report {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "common/json_value.hpp"
 #include "common/usd.hpp"
-#include "report/holdings.hpp"
+#include "report/candidates.hpp"
 #include "report/numbers.hpp"
 #include "report/page_sections.hpp"
 #include "report/plan_answer.hpp"
@@ -58,30 +58,31 @@ constexpr std::pair<const char*, std::string ReportCandidate::*> kTexts[] = {
 
 /// Numbers of a candidate, and flags as 1; not finite where there is none.
 const std::pair<const char*, double (*)(Candidate)> kNumbers[] = {
-    {"gpus", [](Candidate of) -> double { return of.gpus; }},
-    {"fewest_gpus", [](Candidate of) -> double { return of.fewest_gpus == of.gpus ? std::nan("") : of.fewest_gpus; }},
-    {"runs", [](Candidate of) -> double { return of.runs; }},
-    {"time", [](Candidate of) { return of.time_s.middle; }},
-    {"time_low", [](Candidate of) { return of.time_s.low; }},
-    {"time_high", [](Candidate of) { return of.time_s.high; }},
-    {"usd", [](Candidate of) { return of.usd.middle; }},
-    {"usd_low", [](Candidate of) { return of.usd.low; }},
-    {"usd_high", [](Candidate of) { return of.usd.high; }},
-    {"ranked_usd", [](Candidate of) { return of.ranked_usd; }},
-    {"doubtful", [](Candidate of) -> double { return of.price_doubtful; }},
-    {"assumed", [](Candidate of) -> double { return of.risk_assumed; }},
-    {"spot_usd", [](Candidate of) { return of.spot_usd; }},
-    {"instance_usd", [](Candidate of) { return of.instance_usd; }},
-    {"hourly", [](Candidate of) { return of.usd_per_gpu_hour; }},
-    {"images", [](Candidate of) { return of.images; }},
-    {"rate", [](Candidate of) { return with_digits(of.images_per_s, 4); }},
-    {"busy", [](Candidate of) { return std::round(1e3 * of.gpu_busy) / 1e3; }},
-    {"kg", [](Candidate of) { return with_digits(of.kg_co2e, 3); }},
-    {"kwh", [](Candidate of) { return of.kwh; }},
-    {"met", [](Candidate of) { return of.met_share; }},
-    {"losses", [](Candidate of) { return with_digits(of.losses, 3); }},
-    {"chosen", [](Candidate of) -> double { return of.chosen; }},
-    {"scales", [](Candidate of) -> double { return of.scales; }}};
+    {"gpus", [](Candidate one) -> double { return one.gpus; }},
+    {"fewest_gpus",
+     [](Candidate one) -> double { return one.fewest_gpus == one.gpus ? std::nan("") : one.fewest_gpus; }},
+    {"runs", [](Candidate one) -> double { return one.runs; }},
+    {"time", [](Candidate one) { return one.time_s.middle; }},
+    {"time_low", [](Candidate one) { return one.time_s.low; }},
+    {"time_high", [](Candidate one) { return one.time_s.high; }},
+    {"usd", [](Candidate one) { return one.usd.middle; }},
+    {"usd_low", [](Candidate one) { return one.usd.low; }},
+    {"usd_high", [](Candidate one) { return one.usd.high; }},
+    {"ranked_usd", [](Candidate one) { return one.ranked_usd; }},
+    {"doubtful", [](Candidate one) -> double { return one.price_doubtful; }},
+    {"assumed", [](Candidate one) -> double { return one.risk_assumed; }},
+    {"spot_usd", [](Candidate one) { return one.spot_usd; }},
+    {"instance_usd", [](Candidate one) { return one.instance_usd; }},
+    {"hourly", [](Candidate one) { return one.usd_per_gpu_hour; }},
+    {"images", [](Candidate one) { return one.images; }},
+    {"rate", [](Candidate one) { return with_digits(one.images_per_s, 4); }},
+    {"busy", [](Candidate one) { return std::round(1e3 * one.gpu_busy) / 1e3; }},
+    {"kg", [](Candidate one) { return with_digits(one.kg_co2e, 3); }},
+    {"kwh", [](Candidate one) { return one.kwh; }},
+    {"met", [](Candidate one) { return one.met_share; }},
+    {"losses", [](Candidate one) { return with_digits(one.losses, 3); }},
+    {"chosen", [](Candidate one) -> double { return one.chosen; }},
+    {"scales", [](Candidate one) -> double { return one.scales; }}};
 
 Out ledger_of(Candidate candidate) {
   Out uses = Out::array();
@@ -90,7 +91,7 @@ Out ledger_of(Candidate candidate) {
   return uses;
 }
 
-/// The columns that data.js makes rows of.
+/// The columns that data.js makes rows one.
 Out columns_of(const PageInput& page) {
   Out out;
   const auto add = [&](const char* name, auto&& value) {
@@ -98,8 +99,8 @@ Out columns_of(const PageInput& page) {
     for (const ReportCandidate& candidate : page.candidates) cells.push_back(value(candidate));
     if (!cells.empty()) out[name] = column(cells);
   };
-  for (const auto& [name, member] : kTexts) add(name, [member = member](Candidate of) { return of.*member; });
-  for (const auto& [name, value] : kNumbers) add(name, [value = value](Candidate of) { return rounded(value(of)); });
+  for (const auto& [name, member] : kTexts) add(name, [member = member](Candidate one) { return one.*member; });
+  for (const auto& [name, value] : kNumbers) add(name, [value = value](Candidate one) { return rounded(value(one)); });
   add("ledger", ledger_of);
   return out;
 }

@@ -72,7 +72,7 @@ struct Goals {
 };
 Goals goals_of(const PageInput& page);
 /// The whole name: where, what, scheme and policy.
-std::string name_of(const ReportCandidate& of);
+std::string name_of(const ReportCandidate& candidate);
 /// A row of a bill's tree. The share is that of the total, from 0 to 1.
 struct BillRow {
   int depth = 0;  ///< 0: the total, 1: a provider, 2: a pool, 3: an item, 4: what an item went into

@@ -7,7 +7,7 @@
 
 #include "common/json_fwd.hpp"
 #include "documents/plan.hpp"
-#include "report/wrap.hpp"
+#include "report/table.hpp"
 
 namespace ganymede::report {
 

@@ -12,7 +12,7 @@
 #include "common/json_value.hpp"
 #include "common/units.hpp"
 #include "documents/rehearsal.hpp"
-#include "report/holdings.hpp"
+#include "report/candidates.hpp"
 #include "report/numbers.hpp"
 #include "report/page_sections.hpp"
 #include "report/table.hpp"

@@ -6,7 +6,7 @@
 
 #include "common/json_fwd.hpp"
 #include "documents/result.hpp"
-#include "report/wrap.hpp"
+#include "report/table.hpp"
 
 namespace ganymede::report {
 

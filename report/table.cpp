@@ -2,21 +2,97 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cctype>
 #include <charconv>
 #include <functional>
 #include <numeric>
+#include <sstream>
 
 #include "common/printable.hpp"
 
 namespace ganymede::report {
 namespace {
 
-constexpr std::size_t kGap = 2;     // spaces between columns
-constexpr std::size_t kIndent = 6;  // of a folded row's further lines
+bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
+
+/// True if a line must not be broken between two words, for example between a number and its unit: "5 s", "2 x", "1.0
+/// %".
+bool belongs_to(const std::string& left, const std::string& right) {
+  if (left == "<-" || right == "..") return true;
+  const auto first = static_cast<unsigned char>(right.front());
+  return is_digit(left.back()) && (std::isalpha(first) != 0 || first == '%' || first >= 0x80U);
+}
+
+}  // namespace
+
+std::size_t columns_of(const std::string& text) {
+  // Counts the bytes that begin a character.
+  return static_cast<std::size_t>(
+      std::count_if(text.begin(), text.end(), [](unsigned char c) { return (c & 0xC0U) != 0x80U; }));
+}
+
+std::vector<std::string> unbreakable(const std::string& text) {
+  std::vector<std::string> pieces;
+  std::istringstream words(text);
+  std::string last;
+  for (std::string word; words >> word; last = word) {
+    if (!pieces.empty() && belongs_to(last, word))
+      pieces.back() += " " + word;
+    else
+      pieces.push_back(word);
+  }
+  return pieces;
+}
+
+std::vector<std::string> wrap_words(const std::string& text, std::size_t width) {
+  if (columns_of(text) <= width) return {text};
+  std::vector<std::string> lines;
+  for (const std::string& piece : unbreakable(text)) {
+    if (!lines.empty() && columns_of(lines.back()) + 1 + columns_of(piece) <= width)
+      lines.back() += " " + piece;
+    else
+      lines.push_back(piece);
+  }
+  return lines.empty() ? std::vector<std::string>{""} : lines;
+}
+
+std::string hanging(const std::string& head, const std::string& text, std::size_t width) {
+  const std::size_t indent = columns_of(head);
+  // A head that takes nearly the whole width leaves no room for words beside it.
+  if (width == kAnyWidth || indent + 20 > width) return head + text + "\n";
+  std::string out;
+  for (const std::string& line : wrap_words(text, width - indent))
+    out += (out.empty() ? head : std::string(indent, ' ')) + line + "\n";
+  return out;
+}
+
+std::string wrap_prose(const std::string& text, std::size_t width) {
+  std::string out;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    const std::size_t indent = std::min(line.find_first_not_of(' '), line.size());
+    if (columns_of(line) <= width || line.find("  ", indent) != std::string::npos || indent + 20 > width) {
+      out += line + "\n";
+      continue;
+    }
+    bool first = true;
+    for (const std::string& part : wrap_words(line.substr(indent), width - indent - 2)) {
+      out += std::string(first ? indent : indent + 2, ' ') + part + "\n";
+      first = false;
+    }
+  }
+  if (!text.ends_with('\n') && !out.empty()) out.pop_back();
+  return out;
+}
+
+namespace {
+
+constexpr std::size_t kColumnGap = 2;  // spaces between columns
+constexpr std::size_t kIndent = 6;     // of a folded row's further lines
 
 /// The width of columns side by side, gaps included.
 std::size_t total(const std::vector<std::size_t>& widths) {
-  return std::accumulate(widths.begin(), widths.end(), kGap * (widths.size() - 1));
+  return std::accumulate(widths.begin(), widths.end(), kColumnGap * (widths.size() - 1));
 }
 
 std::size_t widest(const std::vector<std::string>& pieces) {
@@ -110,8 +186,8 @@ std::optional<Table::Layout> Table::fold(const std::vector<std::size_t>& wanted,
     const std::size_t room = i == 0 ? width : width - std::min(width, kIndent);
     folded.widths[i] = std::min(wanted[i], std::max(least[i], room));
     if (folded.widths[i] > room) return std::nullopt;
-    if (i > 0 && folded.widths[i] + kGap <= left) {
-      left -= folded.widths[i] + kGap;
+    if (i > 0 && folded.widths[i] + kColumnGap <= left) {
+      left -= folded.widths[i] + kColumnGap;
     } else {
       folded.lines.emplace_back();
       left = room - folded.widths[i];
@@ -172,7 +248,7 @@ std::string Table::row_text(const std::vector<std::string>& cells, const Layout&
         const std::string part = at < skipped || at - skipped >= blocks[c].size() ? "" : blocks[c][at - skipped];
         const std::size_t width = layout.widths[columns[c]];
         const std::string padding(width - std::min(width, columns_of(part)), ' ');
-        line += (c == 0 ? "" : std::string(kGap, ' ')) + (right_[columns[c]] ? padding + part : part + padding);
+        line += (c == 0 ? "" : std::string(kColumnGap, ' ')) + (right_[columns[c]] ? padding + part : part + padding);
       }
       line.erase(line.find_last_not_of(' ') + 1);
       // Empty lines of a folded row are left out.
@@ -194,7 +270,7 @@ std::string Table::printable_text(std::size_t width) const {
   std::string rule;
   if (layout.lines.size() == 1) {
     for (std::size_t i = 0; i < layout.widths.size(); ++i)
-      rule += std::string(i == 0 ? 0 : kGap, ' ') + std::string(layout.widths[i], '-');
+      rule += std::string(i == 0 ? 0 : kColumnGap, ' ') + std::string(layout.widths[i], '-');
   } else {
     rule = std::string(width, '-');
   }

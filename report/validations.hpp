@@ -4,7 +4,7 @@
 #include <string>
 
 #include "common/json_fwd.hpp"
-#include "report/wrap.hpp"
+#include "report/table.hpp"
 
 namespace ganymede::report {
 

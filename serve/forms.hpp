@@ -9,9 +9,18 @@
 #include <vector>
 
 #include "common/json_fwd.hpp"
-#include "serve/form_workload.hpp"
+#include "common/json_value.hpp"
+#include "serve/form_options.hpp"
 
 namespace ganymede::serve {
+
+// The parts of a form that say what is trained and where: workload, platforms, goals. Each is checked here, so that the
+// page can show what is wrong beside the field before there is a job.
+
+/// A file that is put into the folder of a job beside its input, which names it.
+struct JobInput {
+  std::string name, text;
+};
 
 /// The command of a job. compare: `sweep` of a study; plan: `plan` of a request; generate: images of a checkpoint;
 /// train: a training on this machine, with a plan for the clouds.

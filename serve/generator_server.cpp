@@ -17,8 +17,6 @@
 #include "common/json.hpp"
 #include "common/json_value.hpp"
 #include "report/prometheus.hpp"
-#include "serve/access.hpp"
-#include "serve/listen_address.hpp"
 #include "serve/timed_server.hpp"
 
 namespace ganymede::serve {

@@ -1,7 +1,7 @@
 #pragma once
 // Jobs on disk, so that a restarted server knows the jobs of the server before it. DATA/jobs/ID/ holds a job's record
 // (job.json), its input and its output. The user may put checkpoints into DATA/checkpoints/. DATA/uploads/ is that of
-// uploads.hpp.
+// form_options.hpp.
 
 #include <cstdint>
 #include <filesystem>
@@ -11,7 +11,10 @@
 #include <string_view>
 #include <vector>
 
+#include "common/units.hpp"
+#include "serve/command_run.hpp"
 #include "serve/forms.hpp"
+#include "serve/job_answers.hpp"
 
 namespace ganymede::serve {
 
@@ -33,6 +36,11 @@ struct JobRecord {
   std::string note;              ///< why there is no report page beside the result
   std::int64_t peak_memory_bytes = 0;
 };
+
+/// Runs the job in `folder` and fills in the end of `record`: state (cancelled if `stop` was raised), exit code and
+/// messages. Throws nothing.
+void do_job(JobRecord& record, const std::vector<JobCommand>& commands, const std::filesystem::path& folder,
+            const StopSignal& stop, Seconds limit, const RunHooks& hooks);
 
 /// A file of a job that the page may fetch.
 struct JobFile {

@@ -13,7 +13,7 @@
 #include "common/process.hpp"
 #include "common/units.hpp"
 #include "kernel/checkpoint.hpp"
-#include "serve/job_differences.hpp"
+#include "serve/job_answers.hpp"
 
 namespace ganymede::serve {
 namespace {

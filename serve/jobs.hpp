@@ -21,9 +21,9 @@
 
 #include "common/json_fwd.hpp"
 #include "common/units.hpp"
-#include "serve/job_work.hpp"
-#include "serve/losses.hpp"
-#include "serve/uploads.hpp"
+#include "serve/command_run.hpp"
+#include "serve/form_options.hpp"
+#include "serve/job_store.hpp"
 
 namespace ganymede::serve {
 

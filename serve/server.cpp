@@ -10,10 +10,9 @@
 #include "common/file.hpp"
 #include "common/json.hpp"
 #include "common/json_value.hpp"
-#include "report/prometheus.hpp"
-#include "serve/access.hpp"
-#include "serve/job_metrics.hpp"
-#include "serve/refusal_log.hpp"
+#include "report/forecasts.hpp"
+#include "serve/doorkeeper.hpp"
+#include "serve/job_answers.hpp"
 #include "serve/timed_server.hpp"
 
 namespace ganymede::serve {

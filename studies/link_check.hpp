@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "documents/link_check.hpp"
+#include "documents/machine_checks.hpp"
 #include "studies/logged_machine.hpp"
 
 namespace ganymede::studies {

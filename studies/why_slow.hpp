@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "documents/why_slow.hpp"
+#include "documents/machine_checks.hpp"
 #include "studies/logged_machine.hpp"
 
 namespace ganymede::studies {

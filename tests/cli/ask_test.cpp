@@ -1,11 +1,10 @@
 // The three questions of the program without arguments, and what it says about a long training.
 
-#include "cli/ask.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "cli/training_line.hpp"
+#include "cli/program.hpp"
+#include "cli/progress.hpp"
 #include "common/errors.hpp"
 
 namespace ganymede::cli {

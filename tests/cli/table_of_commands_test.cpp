@@ -8,8 +8,8 @@
 #include <set>
 
 #include "cli/command.hpp"
-#include "cli/command_tree.hpp"
 #include "cli/export.hpp"
+#include "cli/man.hpp"
 #include "common/errors.hpp"
 #include "run_program.hpp"
 

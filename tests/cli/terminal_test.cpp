@@ -12,7 +12,7 @@
 
 #include "cli/progress.hpp"
 #include "common/json_value.hpp"
-#include "report/wrap.hpp"
+#include "report/table.hpp"
 #include "run_program.hpp"
 #include "support/when.hpp"
 

@@ -6,8 +6,7 @@
 #include <set>
 
 #include "common/json_value.hpp"
-#include "exports/chrome_trace.hpp"
-#include "exports/run_trace.hpp"
+#include "exports/perfetto.hpp"
 #include "support/made_up_run.hpp"
 
 namespace ganymede::exports {

@@ -12,9 +12,9 @@
 
 #include "common/json.hpp"
 #include "common/json_value.hpp"
+#include "serve/command_run.hpp"
 #include "serve/forms.hpp"
 #include "serve/jobs.hpp"
-#include "serve/losses.hpp"
 #include "serve/server.hpp"
 #include "target.hpp"
 

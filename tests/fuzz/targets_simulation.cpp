@@ -9,7 +9,7 @@
 #include "common/json.hpp"
 #include "common/json_value.hpp"
 #include "common/units.hpp"
-#include "exports/run_trace.hpp"
+#include "exports/perfetto.hpp"
 #include "report/documents.hpp"
 #include "report/page.hpp"
 #include "sim/cluster/cluster.hpp"

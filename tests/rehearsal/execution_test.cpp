@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include "fake_network.hpp"
-#include "rehearsal/contributions.hpp"
 
 namespace ganymede::rehearsal {
 namespace {

@@ -6,7 +6,6 @@
 
 #include "common/errors.hpp"
 #include "rehearsal/clock.hpp"
-#include "rehearsal/life_processes.hpp"
 #include "rehearsal/life_workers.hpp"
 
 namespace ganymede::rehearsal {

@@ -15,11 +15,10 @@
 #include "common/errors.hpp"
 #include "common/json_value.hpp"
 #include "common/units.hpp"
-#include "rehearsal/contributions.hpp"
+#include "rehearsal/execution.hpp"
 #include "rehearsal/group.hpp"
-#include "rehearsal/name_spaces.hpp"
+#include "rehearsal/local_network.hpp"
 #include "rehearsal/real_allreduce.hpp"
-#include "rehearsal/timed_call.hpp"
 #include "support/errors.hpp"
 
 namespace ganymede::rehearsal {

@@ -1,11 +1,9 @@
-#include "rehearsal/rank_plan.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "common/errors.hpp"
-#include "rehearsal/contributions.hpp"
-#include "rehearsal/gpu_rounds.hpp"
+#include "rehearsal/execution.hpp"
+#include "rehearsal/real_allreduce.hpp"
 
 namespace ganymede::rehearsal {
 namespace {

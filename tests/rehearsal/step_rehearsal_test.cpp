@@ -4,8 +4,8 @@
 
 #include "common/json_value.hpp"
 #include "common/units.hpp"
+#include "rehearsal/execution.hpp"
 #include "rehearsal/local_hosts.hpp"
-#include "rehearsal/rank_plan.hpp"
 
 namespace ganymede::rehearsal {
 namespace {

@@ -1,9 +1,8 @@
-#include "report/holdings.hpp"
-
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "report/candidates.hpp"
 #include "support/made_up_run.hpp"
 
 namespace ganymede::report {

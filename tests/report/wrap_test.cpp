@@ -1,7 +1,7 @@
-#include "report/wrap.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "report/table.hpp"
 
 namespace ganymede::report {
 namespace {

@@ -1,8 +1,8 @@
-#include "serve/access.hpp"
-
 #include <gtest/gtest.h>
 
 #include <set>
+
+#include "serve/doorkeeper.hpp"
 
 namespace ganymede::serve {
 namespace {

@@ -9,7 +9,7 @@
 #include "common/json.hpp"
 #include "common/json_value.hpp"
 #include "platforms/catalog.hpp"
-#include "serve/job_commands.hpp"
+#include "serve/job_answers.hpp"
 #include "traces/recorded.hpp"
 
 namespace ganymede::serve {

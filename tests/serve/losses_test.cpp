@@ -1,12 +1,12 @@
 // The losses of a training: kept in order, thinned, and read again.
 
-#include "serve/losses.hpp"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+
+#include "serve/command_run.hpp"
 
 namespace ganymede::serve {
 namespace {

@@ -1,10 +1,9 @@
-#include "serve/metrics_server.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <httplib.h>
 
 #include "common/errors.hpp"
+#include "serve/timed_server.hpp"
 #include "support/errors.hpp"
 
 namespace ganymede::serve {

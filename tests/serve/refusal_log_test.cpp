@@ -1,5 +1,3 @@
-#include "serve/refusal_log.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -7,6 +5,7 @@
 #include <filesystem>
 
 #include "common/file.hpp"
+#include "serve/doorkeeper.hpp"
 
 namespace ganymede::serve {
 namespace {

@@ -1,7 +1,5 @@
 // Files that the user sends: what is kept, under which name, and what is refused.
 
-#include "serve/uploads.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -14,6 +12,7 @@
 #include "common/json.hpp"
 #include "common/json_value.hpp"
 #include "platforms/catalog.hpp"
+#include "serve/form_options.hpp"
 #include "serve/forms.hpp"
 
 namespace ganymede::serve {
