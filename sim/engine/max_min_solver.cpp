@@ -36,7 +36,7 @@ int MaxMinSolver::start(double now, double bytes, double limit, const std::vecto
   flow = {bytes, now, 0, limit, &uses, true};
   touched_.push_back(index);
   for (const LinkUse& use : uses) {
-    links_[static_cast<std::size_t>(use.link)].flows.push_back(index);
+    links_[static_cast<std::size_t>(use.link)].flows.emplace_back(index, use.weight);
     enqueue(use.link);
   }
   return index;
@@ -49,7 +49,7 @@ void MaxMinSolver::finish(double now, int index) {
   for (const LinkUse& use : *flow.uses) {
     enqueue(use.link);
     auto& on_link = links_[static_cast<std::size_t>(use.link)].flows;
-    *std::find(on_link.begin(), on_link.end(), index) = on_link.back();
+    *std::find_if(on_link.begin(), on_link.end(), [&](const auto& one) { return one.first == index; }) = on_link.back();
     on_link.pop_back();
   }
   flow.uses = nullptr;
@@ -76,21 +76,14 @@ double MaxMinSolver::rate_bound(const Flow& flow, int except, int and_except) co
   return least;
 }
 
-double MaxMinSolver::weight_on(const Flow& flow, int link) const {
-  for (const LinkUse& use : *flow.uses)
-    if (use.link == link) return use.weight;
-  return 0;
-}
-
 /// The level at which the sum of weight x min(level, bound) over the link's flows is its bandwidth; unbounded if the
 /// bounds keep the sum below it.
 double MaxMinSolver::fair_level(int index) {
   const LinkState& link = links_[static_cast<std::size_t>(index)];
   demands_.clear();
   double sum = 0, weights = 0;
-  for (const int number : link.flows) {
-    const Flow& flow = flows_[static_cast<std::size_t>(number)];
-    demands_.emplace_back(rate_bound(flow, index, index), weight_on(flow, index));
+  for (const auto& [number, weight] : link.flows) {
+    demands_.emplace_back(rate_bound(flows_[static_cast<std::size_t>(number)], index, index), weight);
     sum += demands_.back().first * demands_.back().second;
     weights += demands_.back().second;
   }
@@ -112,7 +105,7 @@ double MaxMinSolver::fair_level(int index) {
 /// Enqueues the links for which a flow's bound has changed with the level of this link.
 void MaxMinSolver::propagate(int index, double level_before) {
   const LinkState& link = links_[static_cast<std::size_t>(index)];
-  for (const int number : link.flows) {
+  for (const auto& [number, weight] : link.flows) {
     Flow& flow = flows_[static_cast<std::size_t>(number)];
     if (!flow.touched) {
       flow.touched = true;

@@ -58,14 +58,13 @@ class MaxMinSolver {
   struct LinkState {
     double bandwidth = 0;
     double level = kUnbounded;
-    std::vector<int> flows;
-    bool queued = false;  // in queue_
+    std::vector<std::pair<int, double>> flows;  // and the weight of each on this link
+    bool queued = false;                        // in queue_
   };
 
   void enqueue(int link);
   /// The least of the flow's limit and the levels of its links, except two.
   double rate_bound(const Flow& flow, int except, int and_except) const;
-  double weight_on(const Flow& flow, int link) const;
   double fair_level(int link);
   void propagate(int link, double level_before);
   void set_rate(double now, int flow);

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <simgrid/kernel/routing/NetPoint.hpp>
+#include <simgrid/kernel/routing/NetZoneImpl.hpp>
 
 #include "common/errors.hpp"
 
@@ -27,6 +29,31 @@ constexpr const char* kSettings[] = {
 };
 
 constexpr int kMaxLimiters = 64;
+
+/// The routes that are used. SimGrid's zones with explicit routes have a table of all pairs of hosts.
+class UsedRoutes final : public simgrid::kernel::routing::NetZoneImpl {
+ public:
+  using NetPoint = simgrid::kernel::routing::NetPoint;
+
+  explicit UsedRoutes(const std::string& name) : NetZoneImpl(name) {}
+
+  void add_route(NetPoint* from, NetPoint* to, NetPoint* /*gateway*/, NetPoint* /*other_gateway*/,
+                 const std::vector<s4u::LinkInRoute>& links, bool /*symmetrical*/) override {
+    routes_[key(*from, *to)] = get_link_list_impl(links, false);
+  }
+
+ private:
+  static std::uint64_t key(const NetPoint& from, const NetPoint& to) {
+    return std::uint64_t{from.id()} << 32U | to.id();
+  }
+
+  void get_local_route(const NetPoint* from, const NetPoint* to, simgrid::kernel::routing::Route* into,
+                       double* /*latency*/) override {
+    into->link_list_ = routes_.at(key(*from, *to));
+  }
+
+  std::unordered_map<std::uint64_t, std::vector<simgrid::kernel::resource::StandardLinkImpl*>> routes_;
+};
 
 /// SimGrid takes whole bytes, but a protocol may send fractions of them. All sizes and rates are in units of 1/1024
 /// byte.
@@ -52,7 +79,7 @@ SimGridFlows::SimGridFlows(const Network& fabric, int limits, std::size_t disks)
   engine_ = std::make_unique<s4u::Engine>(&argc, argv);
   for (const char* setting : kSettings) s4u::Engine::set_config(setting);
 
-  zone_ = s4u::create_full_zone("fabric");
+  zone_ = (new UsedRoutes("fabric"))->get_iface();  // which SimGrid deletes
   for (const auto& link : fabric.links()) {
     links_.push_back(zone_->create_link(link.name, link.bandwidth.si * kUnitsPerByte));
     links_.back()->set_latency(0)->seal();
