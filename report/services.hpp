@@ -5,7 +5,7 @@
 
 #include "documents/service_plan.hpp"
 #include "documents/service_result.hpp"
-#include "report/wrap.hpp"
+#include "report/table.hpp"
 
 namespace ganymede::report {
 

@@ -16,7 +16,7 @@
 #include "common/errors.hpp"
 #include "common/json.hpp"
 #include "common/json_value.hpp"
-#include "report/prometheus.hpp"
+#include "report/forecasts.hpp"
 #include "serve/timed_server.hpp"
 
 namespace ganymede::serve {
