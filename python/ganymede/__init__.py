@@ -18,6 +18,7 @@ from ._commands import (
     plan,
     simulate,
     simulate_cluster,
+    simulate_service,
     sweep,
     validate,
 )
@@ -72,6 +73,7 @@ __all__ = [
     "plot",
     "simulate",
     "simulate_cluster",
+    "simulate_service",
     "sweep",
     "tensorboard",
     "validate",

@@ -117,7 +117,7 @@ def simulate(
 
 
 def _read_run(document: Mapping[str, Any]) -> Run:
-    return Run.from_document(_of_schema(document, "ganymede.result/1", "simulate_cluster() is for clusters"))
+    return Run.from_document(_of_schema(document, "ganymede.result/1", "simulate_cluster() and simulate_service() are for others"))
 
 
 def _chosen(scenario: Union[Given, Plan]) -> Given:
@@ -145,6 +145,25 @@ def simulate_cluster(
 
 def _read_cluster(document: Mapping[str, Any]) -> Cluster:
     return Cluster.from_document(_of_schema(document, "ganymede.cluster-result/1", "simulate() is for one training"))
+
+
+def simulate_service(
+    service: Given,
+    *,
+    seed: Optional[int] = None,
+    changes: Optional[Changes] = None,
+    program: Optional[PathLike] = None,
+    progress: ProgressOption = None,
+) -> Mapping[str, Any]:
+    """Simulates a generator that answers requests, a `ganymede.service/1`: the members of its
+    `ganymede.service-result/1`."""
+    with _input(service, "service") as read:
+        arguments = ["simulate", *read.arguments, *_set(changes), *_flags({"seed": seed})]
+        return run(_read_service, arguments, program, progress, read.file, read.shown)
+
+
+def _read_service(document: Mapping[str, Any]) -> Mapping[str, Any]:
+    return _of_schema(document, "ganymede.service-result/1", "simulate() is for one training")
 
 
 def sweep(

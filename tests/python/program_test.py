@@ -184,6 +184,15 @@ class Errors(unittest.TestCase):
             with self.assertRaisesRegex(ganymede.InputError, "simulate_cluster"):
                 ganymede.simulate("cluster.json")
 
+    def test_a_service_is_its_members(self):
+        with working_folder():
+            with open("service.json", "wb") as out:
+                out.write(subprocess.run([PROGRAM, "example", "service"], capture_output=True, check=True).stdout)
+            service = ganymede.simulate_service("service.json", changes={"/duration": "1min"})
+            self.assertGreater(service["latency"]["p95_s"], 0)
+            with self.assertRaisesRegex(ganymede.InputError, "simulate_service"):
+                ganymede.simulate("service.json")
+
     def test_places_in_messages(self):
         for message, file, pointer, line, column in (
             ("a b.json: /x/y z: found 1", "a b.json", "/x/y z", None, None),
