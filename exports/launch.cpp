@@ -7,6 +7,8 @@
 #include <filesystem>
 #include <iterator>
 #include <limits>
+#include <set>
+#include <utility>
 
 #include "common/errors.hpp"
 #include "common/json.hpp"
@@ -127,6 +129,34 @@ std::int64_t steps_of(const std::string& interval, const Launch& launch) {
   }
 }
 
+/// Adds the other places of a plan that run the same training, on all GPUs of their nodes if the chosen ones do.
+void add_others(Launch& launch, const documents::Plan& plan, const JsonNode& node) {
+  const documents::PlanRow& chosen = *plan.chosen;
+  std::vector<const documents::PlanRow*> rows;
+  for (const auto* some : {&plan.best_of_each, &plan.pareto, &plan.simulated})
+    for (const documents::PlanRow& row : *some)
+      if (row.verdict == "meets" && row.market == launch.market && row.nodes == launch.nodes &&
+          row.gpus == chosen.gpus && (chosen.part_of_instance || !row.part_of_instance) &&
+          row.on_demand_nodes == chosen.on_demand_nodes && row.scheme == launch.scheme && row.policy == launch.policy &&
+          row.batch_per_gpu.value_or(launch.batch_per_gpu) == launch.batch_per_gpu)
+        rows.push_back(&row);
+  std::stable_sort(rows.begin(), rows.end(),
+                   [](const auto* a, const auto* b) { return a->usd.median < b->usd.median; });
+  std::set<std::pair<std::string, std::string>> places = {{launch.provider, launch.region}};
+  std::vector<Launch> others;
+  for (const documents::PlanRow* row : rows) {
+    const bool device = row->gpu.starts_with("TPU") || row->gpu.starts_with("cpu");
+    if (device || launch.cpu || !places.emplace(row->provider, row->region).second) continue;
+    Launch other = launch;
+    other.provider = row->provider, other.region = row->region;
+    other.instance = row->instance, other.gpu = row->gpu;
+    other.instance_gpus = 0;
+    add_catalog_facts(other, node);
+    others.push_back(std::move(other));
+  }
+  launch.others = std::move(others);
+}
+
 Launch from_plan(const JsonNode& node) {
   const documents::Plan plan = documents::read_plan(node);
   if (!plan.chosen) node.fail("has chosen nothing, for nothing meets its goals: there is nothing to launch");
@@ -154,6 +184,7 @@ Launch from_plan(const JsonNode& node) {
   launch.usd = chosen.usd.median;
   launch.checkpoint_every = steps_of(chosen.checkpoint.value_or(""), launch);
   add_catalog_facts(launch, chosen_node);
+  add_others(launch, plan, node);
   return launch;
 }
 

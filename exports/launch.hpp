@@ -32,6 +32,10 @@ struct Launch {
   double time_s = 0, usd = 0;                ///< as simulated with `seed`
   std::optional<documents::SeedRuns> seeds;  ///< if several seeds were simulated
 
+  /// A plan's: where else as many nodes with as many GPUs meet its goals in the same way, one for each region of a
+  /// provider, cheapest first.
+  std::vector<Launch> others;
+
   int gpus() const { return nodes * gpus_per_node; }
   bool spot() const { return market == "spot"; }
   /// The simulated policy rents the same nodes on demand where spot has none.

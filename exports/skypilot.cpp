@@ -8,6 +8,7 @@
 
 #include "common/errors.hpp"
 #include "common/json_value.hpp"
+#include "common/text.hpp"
 #include "exports/exporter.hpp"
 #include "exports/yaml.hpp"
 #include "platforms/providers.hpp"
@@ -72,7 +73,8 @@ std::string instance_type(const Launch& launch) {
   return attached ? launch.instance.substr(0, plus) : launch.instance;
 }
 
-OrderedJson resources(const Launch& launch, const SkypilotOptions& options) {
+/// Where to rent which machine.
+OrderedJson machine(const Launch& launch) {
   OrderedJson out;
   out["infra"] = infra_of(launch);
   if (!launch.zone.empty() && !infra_of(launch).ends_with(launch.zone))
@@ -90,12 +92,38 @@ OrderedJson resources(const Launch& launch, const SkypilotOptions& options) {
       out["accelerators"] = fmt::format("{}:{}", launch.instance.substr(attached + 1), gpus);
   } else if (accelerator != std::end(kAccelerators))
     out["accelerators"] = fmt::format("{}:{}", mega ? "H100-MEGA" : accelerator->theirs, gpus);
-  if (launch.falls_back()) {
+  return out;
+}
+
+/// The places that the task may run in, the chosen one first: those of the plan that SkyPilot rents from.
+std::vector<const Launch*> places_of(const Launch& launch, std::size_t most) {
+  std::vector<const Launch*> places = {&launch};
+  for (const Launch& other : launch.others)
+    if (places.size() < most && !platforms::sky_cloud_of(other.provider).empty()) places.push_back(&other);
+  return places;
+}
+
+OrderedJson resources(const Launch& launch, const SkypilotOptions& options) {
+  const std::vector<const Launch*> places = places_of(launch, static_cast<std::size_t>(options.places));
+  const bool one = places.size() == 1;
+  OrderedJson out = one ? machine(launch) : OrderedJson::object();
+  if (launch.falls_back())
     out["#market"] = fmt::format(
         "Spot, and on demand where spot has none, as in the policy {}. Unlike that, SkyPilot does not return to spot "
         "while nodes on demand last.",
         launch.policy);
-    out["any_of"] = {{{"use_spot", true}}, {{"use_spot", false}}};
+  if (!one)
+    out["#places"] = "SkyPilot tries the cheapest first, by its own prices, and the others where that has none.";
+  if (!one || launch.falls_back()) {
+    out["any_of"] = OrderedJson::array();
+    for (const Launch* place : places)
+      for (const bool spot : {true, false}) {
+        if (!launch.falls_back() && spot != launch.spot()) continue;
+        OrderedJson way = one ? OrderedJson::object() : machine(*place);
+        way.erase("#zone");
+        way["use_spot"] = spot;
+        out["any_of"].push_back(std::move(way));
+      }
   } else {
     out["use_spot"] = launch.spot();
   }
@@ -106,8 +134,9 @@ OrderedJson resources(const Launch& launch, const SkypilotOptions& options) {
         launch.market);
   out["disk_size"] = options.disk_gb;
   if (!options.image.empty()) out["image_id"] = "docker:" + options.image;
-  // The region stays the one whose price was simulated; the default strategy would leave it.
-  if (launch.spot()) out["job_recovery"] = {{"strategy", "FAILOVER"}, {"max_restarts_on_errors", 3}};
+  // The region stays the one whose price was simulated, if there is one; the default strategy would leave it.
+  if (launch.spot())
+    out["job_recovery"] = {{"strategy", one ? "FAILOVER" : "EAGER_NEXT_REGION"}, {"max_restarts_on_errors", 3}};
   return out;
 }
 
@@ -217,16 +246,32 @@ Exporter skypilot_exporter() {
            {.name = "setup", .summary = "a line for bash that prepares each node"},
            {.name = "dataset",
             .summary = "a local folder or a bucket, as s3://bucket/folder; or builtin",
-            .default_value = "builtin"}}),
+            .default_value = "builtin"},
+           {.name = "places",
+            .summary = "of a plan: in how many of its places (regions of clouds) the task may run, the chosen one and "
+                       "the cheapest others that run the same training within its goals",
+            .kind = ExportOption::Kind::integer,
+            .default_value = "1",
+            .min = 1,
+            .max = 100}}),
       .write = [](const report::Document& document, const ExportValues& values, const ExportConsole& console) {
         const Launch launch = launch_of(document, values, console);
+        const std::size_t asked = static_cast<std::size_t>(values.integer("places"));
+        const std::size_t all = places_of(launch, 100).size();
+        if (asked > all)
+          throw ConfigError(fmt::format("--places {}: {} has {} in which SkyPilot can run this training", asked,
+                                        launch.source, counted(all, "place")));
+        if (asked == 1 && all > 1)
+          console.remark(fmt::format("the plan's goals are met in {} too: --places {} lets SkyPilot run there",
+                                     counted(all - 1, "other place"), all));
         const bool needs_image = values.text("image").empty() && values.text("command").empty();
         return skypilot_task(launch, {.name = values.text("name"),
                                       .command = values.text("command"),
                                       .image = needs_image ? placeholder_image() : values.text("image"),
                                       .setup = values.text("setup"),
                                       .dataset = values.text("dataset"),
-                                      .disk_gb = values.integer("disk")});
+                                      .disk_gb = values.integer("disk"),
+                                      .places = values.integer("places")});
       }};
 }
 

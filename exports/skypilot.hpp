@@ -14,6 +14,7 @@ struct SkypilotOptions {
   std::string setup = {};           ///< a line for bash that prepares each node; empty: a default
   std::string dataset = "builtin";  ///< "builtin", or a folder or bucket to mount, as SkyPilot's file_mounts take it
   int disk_gb = 256;                ///< size of each node's disk in GB
+  int places = 1;                   ///< of Launch::others and the chosen one, in which the task may run
 };
 
 /// Returns the task as YAML. Throws ConfigError for a provider that SkyPilot does not rent from, and for a name that is

@@ -102,6 +102,57 @@ TEST(Skypilot, OnDemandWhereSpotHasNoneIfThePolicyRentsIt) {
                             HasSubstr("as in the policy spot-first"), HasSubstr("strategy: \"FAILOVER\"")));
 }
 
+/// A row of a plan like its chosen one, elsewhere.
+Json elsewhere(Json row, const std::string& provider, const std::string& region, const std::string& instance,
+               const std::string& gpu, double usd) {
+  row["provider"] = provider, row["region"] = region, row["instance"] = instance, row["gpu"] = gpu;
+  row["usd"]["median"] = usd;
+  row["chosen"] = false;
+  return row;
+}
+
+// A plan's other places are those that meet its goals with as many nodes and GPUs, each once, cheapest first;
+// Hyperstack is no place of SkyPilot's.
+TEST(Skypilot, APlanInSeveralClouds) {
+  Json plan = report::a_plan();
+  const Json chosen = plan["chosen"];
+  Json slow = elsewhere(chosen, "aws", "eu-west-1", "p3.8xlarge", "V100", 9);
+  slow["verdict"] = "misses";
+  Json half = elsewhere(chosen, "aws", "us-west-2", "p3.16xlarge", "V100", 8);
+  half["part_of_instance"] = true;
+  plan["simulated"] = Json::array({chosen, elsewhere(chosen, "aws", "us-east-1", "p3.8xlarge", "V100", 15), slow, half,
+                                   elsewhere(chosen, "lambda", "us-east-1", "gpu_4x_a6000", "RTXA6000", 13),
+                                   elsewhere(chosen, "hyperstack", "CANADA-1", "n3-A100x4", "A100-80GB", 13),
+                                   elsewhere(chosen, "lambda", "us-east-1", "gpu_4x_a6000", "RTXA6000", 14)});
+  SkypilotOptions options = kTask;
+  options.places = 3;
+  const std::string task = skypilot_task(launch_of(plan), options);
+  EXPECT_THAT(task, HasSubstr("  any_of:\n"
+                              "    - infra: \"gcp/us-central1\"\n"
+                              "      instance_type: \"n1-standard-32\"\n"
+                              "      accelerators: \"V100:4\"\n"
+                              "      use_spot: false\n"
+                              "    - infra: \"lambda/us-east-1\"\n"
+                              "      instance_type: \"gpu_4x_a6000\"\n"
+                              "      use_spot: false\n"
+                              "    - infra: \"aws/us-east-1\"\n"
+                              "      instance_type: \"p3.8xlarge\"\n"
+                              "      accelerators: \"V100:4\"\n"
+                              "      use_spot: false\n"));
+  EXPECT_THAT(task, testing::Not(HasSubstr("hyperstack")));
+  // On spot with a policy that falls back, each place is tried on both markets, and a lost job may move on.
+  for (Json* row : {&plan["chosen"], &plan["simulated"][1]}) {
+    (*row)["market"] = "spot";
+    (*row)["policy"] = "spot-first";
+  }
+  options.places = 2;
+  const std::string spot = skypilot_task(launch_of(plan), options);
+  EXPECT_THAT(spot, AllOf(HasSubstr("      accelerators: \"V100:4\"\n      use_spot: true\n    - infra: \"gcp/us-"),
+                          HasSubstr("- infra: \"aws/us-east-1\"\n      instance_type: \"p3.8xlarge\"\n      "
+                                    "accelerators: \"V100:4\"\n      use_spot: false\n"),
+                          HasSubstr("strategy: \"EAGER_NEXT_REGION\"")));
+}
+
 TEST(Kubernetes, SeveralSpotNodes) {
   KubernetesOptions options = kJob;
   options.placeholder = true;
