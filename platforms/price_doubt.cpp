@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "common/dates.hpp"
-#include "common/usd.hpp"
 
 namespace ganymede::platforms {
 namespace {
@@ -19,7 +18,8 @@ constexpr double kSpotMove = 2.81;
 // change.
 constexpr double kListMove = 98.32 / 55.04;
 
-double dollars(const Price& price) { return usd_of(price.per_hour); }
+double dollars(MicroUsdPerHour price) { return static_cast<double>(price.value) * 1e-6; }
+double dollars(const Price& price) { return dollars(price.per_hour); }
 
 const Price* list_price(const Instance& instance, const Price& price) {
   return price.market == Market::on_demand ? nullptr
@@ -61,8 +61,8 @@ PriceDoubt price_doubt(const Instance& instance, const Price& price, const Price
     doubt.high = std::max(1.0, std::min(doubt.high, most));
   }
   if (price.spread) {
-    doubt.low *= usd_of(price.spread->first) / dollars(price);
-    doubt.high *= usd_of(price.spread->second) / dollars(price);
+    doubt.low *= dollars(price.spread->first) / dollars(price);
+    doubt.high *= dollars(price.spread->second) / dollars(price);
     doubt.why +=
         (doubt.any() ? ", " : "") + (price.origin.unconfirmed.empty() ? "hosts differ" : price.origin.unconfirmed);
   }
