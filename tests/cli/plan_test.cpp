@@ -61,7 +61,7 @@ TEST(CatalogCommand, MergesPricesIntoACopy) {
   const Outcome merged = run_program("catalog --provider aws --today 2026-11-20 --update " + list + " -o " + copy);
   EXPECT_EQ(merged.code, 0) << merged.err;
   EXPECT_THAT(merged.err,
-              AllOf(HasSubstr("1 changed, 0 new"), HasSubstr("passed over: 1 instances"), HasSubstr("m9.huge")));
+              AllOf(HasSubstr("1 changed, 0 new"), HasSubstr("passed over: 1 instance that"), HasSubstr("m9.huge")));
   const std::string listed = run_program("catalog --provider " + copy +
                                          " --instance p3.2xlarge --market on-demand --region us-east-1 --format csv")
                                  .out;
