@@ -33,6 +33,7 @@ struct AllReduceOptions {
   bool execute = false;  ///< by `real`, in place of a simulation
   rehearsal::RealAllReduce real;
   std::string fidelity = "folded";
+  double tolerance = sim::kFoldingTolerance;
 };
 
 /// Fits the links to the times of the first scheme, and keeps these beside --output as a log.
@@ -102,6 +103,7 @@ void run_allreduce(const AllReduceOptions& options, const Shared& shared) {
       {.fidelity = options.fidelity == "message" ? sim::CollectiveFidelity::message : sim::CollectiveFidelity::folded,
        .record = !options.timeline.empty(),
        .jobs = jobs(shared),
+       .tolerance = options.tolerance,
        .show = [&shared](std::size_t calls) { return progress_bar(shared, calls, "collectives"); }});
   if (!options.timeline.empty())
     write_file(options.timeline, exports::collectives_trace(rows, machine.fabric().ranks()));
@@ -164,6 +166,13 @@ void declare_allreduce(Parser command, Shared& shared) {
       .add_option("--fidelity", options->fidelity,
                   "folded: simulate one of each class of like ranks and rounds; message: simulate every message",
                   one_of({"folded", "message"}))
+      .capture_default_str()
+      .excludes(real);
+  command
+      .add_option("--tolerance", options->tolerance,
+                  "with thousands of unlike ranks: merge those that are nearly alike, until telling more of them apart "
+                  "changes the time by at most this share of it; 0: exact, however long it takes")
+      .check(number_between(0, 1))
       .capture_default_str()
       .excludes(real);
   command

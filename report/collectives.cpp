@@ -91,6 +91,12 @@ std::string collectives_text(const Json& rows, std::size_t width) {
   for (const Json& row : rows)
     if (row.contains("nccl_version") && (!largest || int64_of((*largest)["bytes"]) < int64_of(row["bytes"])))
       largest = &row;
+  double difference = 0;
+  for (const Json& row : rows) difference = std::max(difference, row.value("difference", 0.0));
+  if (difference > 0)
+    order +=
+        fmt::format("Ranks that are nearly alike were merged; telling more of them apart changed a time by {:.2g} %.\n",
+                    100 * difference);
   if (largest) order += (*largest)["nccl_version"].get<std::string>() + ".\n";
   return table_of(rows, true).text(width) + (order.empty() ? "" : "\n" + wrap_prose(order, width));
 }

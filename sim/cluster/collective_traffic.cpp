@@ -10,6 +10,7 @@ std::vector<RankTraffic> rank_traffic(const Scheme& scheme, const Topology& topo
   std::vector<Transfer> transfers;
   for (const std::int64_t size : buckets) {
     const Schedule schedule = scheme.plan({topology, size, Collective::all_reduce, ""});
+    schedule.check_list();
     for (const Stage& stage : schedule.stages()) {
       transfers.clear();
       stage.expand(0, transfers);

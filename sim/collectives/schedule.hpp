@@ -6,6 +6,7 @@
 #include <functional>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -37,6 +38,12 @@ using VisitSpan = std::function<void(const Transfer& transfer, int first, int en
 /// stages count from the first one of the series.
 using StageSeries = std::function<void(const VisitSpan& visit)>;
 
+/// What every rank sends to every other rank.
+struct AllPairs {
+  std::int64_t length = 0;  ///< bytes
+  bool reduce = false;
+};
+
 /// Consecutive rounds whose transfers differ only in their offsets. A simulation may therefore fold them.
 struct Stage {
   std::int64_t rounds = 1;  ///< above zero
@@ -45,6 +52,8 @@ struct Stage {
   /// The series that the stage belongs to, and its place there; null: the stage shares no transfers with others.
   std::shared_ptr<const StageSeries> series = nullptr;
   int place = 0;
+  std::int64_t transfers = 0;  ///< in a round, where they grow with the square of the ranks; 0: not stated
+  std::optional<AllPairs> all_pairs = std::nullopt;  ///< if these are the transfers, each endpoint being alike
 };
 
 /// Costs that the protocol under a scheme adds to the fabric's. A negative latency shortens the fabric's, to zero at
@@ -118,10 +127,17 @@ class Schedule {
   /// some round.
   void visit_spans(const VisitSpan& visit) const;
 
+  /// True if the ranks could change places in every stage.
+  bool is_all_pairs() const;
+  /// Throws Infeasible if a list of the transfers of all stages takes more than a gigabyte, and says how much.
+  void check_list() const;
+
   /// The number of transfers in all rounds.
   std::int64_t messages() const;
 
  private:
+  void visit_stage(int number, const VisitSpan& visit) const;
+
   int ranks_;
   int endpoints_;
   std::int64_t bytes_;

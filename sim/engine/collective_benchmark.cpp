@@ -36,7 +36,7 @@ Topology communicator_topology(const Topology& whole, int communicators) {
 
 /// A row of benchmark_rows() without its place.
 Json row_of(const CollectiveBenchmark& benchmark, const BenchmarkMethod& method) {
-  const BenchmarkResult result = benchmark.run(method.fidelity, method.record);
+  const BenchmarkResult result = benchmark.run(method.fidelity, method.record, method.tolerance);
   Json spans = Json::array();
   for (const BenchmarkMessage& sent : result.sent)
     spans.push_back({sent.source, sent.destination, sent.round, sent.bytes, sent.start.si, sent.end.si});
@@ -55,6 +55,7 @@ Json row_of(const CollectiveBenchmark& benchmark, const BenchmarkMethod& method)
   if (!result.choice.empty()) row["choice"] = result.choice;
   if (const std::string version = benchmark.nccl_version(); !version.empty()) row["nccl_version"] = version;
   if (result.messages > 0) row["limit"] = result.bottleneck;
+  if (result.difference > 0) row["difference"] = result.difference;
   return row;
 }
 
@@ -118,7 +119,7 @@ std::string CollectiveBenchmark::nccl_version() const {
                              request_.scheme.variant);
 }
 
-BenchmarkResult CollectiveBenchmark::run(CollectiveFidelity wanted, bool record) const {
+BenchmarkResult CollectiveBenchmark::run(CollectiveFidelity wanted, bool record, double tolerance) const {
   Job job;
   for (int i = 0; i < request_.communicators; ++i) {
     Communicator communicator{communicator_members(i, request_.communicators, fabric_.ranks()), {}};
@@ -140,7 +141,7 @@ BenchmarkResult CollectiveBenchmark::run(CollectiveFidelity wanted, bool record)
                            message.transfer.length, message.start, message.end});
   };
   const TimedJobs timed =
-      time_jobs(fabric_, {&job, 1}, wanted, record ? RecordTransfer(record_message) : RecordTransfer());
+      time_jobs(fabric_, {&job, 1}, wanted, record ? RecordTransfer(record_message) : RecordTransfer(), tolerance);
 
   const Seconds first = *std::min_element(request_.arrivals.begin(), request_.arrivals.end());
   Seconds last = first;
@@ -153,6 +154,7 @@ BenchmarkResult CollectiveBenchmark::run(CollectiveFidelity wanted, bool record)
   if (result.time > Seconds{0}) result.algorithm_GB_per_s = static_cast<double>(request_.bytes) / result.time.si / 1e9;
   result.bus_GB_per_s = result.algorithm_GB_per_s * bus_bandwidth_factor(request_.collective, ranks_);
   result.fidelity = timed.fidelity;
+  result.difference = timed.difference;
   if (result.messages > 0) result.bottleneck = timed.bottleneck.what;
   result.choice = schedules_[0].note();
   return result;

@@ -39,6 +39,7 @@ struct BenchmarkResult {
   double bus_GB_per_s = 0;        ///< algorithm_GB_per_s x bus_bandwidth_factor()
   std::int64_t messages = 0;      ///< sum over all schedules
   CollectiveFidelity fidelity = CollectiveFidelity::folded;
+  double difference = 0;               ///< FoldedTimes::difference
   std::string bottleneck;              ///< Bottleneck::what; "" if no message is sent
   std::string choice;                  ///< Schedule::note()
   std::vector<BenchmarkMessage> sent;  ///< every message, if run() was called with `record`
@@ -57,7 +58,7 @@ class CollectiveBenchmark {
 
   /// Times the call. With `record`, or at message fidelity, a process may call this only once; to run more simulations,
   /// fork (common/process.hpp).
-  BenchmarkResult run(CollectiveFidelity wanted, bool record = false) const;
+  BenchmarkResult run(CollectiveFidelity wanted, bool record = false, double tolerance = kFoldingTolerance) const;
 
  private:
   const FabricGraph& fabric_;
@@ -69,8 +70,9 @@ class CollectiveBenchmark {
 /// How benchmark_rows() runs.
 struct BenchmarkMethod {
   CollectiveFidelity fidelity = CollectiveFidelity::folded;
-  bool record = false;  ///< rows get "spans", for a timeline
-  int jobs = 1;         ///< child processes at once
+  bool record = false;                   ///< rows get "spans", for a timeline
+  int jobs = 1;                          ///< child processes at once
+  double tolerance = kFoldingTolerance;  ///< of run_folded()
   /// Called with the number of benchmarks; returns what is called with the number of those that are done.
   std::function<std::function<void(std::size_t)>(std::size_t)> show = {};
 };

@@ -25,11 +25,11 @@ std::string_view to_string(CollectiveFidelity fidelity) {
 }
 
 TimedJobs time_jobs(const FabricGraph& fabric, std::span<const Job> jobs, CollectiveFidelity wanted,
-                    const RecordTransfer& record) {
-  FoldedTimes folded = run_folded(fabric, jobs, true);
+                    const RecordTransfer& record, double tolerance) {
+  FoldedTimes folded = run_folded(fabric, jobs, true, tolerance);
   if (wanted == CollectiveFidelity::folded && !record)
-    return {std::move(folded.times), CollectiveFidelity::folded, folded.bottleneck};
-  return {open_communication_engine(fabric)->run(jobs, record), CollectiveFidelity::message, folded.bottleneck};
+    return {std::move(folded.times), CollectiveFidelity::folded, folded.bottleneck, folded.difference};
+  return {open_communication_engine(fabric)->run(jobs, record), CollectiveFidelity::message, folded.bottleneck, 0};
 }
 
 Seconds time_alone(const FabricGraph& fabric, const Schedule& schedule, const std::vector<int>& members) {

@@ -21,12 +21,13 @@ struct TimedJobs {
   JobTimes times;
   CollectiveFidelity fidelity = CollectiveFidelity::message;  ///< the one that was used
   Bottleneck bottleneck;                                      ///< found by folded simulation, at either fidelity
+  double difference = 0;                                      ///< FoldedTimes::difference
 };
 
 /// Times jobs. A `record` is called for every message, which forces message fidelity whatever `wanted` says. A process
 /// may run only one simulation at message fidelity; to run more, fork (common/process.hpp).
 TimedJobs time_jobs(const FabricGraph& fabric, std::span<const Job> jobs, CollectiveFidelity wanted,
-                    const RecordTransfer& record = {});
+                    const RecordTransfer& record = {}, double tolerance = kFoldingTolerance);
 
 /// The time of a schedule over `members`, or all ranks if there are none, that call together; nothing else happens.
 Seconds time_alone(const FabricGraph& fabric, const Schedule& schedule, const std::vector<int>& members = {});

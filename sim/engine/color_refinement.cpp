@@ -24,17 +24,25 @@ class Refinement {
     list_messages_of_items();
   }
 
-  EquitablePartition run() {
+  EquitablePartition run(std::size_t most_classes) {
     colors_.resize(graph_.messages().size());
     recolored_in_.assign(colors_.size(), 0);
     for (std::size_t message = 0; message < colors_.size(); ++message) {
       colors_[message] = color_of(message);
       sign(message, colors_[message]);
     }
-    for (split_classes(); !moved_.empty(); split_classes()) recolor();
     EquitablePartition result;
-    result.class_of_member = numbered(0, members_, result.first_member);
-    result.class_of_link = numbered(members_, tokens_.size(), result.first_link);
+    const std::size_t most = std::max(most_classes, kLeastGrowth * sizes_.size());
+    if (most_classes > 0) split_classes();
+    for (; !moved_.empty(); split_classes()) {
+      result.is_equitable = sizes_.size() <= most;
+      if (!result.is_equitable) break;
+      recolor();
+    }
+    if (!result.is_equitable)
+      for (const Moved& moved : moved_) class_of_[moved.item] = moved.from;
+    result.class_of_member = numbered(0, members_, result.first_member, result.members_of_class);
+    result.class_of_link = numbered(members_, tokens_.size(), result.first_link, result.links_of_class);
     result.message_colors = std::move(colors_);
     return result;
   }
@@ -43,11 +51,17 @@ class Refinement {
   // Odd factors that keep apart what a token stands for in a sum.
   static constexpr Color kOfSource = 0x9e3779b97f4a7c15ULL, kOfDestination = 0xc2b2ae3d27d4eb4fULL,
                          kOfLink = 0x165667b19e3779f9ULL;
+  static constexpr std::size_t kLeastGrowth = 4;  // so that arrivals that all differ do not end it at once
 
   /// An item whose signature has changed.
   struct Touched {
     std::uint32_t of = 0, item = 0;  // its class; its number
     Color signature = 0;
+  };
+
+  /// An item in a new class.
+  struct Moved {
+    std::uint32_t item = 0, from = 0;  // its number; its class before
   };
 
   void number_initial_classes() {
@@ -110,8 +124,8 @@ class Refinement {
   /// Gives the messages of the moved items their new colours, each once: a message joins several items.
   void recolor() {
     ++round_;
-    for (const std::uint32_t item : moved_)
-      for (std::uint32_t at = first_[item]; at < first_[item + 1]; ++at) {
+    for (const Moved& moved : moved_)
+      for (std::uint32_t at = first_[moved.item]; at < first_[moved.item + 1]; ++at) {
         const std::uint32_t message = messages_of_[at];
         if (std::exchange(recolored_in_[message], round_) == round_) continue;
         const Color color = color_of(message);
@@ -169,21 +183,24 @@ class Refinement {
         for (; begin < end; ++begin) {
           class_of_[touched[begin].item] = number;
           tokens_[touched[begin].item] = with(Color{3}, Color{number});
-          moved_.push_back(touched[begin].item);
+          moved_.push_back({touched[begin].item, of});
         }
       }
       begin = end;
     }
   }
 
-  std::vector<int> numbered(std::size_t first, std::size_t last, std::vector<std::size_t>& representatives) const {
+  std::vector<int> numbered(std::size_t first, std::size_t last, std::vector<std::size_t>& representatives,
+                            std::vector<std::size_t>& sizes) const {
     std::vector<int> numbers(sizes_.size(), -1), classes;
     for (std::size_t item = first; item < last; ++item) {
       int& number = numbers[class_of_[item]];
       if (number < 0) {
         number = static_cast<int>(representatives.size());
         representatives.push_back(item - first);
+        sizes.push_back(0);
       }
+      ++sizes[static_cast<std::size_t>(number)];
       classes.push_back(number);
     }
     return classes;
@@ -200,16 +217,17 @@ class Refinement {
   std::vector<Color> colors_;                // of messages
   std::vector<std::uint32_t> recolored_in_;  // of messages: the last round that gave them a colour
   std::uint32_t round_ = 0;
-  std::vector<std::uint32_t> touched_, moved_;  // items with new signatures; with new classes
+  std::vector<std::uint32_t> touched_;  // items with new signatures
+  std::vector<Moved> moved_;
   std::vector<char> is_touched_;
   std::vector<Touched> by_signature_;  // scratch of split_classes()
 };
 
 }  // namespace
 
-EquitablePartition refine(const MessageGraph& graph, const std::vector<Color>& members,
-                          const std::vector<Color>& links) {
-  return Refinement(graph, members, links).run();
+EquitablePartition refine(const MessageGraph& graph, const std::vector<Color>& members, const std::vector<Color>& links,
+                          std::size_t most_classes) {
+  return Refinement(graph, members, links).run(most_classes);
 }
 
 }  // namespace ganymede::sim

@@ -49,6 +49,26 @@ std::vector<BytesPerSecond> FabricGraph::connection_limits() const {
   return limits;
 }
 
+bool FabricGraph::append_links_of(int rank, std::vector<int>& links) const {
+  if (fabric_.joins_gpus()) return false;
+  const int number = node_of_[static_cast<std::size_t>(rank)];
+  const Node& node = nodes_[static_cast<std::size_t>(number)];
+  const Wiring& wiring = wirings_[static_cast<std::size_t>(node.wiring)];
+  const auto append = [&](const Duplex& pair) { links.insert(links.end(), {pair.up, pair.down}); };
+  for (int link = 0; link < static_cast<int>(wiring.links.size()); ++link) links.push_back(node.first_link + link);
+  for (int rail = 0; rail < static_cast<int>(wiring.nic_up.size()); ++rail) append(nic_of(node, rail));
+  for (std::size_t level = 0; level < uplinks_.size(); ++level)
+    append(uplinks_[level][static_cast<std::size_t>(number / fabric_.levels[level].nodes)]);
+  if (fabric_.zones && !zones_.empty()) append(zones_[static_cast<std::size_t>(number / fabric_.zones->nodes)]);
+  if (core_ >= 0) links.push_back(core_);
+  return true;
+}
+
+int FabricGraph::place_of(int rank) const {
+  const Node& node = nodes_[static_cast<std::size_t>(node_of_[static_cast<std::size_t>(rank)])];
+  return node.wiring * topology_.gpus_per_node + rank - node.first_rank;
+}
+
 int FabricGraph::rail_of(const Wiring& wiring, int gpu) const {
   return gpu * static_cast<int>(wiring.nic_up.size()) / wiring.gpus;
 }

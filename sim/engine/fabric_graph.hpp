@@ -28,6 +28,12 @@ class FabricGraph : public Network {
   const std::vector<DirectedLink>& links() const override { return links_; }
   const std::vector<Endpoint>& endpoints() const override { return endpoints_; }  ///< topology().endpoints() of them
 
+  /// Appends all links that belong to a rank's place: those inside its node, its node's NICs, and those of the groups
+  /// of nodes around it. False on a fabric without such groups, a torus or given routes.
+  bool append_links_of(int rank, std::vector<int>& links) const;
+  /// A number that two ranks share if they are at the same place in nodes of the same kind.
+  int place_of(int rank) const;
+
   int max_paths() const override;
   std::vector<BytesPerSecond> connection_limits() const override;
   void paths(int source, int destination, std::vector<Path>& paths) const override;

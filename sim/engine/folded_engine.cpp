@@ -153,26 +153,17 @@ Bottleneck find_bottleneck(const FabricGraph& fabric, const Quotient& quotient, 
   return bandwidth_bottleneck(bandwidth);
 }
 
-}  // namespace
-
-FoldedTimes run_folded(const FabricGraph& fabric, std::span<const Job> jobs, bool explain) {
-  const Quotient quotient = quotient_of(fabric, jobs);
-  const FoldedSimulation simulation(quotient);
-
-  FoldedTimes result;
-  result.classes = static_cast<int>(quotient.ranks.size());
-  result.members = quotient.members;
-  result.flows = simulation.flows();
-  result.rounds_skipped = simulation.rounds_skipped();
-  if (explain) result.bottleneck = find_bottleneck(fabric, quotient, span_of(quotient, simulation), simulation.flows());
+/// When every rank is done, by job, communicator and call.
+JobTimes times_of(std::span<const Job> jobs, const Quotient& quotient, const FoldedSimulation& simulation) {
+  JobTimes times;
   std::size_t number = 0;
   for (const Job& job : jobs) {
-    auto& communicators = result.times.emplace_back();
+    auto& communicators = times.emplace_back();
     for (const Communicator& communicator : job.communicators) {
       auto& calls = communicators.emplace_back();
       for (std::size_t call = 0; call < communicator.calls.size(); ++call) {
         const Schedule& schedule = *communicator.calls[call].schedule;
-        CollectiveTimes times{{}, schedule.messages()};
+        CollectiveTimes all{{}, schedule.messages()};
         for (int rank = 0; rank < schedule.ranks(); ++rank) {
           Seconds done;
           for (int lane = 0; lane < schedule.lanes(); ++lane) {
@@ -180,14 +171,60 @@ FoldedTimes run_folded(const FabricGraph& fabric, std::span<const Job> jobs, boo
             const int of = quotient.class_of[number][static_cast<std::size_t>(member)];
             done = std::max(done, Seconds{simulation.done(static_cast<std::size_t>(of))[call]});
           }
-          times.done.push_back(done);
+          all.done.push_back(done);
         }
-        calls.push_back(std::move(times));
+        calls.push_back(std::move(all));
       }
       ++number;
     }
   }
-  return result;
+  return times;
+}
+
+/// The largest difference of the ends of the same call, in seconds. A call ends when its last rank is done.
+double largest_difference(const JobTimes& one, const JobTimes& other) {
+  const auto end = [](const CollectiveTimes& call) { return *std::max_element(call.done.begin(), call.done.end()); };
+  double largest = 0;
+  for (std::size_t job = 0; job < one.size(); ++job)
+    for (std::size_t communicator = 0; communicator < one[job].size(); ++communicator)
+      for (std::size_t call = 0; call < one[job][communicator].size(); ++call)
+        largest =
+            std::max(largest, std::abs((end(one[job][communicator][call]) - end(other[job][communicator][call])).si));
+  return largest;
+}
+
+/// With at most so many classes of ranks and links, times are exact.
+constexpr std::size_t kExactClasses = 2048;
+/// The classes of the first approximation, and how many times as many the next one has.
+constexpr std::size_t kFirstClasses = 256, kMoreClasses = 4;
+/// The classes of the last approximation, which takes some seconds; where the tolerance is then missed, the difference
+/// says so, unless few more classes make the times exact.
+constexpr std::size_t kMostClasses = 4096;
+
+}  // namespace
+
+FoldedTimes run_folded(const FabricGraph& fabric, std::span<const Job> jobs, bool explain, double tolerance) {
+  const Symmetry symmetry(fabric, jobs);
+  FoldedTimes result;
+  Quotient quotient = tolerance > 0 ? symmetry.quotient(kExactClasses) : symmetry.quotient();
+  for (std::size_t classes = kFirstClasses;; classes *= kMoreClasses) {
+    const bool first = classes == kFirstClasses, last = classes == kMostClasses;
+    if (!quotient.is_exact) quotient = symmetry.quotient(classes);
+    if (last && !quotient.is_exact)
+      if (Quotient exact = symmetry.quotient(2 * classes); exact.is_exact) quotient = std::move(exact);
+    const FoldedSimulation simulation(quotient);
+    JobTimes times = times_of(jobs, quotient, simulation);
+    const double all = span_of(quotient, simulation);
+    result.difference = quotient.is_exact ? 0 : first ? 1 : largest_difference(times, result.times) / all;
+    result.times = std::move(times);
+    if (result.difference > tolerance && !last) continue;
+    result.classes = static_cast<int>(quotient.ranks.size());
+    result.members = quotient.members;
+    result.flows = simulation.flows();
+    result.rounds_skipped = simulation.rounds_skipped();
+    if (explain) result.bottleneck = find_bottleneck(fabric, quotient, all, simulation.flows());
+    return result;
+  }
 }
 
 std::optional<Seconds> time_after_last_arrival(const FabricGraph& fabric, const Schedule& all_reduce) {
@@ -196,8 +233,8 @@ std::optional<Seconds> time_after_last_arrival(const FabricGraph& fabric, const 
   if (!own_links || all_reduce.endpoints() * all_reduce.lanes() != all_reduce.ranks()) return std::nullopt;
   const Job job{
       {Communicator{{}, {{&all_reduce, std::vector<Seconds>(static_cast<std::size_t>(all_reduce.ranks()))}}}}};
-  const Quotient quotient = quotient_of(fabric, {&job, 1});
-  if (quotient.ranks.size() != 1) return std::nullopt;
+  const Quotient quotient = Symmetry(fabric, {&job, 1}).quotient(kExactClasses);
+  if (!quotient.is_exact || quotient.ranks.size() != 1) return std::nullopt;
   for (const QuotientStage& stage : quotient.calls[0][0].stages) {
     std::vector<double> load(quotient.link_bandwidths.size());
     bool sends = false;

@@ -30,12 +30,20 @@ struct FoldedTimes {
   std::int64_t flows = 0;           ///< number of simulated flows
   std::int64_t rounds_skipped = 0;  ///< number of rounds skipped as repetitions, summed over classes
   Bottleneck bottleneck;            ///< set if `explain` is true
+  /// 0: the times are exact. Else the classes are those of a partition that is not equitable (symmetry.hpp), and this
+  /// is the largest difference that refining the one before made to the end of a call, relative to the time of all.
+  double difference = 0;
 };
+
+/// The tolerance where nobody asks for another.
+inline constexpr double kFoldingTolerance = 1e-3;
 
 /// Times jobs. Calls are independent, and a process may make any number of them. If neither ranks nor rounds can be
 /// folded, it simulates every message, though not with SimGrid. `explain` also finds the bottleneck, at the cost of up
-/// to five more simulations.
-FoldedTimes run_folded(const FabricGraph& fabric, std::span<const Job> jobs, bool explain = false);
+/// to five more simulations. If there are some thousands of classes, coarser partitions are refined until the next one
+/// changes no time by more than `tolerance` of the whole; 0: the times are exact.
+FoldedTimes run_folded(const FabricGraph& fabric, std::span<const Job> jobs, bool explain = false,
+                       double tolerance = kFoldingTolerance);
 
 /// Returns the time between the last arrival and the end of every rank of this all-reduce, if that time is proved to be
 /// the same for all arrivals; else nullopt.

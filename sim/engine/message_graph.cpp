@@ -5,6 +5,47 @@
 namespace ganymede::sim {
 
 MessageGraph::MessageGraph(const FabricGraph& fabric, std::span<const Job> jobs) : fabric_(fabric) {
+  add_members(jobs);
+  for (std::size_t number = 0; number < communicators_.size(); ++number)
+    for (std::size_t call = 0; call < communicators_[number]->calls.size(); ++call)
+      add_call(static_cast<int>(number), call);
+}
+
+MessageGraph::MessageGraph(const FabricGraph& fabric) : fabric_(fabric), first_{0} {
+  first_.push_back(static_cast<std::size_t>(fabric.ranks()));
+  std::vector<Path> path(1);
+  for (std::uint32_t rank = 0; rank < static_cast<std::uint32_t>(fabric.ranks()); ++rank) {
+    path[0].links.clear();
+    if (!fabric.append_links_of(static_cast<int>(rank), path[0].links)) return;
+    const auto kind = number_of(MessageKind{.first_stage = fabric.place_of(static_cast<int>(rank))});
+    messages_.push_back({rank, rank, kind, static_cast<std::uint32_t>(routes_.size())});
+    add_route(path);
+  }
+}
+
+MessageGraph::MessageGraph(const FabricGraph& fabric, std::span<const Job> jobs, const std::vector<int>& class_of)
+    : fabric_(fabric) {
+  add_members(jobs);
+  std::vector<std::int64_t> sizes;
+  std::vector<int> first_of;
+  for (int rank = 0; rank < fabric.ranks(); ++rank) {
+    const auto of = static_cast<std::size_t>(class_of[static_cast<std::size_t>(rank)]);
+    if (of == sizes.size()) sizes.push_back(0), first_of.push_back(rank);
+    ++sizes[of];
+  }
+  for (std::size_t call = 0; call < communicators_[0]->calls.size(); ++call) {
+    const auto& stages = communicators_[0]->calls[call].schedule->stages();
+    for (int stage = 0; stage < static_cast<int>(stages.size()); ++stage) {
+      const AllPairs& sent = *stages[static_cast<std::size_t>(stage)].all_pairs;
+      for (std::size_t of = 0; of < sizes.size(); ++of)
+        for (int to = 0; to < fabric.ranks(); ++to)
+          if (to != first_of[of])
+            add_message({0, call, stage, stage + 1, sent.length, sent.reduce, sizes[of]}, 0, {first_of[of], to});
+    }
+  }
+}
+
+void MessageGraph::add_members(std::span<const Job> jobs) {
   std::size_t members = 0;
   for (const Job& job : jobs)
     for (const Communicator& communicator : job.communicators) {
@@ -16,27 +57,27 @@ MessageGraph::MessageGraph(const FabricGraph& fabric, std::span<const Job> jobs)
       members += static_cast<std::size_t>(lanes) * static_cast<std::size_t>(endpoints);
     }
   first_.push_back(members);
-  for (std::size_t number = 0; number < communicators_.size(); ++number)
-    for (std::size_t call = 0; call < communicators_[number]->calls.size(); ++call)
-      add_call(static_cast<int>(number), call);
 }
 
 void MessageGraph::add_call(int number, std::size_t call) {
   const Communicator& communicator = *communicators_[static_cast<std::size_t>(number)];
   const Schedule& schedule = *communicator.calls[call].schedule;
   const auto endpoints = static_cast<std::size_t>(schedule.endpoints());
-  std::vector<Path> paths;
   schedule.visit_spans([&](const Transfer& transfer, int first_stage, int end_stage) {
-    const auto kind = number_of(MessageKind{number, call, first_stage, end_stage, transfer.length, transfer.reduce});
     const std::size_t lane =
         first_[static_cast<std::size_t>(number)] + static_cast<std::size_t>(transfer.lane) * endpoints;
-    messages_.push_back({static_cast<std::uint32_t>(lane + static_cast<std::size_t>(transfer.source)),
-                         static_cast<std::uint32_t>(lane + static_cast<std::size_t>(transfer.destination)), kind,
-                         static_cast<std::uint32_t>(routes_.size())});
-    fabric_.paths(fabric_endpoint(communicator, transfer.source), fabric_endpoint(communicator, transfer.destination),
-                  paths);
-    add_route(paths);
+    add_message({number, call, first_stage, end_stage, transfer.length, transfer.reduce}, lane, transfer);
   });
+}
+
+void MessageGraph::add_message(const MessageKind& kind, std::size_t lane, const Transfer& transfer) {
+  const Communicator& communicator = *communicators_[static_cast<std::size_t>(kind.communicator)];
+  messages_.push_back({static_cast<std::uint32_t>(lane + static_cast<std::size_t>(transfer.source)),
+                       static_cast<std::uint32_t>(lane + static_cast<std::size_t>(transfer.destination)),
+                       number_of(kind), static_cast<std::uint32_t>(routes_.size())});
+  fabric_.paths(fabric_endpoint(communicator, transfer.source), fabric_endpoint(communicator, transfer.destination),
+                paths_);
+  add_route(paths_);
 }
 
 void MessageGraph::add_route(const std::vector<Path>& paths) {
@@ -44,7 +85,6 @@ void MessageGraph::add_route(const std::vector<Path>& paths) {
     routes_.push_back(number_of(static_cast<const PathKind&>(path)));
     routes_.push_back(static_cast<int>(path.links.size()));
     routes_.insert(routes_.end(), path.links.begin(), path.links.end());
-    crossings_ += path.links.size();
   }
 }
 
@@ -52,6 +92,7 @@ std::uint32_t MessageGraph::number_of(const MessageKind& kind) {
   Color color = with(with(Color{1}, static_cast<Color>(kind.communicator)), static_cast<Color>(kind.call));
   color = with(with(color, static_cast<Color>(kind.first_stage)), static_cast<Color>(kind.end_stage));
   color = with(color, static_cast<Color>(kind.length) * 2 + (kind.reduce ? 1 : 0));
+  if (kind.copies != 1) color = with(color, static_cast<Color>(kind.copies));
   const auto [at, is_new] = numbers_by_color_.try_emplace(color, static_cast<int>(kinds_.size()));
   if (is_new) {
     kinds_.push_back(kind);

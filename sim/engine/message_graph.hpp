@@ -28,11 +28,18 @@ struct MessageKind {
   int first_stage = 0, end_stage = 0;  ///< stages [first_stage, end_stage) of the call's schedule
   std::int64_t length = 0;             ///< bytes
   bool reduce = false;
+  std::int64_t copies = 1;  ///< for how many messages of like ranks each of these stands
 };
 
 class MessageGraph {
  public:
   MessageGraph(const FabricGraph& fabric, std::span<const Job> jobs);
+  /// One message from each rank to itself, over all links of its place (FabricGraph::append_links_of()); without
+  /// messages if the fabric has no such places.
+  explicit MessageGraph(const FabricGraph& fabric);
+  /// For jobs whose ranks could change places (Schedule::is_all_pairs()), only the messages that the first of each
+  /// class of ranks sends. `class_of` is by rank.
+  MessageGraph(const FabricGraph& fabric, std::span<const Job> jobs, const std::vector<int>& class_of);
 
   const std::vector<const Communicator*>& communicators() const { return communicators_; }
   /// The first member of a communicator; for the number of communicators, the number of members.
@@ -57,16 +64,15 @@ class MessageGraph {
     }
   }
 
-  /// The number of links that all paths of all messages cross.
-  std::size_t crossings() const { return crossings_; }
-
   /// The fabric's endpoint of an endpoint of a communicator.
   static int fabric_endpoint(const Communicator& communicator, int endpoint) {
     return communicator.members.empty() ? endpoint : communicator.members[static_cast<std::size_t>(endpoint)];
   }
 
  private:
+  void add_members(std::span<const Job> jobs);
   void add_call(int communicator, std::size_t call);
+  void add_message(const MessageKind& kind, std::size_t lane, const Transfer& transfer);
   std::uint32_t number_of(const MessageKind& kind);
   int number_of(const PathKind& kind);
   void add_route(const std::vector<Path>& paths);
@@ -80,7 +86,7 @@ class MessageGraph {
   std::vector<Color> kind_colors_, path_kind_colors_;
   std::unordered_map<Color, int> numbers_by_color_;  // of kinds of both sorts
   std::vector<int> routes_;                          // of each path: its kind, its number of links, its links
-  std::size_t crossings_ = 0;
+  std::vector<Path> paths_;                          // scratch of add_message()
 };
 
 }  // namespace ganymede::sim

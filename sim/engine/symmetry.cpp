@@ -1,22 +1,27 @@
 #include "sim/engine/symmetry.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <unordered_map>
+#include <utility>
 
 #include "common/units.hpp"
 #include "sim/engine/color_refinement.hpp"
 #include "sim/engine/message_graph.hpp"
 
 namespace ganymede::sim {
-namespace {
 
 /// Builds the quotient from the classes.
-class QuotientBuilder {
+class Symmetry::Builder {
  public:
-  QuotientBuilder(const FabricGraph& fabric, std::span<const Job> jobs)
-      : fabric_(fabric), graph_(fabric, jobs), partition_(refine(graph_, member_colors(), link_colors())) {}
+  Builder(const Symmetry& of, std::size_t most_classes)
+      : fabric_(of.fabric_),
+        graph_(*of.graph_),
+        alike_(of.alike_.get()),
+        partition_(refine(graph_, member_colors(), link_colors(), alike_ ? 0 : most_classes)) {}
 
   Quotient build() {
+    quotient_.is_exact = partition_.is_equitable;
     quotient_.members = static_cast<std::int64_t>(graph_.members());
     for (const std::size_t link : partition_.first_link)
       quotient_.link_bandwidths.push_back(fabric_.links()[link].bandwidth.si);
@@ -49,6 +54,8 @@ class QuotientBuilder {
           color = is_rank ? with(color, call.arrivals[static_cast<std::size_t>(at)].si) : with(color, Color{3});
           color = with(color, Color{lane < call.schedule->lanes() ? 0U : 1U});
         }
+        if (alike_ && member < fabric_.ranks())
+          color = with(color, static_cast<Color>(alike_->class_of_member[static_cast<std::size_t>(member)]));
         colors.push_back(color);
       }
     }
@@ -57,7 +64,10 @@ class QuotientBuilder {
 
   std::vector<Color> link_colors() const {
     std::vector<Color> colors;
-    for (const DirectedLink& link : fabric_.links()) colors.push_back(with(Color{1}, link.bandwidth.si));
+    for (const DirectedLink& link : fabric_.links()) {
+      colors.push_back(with(Color{1}, link.bandwidth.si));
+      if (alike_) colors.back() = with(colors.back(), static_cast<Color>(alike_->class_of_link[colors.size() - 1]));
+    }
     return colors;
   }
 
@@ -99,14 +109,20 @@ class QuotientBuilder {
 
   void add_transfers() {
     std::unordered_map<Color, std::size_t> numbers_by_color;
+    std::vector<double> messages;
     for (std::size_t i = 0; i < graph_.messages().size(); ++i) {
       const auto [at, is_new] = numbers_by_color.try_emplace(partition_.message_colors[i], quotient_.transfers.size());
-      if (is_new) quotient_.transfers.push_back(new_class(i));
+      if (is_new) {
+        quotient_.transfers.push_back(new_class(i));
+        messages.push_back(0);
+      }
+      messages[at->second] += static_cast<double>(graph_.kinds()[graph_.messages()[i].kind].copies);
       count(i, quotient_.transfers[at->second]);
     }
+    for (std::size_t i = 0; i < messages.size(); ++i) take_means(quotient_.transfers[i], messages[i]);
   }
 
-  /// The class of messages that begins with this one. Its links have no weights yet.
+  /// The class of messages that begins with this one. Its links have no weights yet, and it adds one message.
   QuotientTransfer new_class(std::size_t index) const {
     const Message& message = graph_.messages()[index];
     const MessageKind& kind = graph_.kinds()[message.kind];
@@ -120,6 +136,7 @@ class QuotientBuilder {
     same_class.end_round = last.first_round + last.rounds;
     same_class.source = partition_.class_of_member[message.source];
     same_class.destination = partition_.class_of_member[message.destination];
+    same_class.adding = adding_time(message);
     graph_.each_path(index, [&](int /*number*/, std::size_t path_kind, std::span<const int> links) {
       const PathKind& path = graph_.path_kinds()[path_kind];
       QuotientFlow flow;
@@ -138,28 +155,45 @@ class QuotientBuilder {
     return same_class;
   }
 
-  /// Counts a message of a class where it crosses the first link of a class of links, and where it reaches the first
-  /// member of a class of ranks.
-  void count(std::size_t index, QuotientTransfer& same_class) const {
-    const Message& message = graph_.messages()[index];
+  /// The seconds in which the destination of a message adds it.
+  double adding_time(const Message& message) const {
     const MessageKind& kind = graph_.kinds()[message.kind];
-    const auto to = static_cast<std::size_t>(same_class.destination);
-    if (kind.reduce && !cost_of(kind).reduction_is_free && partition_.first_member[to] == message.destination) {
-      const auto number = static_cast<std::size_t>(kind.communicator);
-      const Communicator& communicator = *graph_.communicators()[number];
-      const auto endpoints = static_cast<std::size_t>(communicator.calls[kind.call].schedule->endpoints());
-      const auto at = static_cast<int>((message.destination - graph_.first_member(number)) % endpoints);
-      same_class.adding += cost_of(kind).stretch * static_cast<double>(kind.length) * kMemoryBytesPerReducedByte /
-                           endpoint(communicator, at).memory_bandwidth.si;
-    }
+    if (!kind.reduce || cost_of(kind).reduction_is_free) return 0;
+    const auto number = static_cast<std::size_t>(kind.communicator);
+    const Communicator& communicator = *graph_.communicators()[number];
+    const auto endpoints = static_cast<std::size_t>(communicator.calls[kind.call].schedule->endpoints());
+    const auto at = static_cast<int>((message.destination - graph_.first_member(number)) % endpoints);
+    return cost_of(kind).stretch * static_cast<double>(kind.length) * kMemoryBytesPerReducedByte /
+           endpoint(communicator, at).memory_bandwidth.si;
+  }
+
+  /// Counts a message of a class where it crosses links.
+  void count(std::size_t index, QuotientTransfer& same_class) const {
+    const auto copies = static_cast<double>(graph_.kinds()[graph_.messages()[index].kind].copies);
     graph_.each_path(index, [&](int number, std::size_t /*kind*/, std::span<const int> links) {
       for (const int link : links) {
         const int of = partition_.class_of_link[static_cast<std::size_t>(link)];
-        if (partition_.first_link[static_cast<std::size_t>(of)] != static_cast<std::size_t>(link)) continue;
         for (LinkUse& use : same_class.flows[static_cast<std::size_t>(number)].uses)
-          if (use.link == of) use.weight += 1;
+          if (use.link == of) use.weight += copies;
       }
     });
+  }
+
+  /// Makes means for one link, or one rank, of what all of them have together: `messages` of this class. In an
+  /// equitable partition these are whole numbers of messages. Where they are less than one, the flow is still no faster
+  /// than its links.
+  void take_means(QuotientTransfer& transfer, double messages) const {
+    const double one = std::exchange(transfer.adding, 0);
+    double left =
+        messages / static_cast<double>(partition_.members_of_class[static_cast<std::size_t>(transfer.destination)]);
+    for (; left >= 1; --left) transfer.adding += one;
+    transfer.adding += left * one;
+    for (QuotientFlow& flow : transfer.flows)
+      for (LinkUse& use : flow.uses) {
+        const auto of = static_cast<std::size_t>(use.link);
+        use.weight /= static_cast<double>(partition_.links_of_class[of]);
+        if (use.weight < 1) flow.limit = std::min(flow.limit, quotient_.link_bandwidths[of]);
+      }
   }
 
   void list_transfers() {
@@ -185,15 +219,73 @@ class QuotientBuilder {
   }
 
   const FabricGraph& fabric_;
-  MessageGraph graph_;
+  const MessageGraph& graph_;
+  const EquitablePartition* alike_;
   EquitablePartition partition_;
   Quotient quotient_;
 };
 
+namespace {
+
+/// True if all ranks call at the same moments, and every rank then sends the same to every other one.
+bool are_interchangeable(const FabricGraph& fabric, std::span<const Job> jobs) {
+  if (jobs.size() != 1 || jobs[0].communicators.size() != 1 || !jobs[0].communicators[0].members.empty()) return false;
+  const auto& calls = jobs[0].communicators[0].calls;
+  return std::all_of(calls.begin(), calls.end(), [&](const CollectiveCall& call) {
+    const bool together =
+        std::adjacent_find(call.arrivals.begin(), call.arrivals.end(), std::not_equal_to<>()) == call.arrivals.end();
+    return together && call.schedule->ranks() == fabric.ranks() && call.schedule->is_all_pairs();
+  });
+}
+
+/// True if of any two links the places that have them are apart, or contain each other. The fabric is a tree then, and
+/// ranks and links that refinement does not tell apart can change places.
+bool is_tree(const MessageGraph& places, std::size_t links) {
+  struct Range {
+    std::uint32_t first = 0, end = 0, count = 0;
+  };
+  std::vector<Range> ranges(links);
+  for (std::size_t place = 0; place < places.messages().size(); ++place) {
+    const std::uint32_t rank = places.messages()[place].source;
+    places.each_path(place, [&](int /*number*/, std::size_t /*kind*/, std::span<const int> crossed) {
+      for (const int link : crossed) {
+        Range& range = ranges[static_cast<std::size_t>(link)];
+        if (range.count++ == 0) range.first = rank;
+        range.end = rank + 1;
+      }
+    });
+  }
+  std::sort(ranges.begin(), ranges.end(), [](const Range& one, const Range& other) {
+    return one.first != other.first ? one.first < other.first : one.end > other.end;
+  });
+  std::vector<std::uint32_t> ends;  // of the ranges around the present one
+  for (const Range& range : ranges) {
+    if (range.count != range.end - range.first) return false;
+    while (!ends.empty() && ends.back() <= range.first) ends.pop_back();
+    if (!ends.empty() && ends.back() < range.end) return false;
+    ends.push_back(range.end);
+  }
+  return true;
+}
+
 }  // namespace
 
-Quotient quotient_of(const FabricGraph& fabric, std::span<const Job> jobs) {
-  return QuotientBuilder(fabric, jobs).build();
+Symmetry::Symmetry(const FabricGraph& fabric, std::span<const Job> jobs) : fabric_(fabric) {
+  if (are_interchangeable(fabric, jobs)) {
+    const MessageGraph places(fabric);
+    if (!places.messages().empty() && is_tree(places, fabric.links().size())) {
+      std::vector<Color> links;
+      for (const DirectedLink& link : fabric.links()) links.push_back(with(Color{1}, link.bandwidth.si));
+      alike_ = std::make_unique<const EquitablePartition>(
+          refine(places, std::vector<Color>(static_cast<std::size_t>(fabric.ranks())), links));
+      graph_ = std::make_unique<const MessageGraph>(fabric, jobs, alike_->class_of_member);
+      return;
+    }
+  }
+  graph_ = std::make_unique<const MessageGraph>(fabric, jobs);
 }
+Symmetry::~Symmetry() = default;
+
+Quotient Symmetry::quotient(std::size_t most_classes) const { return Builder(*this, most_classes).build(); }
 
 }  // namespace ganymede::sim

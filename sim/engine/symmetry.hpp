@@ -6,8 +6,13 @@
 // messages of each class, and all links of a class carry equally many. By induction all members of a class start, share
 // links and end in the same way, so one member represents all: max-min fair rates are unique, and those of the quotient
 // are those of the whole.
+//
+// Where that partition is large, a coarser one is an approximation (color_refinement.hpp): a link of a class then
+// carries the mean number of messages, and a rank waits for the messages of every member of its class.
 
 #include <cstdint>
+#include <limits>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -16,6 +21,9 @@
 #include "sim/engine/max_min_solver.hpp"
 
 namespace ganymede::sim {
+
+class MessageGraph;
+struct EquitablePartition;
 
 /// The part of one message that takes one path.
 struct QuotientFlow {
@@ -65,6 +73,7 @@ struct Quotient {
   /// For each communicator the classes of its endpoints, lane after lane.
   std::vector<std::vector<int>> class_of;
   std::int64_t members = 0;  ///< endpoints x lanes, of all communicators
+  bool is_exact = true;      ///< false: of a partition that is not equitable
 
   /// The transfers of a class of ranks in one call, of all rounds. A transfer is listed twice in a row if the class is
   /// both its source and its destination.
@@ -77,7 +86,23 @@ struct Quotient {
   std::vector<int> transfer_lists;
 };
 
-/// Finds the classes by colour refinement (color_refinement.hpp).
-Quotient quotient_of(const FabricGraph& fabric, std::span<const Job> jobs);
+/// Finds the classes by colour refinement (color_refinement.hpp). The fabric and the jobs must outlive the object.
+class Symmetry {
+ public:
+  Symmetry(const FabricGraph& fabric, std::span<const Job> jobs);
+  ~Symmetry();
+  Symmetry(const Symmetry&) = delete;
+  Symmetry& operator=(const Symmetry&) = delete;
+
+  /// The quotient of the coarsest equitable partition, or of a coarser one if that has more than `most_classes` classes
+  /// of ranks and links.
+  Quotient quotient(std::size_t most_classes = std::numeric_limits<std::size_t>::max()) const;
+
+ private:
+  class Builder;
+  const FabricGraph& fabric_;
+  std::unique_ptr<const MessageGraph> graph_;
+  std::unique_ptr<const EquitablePartition> alike_;  // set if the fabric alone tells ranks and links apart
+};
 
 }  // namespace ganymede::sim

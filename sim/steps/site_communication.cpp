@@ -177,6 +177,7 @@ void SiteCommunication::measure_load() {
   std::vector<Transfer> transfers;
   std::vector<Path> paths;
   for (const auto& schedule : schedules_) {
+    schedule.check_list();
     for (const Stage& stage : schedule.stages()) {
       transfers.clear();
       stage.expand(0, transfers);

@@ -69,6 +69,18 @@ void append_served(const ServerHierarchy& plan, ServerNode which, bool push, boo
   }
 }
 
+std::optional<std::string> refuse_hierarchical_parameter_server(const PlanRequest& request) {
+  if (auto why = refuse_bad_servers(request)) return why;
+  // A node's part of the bytes lies on one server at least, so that each node sends to each server.
+  constexpr std::size_t kMostPairs = 14'000'000;  // whose messages take a gigabyte (schedule.cpp)
+  const std::size_t servers = server_ranks(request).size(), nodes = static_cast<std::size_t>(request.topology.nodes());
+  if (servers * nodes <= kMostPairs) return std::nullopt;
+  return fmt::format(
+      "{} servers and {} nodes are {} pairs, expected at most {}, whose messages take a gigabyte; ask for fewer "
+      "servers",
+      servers, nodes, servers * nodes, kMostPairs);
+}
+
 Schedule plan_hierarchical_parameter_server(const PlanRequest& request) {
   if (is_trivial(request)) return empty_schedule(request);
   const Topology& topology = request.topology;
@@ -109,7 +121,7 @@ extern const AllReduceScheme hierarchical_parameter_server_scheme{
     .variants = "sharded, whole, all or number of servers, and /grpc or /duplex",
     .has_servers = true,
     .plan = plan_hierarchical_parameter_server,
-    .refusal = refuse_bad_servers,
+    .refusal = refuse_hierarchical_parameter_server,
 };
 
 }  // namespace ganymede::sim

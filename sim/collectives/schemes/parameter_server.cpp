@@ -50,16 +50,21 @@ Schedule plan_parameter_server(const PlanRequest& request) {
   const auto servers = server_ranks(request);
   const std::int64_t whole = padded(request.bytes, static_cast<std::int64_t>(servers.size()));
   const std::vector<std::int64_t> bounds = server_bounds(request, whole, servers.size());
+  std::int64_t sending = 0;  // servers with a part
+  for (std::size_t i = 0; i < servers.size(); ++i) sending += bounds[i + 1] > bounds[i] ? 1 : 0;
   const auto stage = [&](bool push) {
-    return Stage{1, [servers, ranks, bounds, push](std::int64_t /*round*/, std::vector<Transfer>& out) {
-                   for (std::size_t i = 0; i < servers.size(); ++i) {
-                     const int server = servers[i];
-                     const std::int64_t length = bounds[i + 1] - bounds[i];
-                     for (int rank = 0; rank < ranks && length > 0; ++rank)
-                       if (rank != server)
-                         out.push_back({push ? rank : server, push ? server : rank, bounds[i], length, push});
-                   }
-                 }};
+    Stage all{1, [servers, ranks, bounds, push](std::int64_t /*round*/, std::vector<Transfer>& out) {
+                for (std::size_t i = 0; i < servers.size(); ++i) {
+                  const int server = servers[i];
+                  const std::int64_t length = bounds[i + 1] - bounds[i];
+                  for (int rank = 0; rank < ranks && length > 0; ++rank)
+                    if (rank != server)
+                      out.push_back({push ? rank : server, push ? server : rank, bounds[i], length, push});
+                }
+              }};
+    all.transfers = sending * (ranks - 1);
+    if (sending == ranks && request.variables.empty()) all.all_pairs = AllPairs{bounds[1], push};
+    return all;
   };
   return Schedule(ranks, request.topology.endpoints(), whole, {stage(true), stage(false)},
                   server_cost(parse_server_variant(request.variant), 1));

@@ -189,11 +189,11 @@ class Plain {
   double now_ = 0;
 };
 
-/// A fat tree with zones, or an oversubscribed switch; one or several GPUs a node, with or without a path through the
-/// host.
+/// A fat tree of one or two levels, perhaps with zones, of any numbers of nodes, or an oversubscribed switch; one GPU a
+/// node or up to eight, with or without a path through the host.
 platforms::Platform random_platform() {
   const auto number = [](int low, int high) { return *rc::gen::inRange(low, high); };
-  const int gpus = number(1, 4);
+  const int gpus = number(0, 6) == 0 ? 8 : number(1, 4);
   std::string node = fmt::format(R"("gpus": {}, "host_link": {{"bandwidth": "{}GB/s", "latency": "{}us"}},
       "nic": {{"bandwidth": "{}GB/s", "latency": "{}us", "count": {}, "gpu_direct": {} {}}})",
                                  gpus, number(1, 20), number(0, 30), number(1, 20), number(0, 1000), number(1, 3),
@@ -203,10 +203,20 @@ platforms::Platform random_platform() {
                         number(1, 100), number(0, 5));
   std::string fabric =
       fmt::format(R"({{"kind": "switch", "latency": "{}us", "oversubscription": {}}})", number(0, 9), number(1, 5));
-  if (number(0, 2) == 0)
-    fabric = fmt::format(R"({{"kind": "fat-tree", "levels": [{{"nodes": 2, "oversubscription": {}, "latency": "{}us"}}],
-        "zones": {{"nodes": 4, "bandwidth": "1GB/s", "latency": "{}us"}}}})",
-                         number(1, 4), number(0, 9), number(0, 900));
+  if (number(0, 2) == 0) {
+    const int rack = number(1, 5);
+    const auto level = [&](int nodes) {
+      return fmt::format(R"({{"nodes": {}, "oversubscription": {}, "latency": "{}us"}})", nodes, number(1, 4),
+                         number(0, 9));
+    };
+    fabric = R"({"kind": "fat-tree", "levels": [)" + level(rack);
+    if (number(0, 2) == 0) fabric += ", " + level(rack * number(1, 3));
+    fabric += "]";
+    if (number(0, 2) == 0)
+      fabric += fmt::format(R"(, "zones": {{"nodes": {}, "bandwidth": "1GB/s", "latency": "{}us"}})", number(1, 5),
+                            number(0, 900));
+    fabric += "}";
+  }
   return platform_of(node, fabric);
 }
 
@@ -293,7 +303,10 @@ TEST(Differential, EverySchemeOnRandomFabrics) {
       const platforms::Instance& node = platform.instance("node");
       const int nodes = *rc::gen::inRange(2, 6);
       const FabricGraph fabric(platform, node, nodes, node.gpus);
-      const PlanRequest request{fabric.topology(), *rc::gen::inRange(100'000, 50'000'000), Collective::all_reduce, ""};
+      // With a server on every rank the ranks could change places (symmetry.hpp).
+      const std::string variant = scheme.has_servers && *rc::gen::arbitrary<bool>() ? "all" : "";
+      const PlanRequest request{fabric.topology(), *rc::gen::inRange(100'000, 50'000'000), Collective::all_reduce,
+                                variant};
       if (scheme.why_not(request)) return;
       const Schedule schedule = scheme.plan(request);
       const auto arrivals = random_arrivals(fabric.ranks());

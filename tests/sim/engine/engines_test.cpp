@@ -4,12 +4,16 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <ostream>
 
+#include "common/errors.hpp"
 #include "common/units.hpp"
 #include "sim/collectives/allreduce.hpp"
+#include "sim/collectives/closed_form.hpp"
 #include "sim/engine/collective_timing.hpp"
+#include "support/when.hpp"
 #include "test_platform.hpp"
 
 namespace ganymede::sim {
@@ -275,6 +279,72 @@ TEST(Folded, FoldsARingToOneRankAndAFewRounds) {
   EXPECT_EQ(folded.times[0][0][0].messages, 2 * 999 * 1000);
   EXPECT_LT(folded.flows, 20);
   EXPECT_GT(folded.rounds_skipped, 1900);
+}
+
+// 138 nodes below switches of 33: the last switch has fewer, which tells all ranks of a ring apart.
+TEST(Folded, MergesNearlyLikeRanksUntilTheDifferenceIsSmall) {
+  NOT_SANITIZED("it simulates half a million flows");
+  const platforms::Platform platform = platform_of(
+      R"("gpus": 8, "gpu_links": {"kind": "nvswitch", "bandwidth": "300GB/s", "latency": "1us"},
+         "nic": {"bandwidth": "12.5GB/s", "latency": "2us"})",
+      R"({"kind": "fat-tree", "latency": "1us", "levels": [{"nodes": 33, "oversubscription": 2, "latency": "1us"}]})");
+  const FabricGraph fabric(platform, platform.instance("node"), 138, 8);
+  const Schedule ring = plan("ring", fabric, 100'000'000);
+  const Job job = job_of(ring);
+  const auto end = [](const FoldedTimes& folded) {
+    const auto& done = folded.times[0][0][0].done;
+    return std::max_element(done.begin(), done.end())->si;
+  };
+  const FoldedTimes exact = run_folded(fabric, {&job, 1}, false, 0), merged = run_folded(fabric, {&job, 1});
+  EXPECT_EQ(exact.difference, 0);
+  EXPECT_GT(merged.difference, 0);
+  EXPECT_LE(merged.difference, kFoldingTolerance);
+  EXPECT_NEAR(end(merged) / end(exact), 1, kFoldingTolerance);
+  EXPECT_LT(merged.classes, exact.classes);
+}
+
+// 4.3e9 messages a way: what one rank sends stands for all of them.
+TEST(Folded, EveryRankMayServeEveryOther) {
+  const platforms::Platform platform = star_platform("12.5GB/s", "5us", "1us");
+  const FabricGraph fabric(platform, platform.instance("one"), 65536, 1);
+  const PlanRequest request{fabric.topology(), 65536 * 1000, Collective::all_reduce, "all"};
+  const AllReduceScheme& scheme = find_scheme("parameter-server");
+  const Schedule schedule = scheme.plan(request);
+  EXPECT_EQ(schedule.messages(), std::int64_t{2} * 65536 * 65535);
+  const Star star{BytesPerSecond{12.5e9}, Seconds{11e-6}, BytesPerSecond{900e9}};
+  EXPECT_NEAR(finish(Engine::folded, fabric, schedule) / scheme.on_star(request, star).si, 1, 1e-6);
+}
+
+// On a torus ranks differ, so that all messages would have to be listed: 2 x 4096 x 4095 of 73 bytes.
+TEST(Folded, AListThatWouldFillTheMemoryIsRefused) {
+  const platforms::Platform platform =
+      platform_of(R"("gpus": 1)", R"({"kind": "torus", "dimensions": [64, 64], "bandwidth": "10GB/s"})");
+  const FabricGraph fabric(platform, platform.instance("node"), 4096, 1);
+  const Schedule schedule = plan("parameter-server:all", fabric, 4096);
+  const Job job = job_of(schedule);
+  try {
+    run_folded(fabric, {&job, 1});
+    FAIL();
+  } catch (const Infeasible& refused) {
+    EXPECT_THAT(refused.what(), testing::HasSubstr("2.45 GB"));
+  }
+}
+
+// A table of all pairs of 20,000 hosts would take 3.2 GB. The message waits 2 x 5 + 1 us and moves 12.5 kB at 12.5
+// GB/s.
+TEST(Message, MemoryGrowsWithTheNodesAndNotWithTheirSquare) {
+  NOT_SANITIZED("the sanitizer's own memory is beyond any limit");
+  const platforms::Platform platform = star_platform("12.5GB/s", "5us", "1us");
+  const FabricGraph fabric(platform, platform.instance("one"), 20000, 1);
+  const Schedule schedule = round_of(20000, 12500, {{0, 19999, 0, 12500, false}});
+  const Job job = job_of(schedule);
+  const auto done = in_child([&] {
+    const rlimit limit{2'000'000'000, 2'000'000'000};
+    setrlimit(RLIMIT_AS, &limit);
+    return std::vector{open_communication_engine(fabric)->run({&job, 1})[0][0][0].done.back().si};
+  });
+  ASSERT_EQ(done.size(), 1U);
+  EXPECT_NEAR(done[0], 12e-6, 1e-12);
 }
 
 TEST(Bottlenecks, NameWhatATimeIsMadeOf) {

@@ -45,7 +45,7 @@ TEST(TransferProgress, CountsMessagesAndTheirParts) {
   const FabricGraph fabric(platform, platform.instance("node"), 1, 2);
   const Schedule schedule = parse_scheme("ring").plan({fabric.topology(), 8, Collective::all_reduce, ""});
   const Job job = job_of(schedule);
-  const Quotient quotient = quotient_of(fabric, {&job, 1});
+  const Quotient quotient = Symmetry(fabric, {&job, 1}).quotient();
   ASSERT_EQ(quotient.transfers[0].flows.size(), 2U);
   TransferProgress progress(quotient);
   EXPECT_FALSE(progress.offer(0));

@@ -22,7 +22,7 @@ Quotient quotient(const FabricGraph& fabric, const char* scheme, std::int64_t by
                   std::vector<Seconds> arrivals = {}) {
   const Schedule schedule = parse_scheme(scheme).plan({fabric.topology(), bytes, Collective::all_reduce, ""});
   const Job job = job_of(schedule, std::move(arrivals));
-  return quotient_of(fabric, {&job, 1});
+  return Symmetry(fabric, {&job, 1}).quotient();
 }
 
 /// The names of the links that represent the classes.
@@ -114,7 +114,7 @@ TEST(Symmetry, CommunicatorsHaveClassesOfTheirOwn) {
   const Schedule ring = parse_scheme("ring").plan({flat(2), 1 << 20, Collective::all_reduce, ""});
   const std::vector<Seconds> zero(2);
   const Job two{{Communicator{{0, 2}, {{&ring, zero}}}, Communicator{{1, 3}, {{&ring, zero}}}}};
-  const Quotient both = quotient_of(fabric, {&two, 1});
+  const Quotient both = Symmetry(fabric, {&two, 1}).quotient();
   EXPECT_THAT(both.class_of, ElementsAre(ElementsAre(0, 0), ElementsAre(1, 1)));
   EXPECT_EQ(both.ranks[1].communicator, 1);
 }
