@@ -1,90 +1,104 @@
 #!/usr/bin/env python3
-"""Fits the widths of `validate`'s intervals (calibration/interval_classes.cpp) to the published studies.
+"""Makes the widths of `validate`'s intervals (calibration/interval_classes.cpp) by conformal prediction over publications.
 
     ganymede validate --format json > validation.json && python3 bench/interval_widths.py validation.json
 
-The half-width of a step's interval, as a logarithm, is the root of the sum of squares of: what a published figure
-repeats within, a factor on the share of workers that differ, what the error of a collective alone makes of the share of
-collectives, and a floor. The program prints the narrowest widths that hold 90 % of the cells whose batch was measured,
-by class, and how many cells of a study the widths hold that are fitted to all other studies. A study that is the only
-one of its class is held by nothing but its own widths, and is not counted. For curves of collectives it prints the 90 %
-quantile of the error.
+The half-width of a step's interval, as a logarithm, is a factor times the root of the sum of squares of: what a published
+figure repeats within, half of what pauses take, the share of the step that workers who differ add, what the error of a
+collective alone makes of the share of collectives, and a floor of 0.1. The factor is the 90 % quantile of the error over
+that root where each publication counts once and one more that is not known is as far off as can be. The program prints
+it, and how many cells it holds, and of publications on average, if it has not seen the publication: of all, and by kind;
+a kind with fewer than ten publications (*) has the factor of all. Cells whose batch was not measured are left out.
+
+For collectives whose links are stated it runs bench/nccl_logs.py's comparison and prints the 90 % quantile in the same way.
 """
+import csv
 import json
 import math
+import os
 import sys
 
-FACTORS = [0.1 * i for i in range(0, 31)]
-FLOORS = [0.005 * i for i in range(0, 41)] + [0.05 * i for i in range(5, 21)]
+import nccl_logs
+
+FLOOR, GRAPH_OVER_ASSUMED_NETWORK = 0.1, 0.35
+CALIBRATED = 10  # publications
 
 
 def rows_of(result):
     rows = []
     for study in result["studies"]:
-        if not study["in_totals"]:
-            continue
-        for cell in study["cells"]:
+        for cell in study["cells"] if study["in_totals"] else []:
             if "parts" not in cell or "alternative" in cell or "other batch" in cell["evidence"]:
                 continue
             parts = cell["parts"]
-            step = parts["step_s"]
-            several = "several machines" in cell["evidence"]
-            kind = f"{'several machines' if several else 'one machine'}, {cell['executor']}"
-            if several and cell["executor"] == "graph":  # MXNet's outliers are all over a network that is assumed
-                kind = f"{cell['evidence'].split(',')[0]}, {kind}"
-            rows.append({"study": study["name"], "class": kind,
-                         "error": abs(math.log(step / parts["measured_s"])),
-                         "fixed": 1.6449 * math.sqrt(2) * cell["repeat"],
-                         "pauses": 0.5 * parts["pause_s"] / (step + parts["pause_s"]),
-                         "collectives": parts["links_half_width"],
-                         "workers": (step - parts["alone_s"] - parts["collectives_s"]) / step})
+            step, several = parts["step_s"], "several machines" in cell["evidence"]
+            assumed = several and cell["executor"] == "graph" and cell["evidence"].startswith("assumed")
+            squares = [1.6449 * math.sqrt(2) * cell["repeat"], 0.5 * parts["pause_s"] / (step + parts["pause_s"]),
+                       parts["links_half_width"], (step - parts["alone_s"] - parts["collectives_s"]) / step,
+                       GRAPH_OVER_ASSUMED_NETWORK if assumed else FLOOR]
+            rows.append({"source": study["name"],
+                         "kinds": ["all", "several machines" if several else "one machine",
+                                   f"{'several machines' if several else 'one machine'}, {cell['executor']}"],
+                         "error": abs(math.log(step / parts["measured_s"])) / math.hypot(*squares),
+                         "width": math.hypot(*squares)})
     return rows
 
 
-def width(row, workers, floor):
-    return math.sqrt(row["fixed"] ** 2 + row["pauses"] ** 2 + (workers * row["workers"]) ** 2
-                     + row["collectives"] ** 2 + floor ** 2)
+def quantile(rows, share=0.9):
+    """Of the errors, each source counting once, beside one that is not known."""
+    sources = {}
+    for row in rows:
+        sources.setdefault(row["source"], []).append(row["error"])
+    below = 0.0
+    for error, weight in sorted((error, 1 / len(errors)) for errors in sources.values() for error in errors):
+        below += weight / (len(sources) + 1)
+        if below >= share:
+            return error
+    return math.inf
 
 
-def held(rows, *widths):
-    return sum(row["error"] <= width(row, *widths) for row in rows) / len(rows)
+def left_out(rows, kind):
+    """Sources of a kind, cells, the share of cells and of sources that widths of other sources hold, their mean width."""
+    cells, held, widths = 0, [], []
+    for source in sorted({row["source"] for row in rows if kind in row["kinds"]}):
+        factor = quantile([row for row in rows if row["source"] != source])
+        own = [row for row in rows if row["source"] == source and kind in row["kinds"]]
+        held.append((sum(row["error"] <= factor for row in own), len(own)))
+        widths += [factor * row["width"] for row in own]
+        cells += len(own)
+    return len(held), cells, sum(n for n, _ in held) / cells, sum(n / m for n, m in held) / len(held), sum(widths) / cells
 
 
-def narrowest(rows, share=0.9):
-    found = [(sum(width(row, workers, floor) for row in rows) / len(rows), workers, floor)
-             for workers in FACTORS for floor in FLOORS if held(rows, workers, floor) >= share]
-    return min(found) if found else (math.nan, FACTORS[-1], FLOORS[-1])
+def print_kinds(rows):
+    print(f"factor {quantile(rows):.2f}")
+    for kind in sorted({kind for row in rows for kind in row["kinds"]}):
+        sources, cells, held, of_sources, width = left_out(rows, kind)
+        print(f"  {kind}: {sources} sources{'' if sources >= CALIBRATED else ' (*)'}, {cells} cells, held by widths that have not "
+              f"seen the source {100 * held:.0f} % ({100 * of_sources:.0f} % of a source's), mean half-width {width:.2f}")
+
+
+def collectives(program, several):
+    rows = []
+    for name, (_, ranks, catalog, instance, nodes, scheme, source) in nccl_logs.LOGS.items():
+        if (nodes > 1) != several:
+            continue
+        samples = nccl_logs.samples(name)
+        done = nccl_logs.run([program, "allreduce", "--catalog", catalog, "--instance", instance, "--nodes", str(nodes),
+                              "--gpus-per-node", str(ranks // nodes), "--scheme", scheme, "--collective",
+                              nccl_logs.COLLECTIVES.get(name, "all_reduce").replace("_", "-"), "--bytes",
+                              ",".join(str(row[0]) for row in samples), "--format", "csv"])
+        times = {int(row["bytes"]): float(row["time_s"]) * 1e6 for row in csv.DictReader(done.stdout.splitlines())}
+        rows += [{"source": source, "kinds": ["all"], "error": abs(math.log(times[size] / float(time))), "width": 1}
+                 for size, time, _ in samples if size >= 1 << 20]
+    return rows
 
 
 def main():
     with open(sys.argv[1], encoding="utf-8") as file:
-        result = json.load(file)
-    rows = rows_of(result)
-    for kind in sorted({row["class"] for row in rows}):
-        mine = [row for row in rows if row["class"] == kind]
-        mean, workers, floor = narrowest(mine)
-        print(f"{kind}: {len(mine)} cells, factor on workers {workers:.1f}, "
-              f"floor {floor:.3f}, mean half-width {100 * mean:.1f} %")
-        kept = counted = 0
-        for study in sorted({row["study"] for row in mine}):
-            others = [row for row in mine if row["study"] != study]
-            own = [row for row in mine if row["study"] == study]
-            if not others:
-                continue
-            _, workers, floor = narrowest(others)
-            kept += held(own, workers, floor) * len(own)
-            counted += len(own)
-            print(f"    without {study}: factor {workers:.1f}, floor {floor:.3f}; holds "
-                  f"{100 * held(own, workers, floor):.0f} % of its {len(own)} cells")
-        if counted:
-            print(f"    held by widths that have not seen the study: {100 * kept / counted:.0f} % of {counted}")
-    for several in ("one machine", "several machines"):
-        errors = sorted(abs(math.log(cell["predicted"] / cell["measured"])) for study in result["studies"]
-                        for cell in study["cells"] if cell.get("evidence", "").startswith("collective")
-                        and several in cell["evidence"])
-        if errors:
-            print(f"collectives, {several}: 90 % of {len(errors)} within a factor of "
-                  f"{math.exp(errors[min(len(errors) - 1, int(0.9 * len(errors)))]):.2f}")
+        print_kinds(rows_of(json.load(file)))
+    for several in (False, True):
+        print(f"collectives of stated links, {'several machines' if several else 'one machine'}:", end=" ")
+        print_kinds(collectives(os.path.join(nccl_logs.HERE, "../../build/release/bin/ganymede"), several))
 
 
 if __name__ == "__main__":

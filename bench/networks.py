@@ -30,9 +30,9 @@ def elementwise(reads=1, writes=1, backward=None, broadcast=False):
     return {**layer, "backward": list(backward)} if backward else layer
 
 
-# A filter of 4 x 4 in a kernel of its own. Each result takes 32 loads from shared memory, of which a V100 does some
-# 4e12 a second at best: three times what its memory takes to move two 16-bit numbers.
-FILTER = elementwise(3, 1, (3, 1))
+# A filter of 4 x 4 in a kernel of its own: each result takes 32 loads from shared memory (torch_utils/ops/upfirdn2d.cu, whose
+# tiles are volatile), and one for its tile.
+FILTER = {"kind": "elementwise", "backward": [1, 1], "shared": [33, 33]}
 # Bias and activation in one kernel; the bias's gradient is a sum of its own.
 BIASED = elementwise(1, 1, (3, 1))
 # Products with a number of each channel: the gradient of the input, and the sum that is the gradient of the channel's.
@@ -170,7 +170,7 @@ def stylegan3_t(size, base):
         if i < count:  # filtered activation: up, leaky ReLU, down, within one kernel
             fine = 2 * max(rates[before], rate)
             fine = round(fine * sizes[i] / rate)
-            layers += in_precision(precision, [side([out, fine, fine], [elementwise(0.5, 0.5)])])
+            layers += in_precision(precision, [side([out, fine, fine], [{**elementwise(0.5, 0.5), "shared": [17.7, 17.7]}])])
     generator = {"input": [512, 1, 1], "layers": layers}
     judge = stylegan2_ada(size, base)["networks"]["discriminator"]
     return {"schema": "ganymede.layers/1", "name": f"stylegan3-t-{size}", "executor": "eager",

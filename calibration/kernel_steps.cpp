@@ -57,6 +57,7 @@ Kernel kernel_at(const traces::TraceKernel& from, const std::string& precision, 
     to.op = from.op;
     to.rows = grown(from.rows, Growth::rows), to.cols = from.cols;
     to.reads_per_element = from.reads, to.writes_per_element = from.writes;
+    to.shared_per_element = from.shared;
   }
   return to;
 }
@@ -81,6 +82,7 @@ std::vector<StepKernel> fused(std::vector<StepKernel> kernels) {
     last->kernel.op = "fused";
     last->measured_s += next.measured_s;
     last->kernel.reads_per_element += std::max(0.0, next.kernel.reads_per_element - 1);
+    last->kernel.shared_per_element += next.kernel.shared_per_element;
     last->kernel.writes_per_element = std::max(last->kernel.writes_per_element, next.kernel.writes_per_element);
   }
   return out;
@@ -91,7 +93,7 @@ auto shape_of(const Kernel& k) {
   return std::tuple(std::tuple(k.kind, k.precision, k.batch, k.in_channels, k.in_d, k.in_h, k.in_w, k.out_channels),
                     std::tuple(k.kernel_d, k.kernel_h, k.kernel_w, k.pad_d, k.pad_h, k.pad_w, k.stride_d, k.stride_h),
                     std::tuple(k.stride_w, k.groups, k.channels_last, k.m, k.n, k.k, k.transposed_a, k.transposed_b),
-                    std::tuple(k.rows, k.cols, k.op, k.reads_per_element, k.writes_per_element));
+                    std::tuple(k.rows, k.cols, k.op, k.reads_per_element, k.writes_per_element, k.shared_per_element));
 }
 
 /// True if two rates differ by less than a factor of 1.5: one GPU by other figures, and not another one of its name.

@@ -42,29 +42,6 @@ StepKernels predict_step(const traces::StepTrace& trace, const traces::TraceBatc
   return kernels;
 }
 
-bool on_tensor_cores(const KernelTime& time) { return time.algorithm.starts_with("tensor"); }
-
-/// Predicts a step on one GPU whose time is known on another. A 16-bit convolution in groups that only one of them does
-/// on tensor cores changes as the memory bandwidth does: no figure of such a kernel is public, and StyleGAN3's steps on
-/// A100 are 42 % off (mean of |ln|, four resolutions) from those on V100 if the model of kernel times carries them, 20
-/// % if the ratio of the bandwidths carries all and 17 % with this.
-StepKernels predict_carried(const traces::StepTrace& trace, const traces::TraceBatch& batch, const GpuSheet& sheet,
-                            const GpuSheet& source) {
-  StepKernels step = predict_step(trace, batch, sheet);
-  const StepKernels there = predict_step(trace, batch, source);
-  const double ratio = source.memory_bandwidth / sheet.memory_bandwidth;
-  for (std::size_t i = 0; i < step.size(); ++i) {
-    const Kernel& kernel = step[i].kernel;
-    if (!is_convolution(kernel.kind) || kernel.groups == 1 || bytes_per_number(kernel.precision) != 2 ||
-        on_tensor_cores(step[i].time) == on_tensor_cores(there[i].time))
-      continue;
-    step[i].time.central_s = ratio * there[i].time.central_s;
-    step[i].time.low_s = ratio * there[i].time.low_s;
-    step[i].time.high_s = ratio * there[i].time.high_s;
-  }
-  return step;
-}
-
 /// The recorded entry of the same stage, if `batch` is one that a fit over batch sizes made.
 const traces::TraceBatch& recorded_entry(const traces::StepTrace& trace, const traces::TraceBatch& batch) {
   if (!batch.carried) return batch;
@@ -119,33 +96,38 @@ KernelTimes times_of(const StepKernels& step, double launch_s) {
   return times;
 }
 
+void scale(KernelTimes& times, double ratio) {
+  for (auto& [name, phase] : times.phases)
+    for (double* part : {&phase.device_s, &phase.host_s, &phase.idle_s}) *part *= ratio;
+}
+
 KernelTimes predicted_times(const traces::StepTrace& trace, const traces::TraceBatch& batch, const std::string& gpu,
                             const GpuSheet& sheet) {
   const StepKernels step = predict_step(trace, batch, sheet);
   const StepSum sum = sum_of(step, executor_of(trace), list_error(trace));
   KernelTimes times = times_of(step, host_launch_s(executor_of(trace)));
   times.factor = std::max(sum.high_s / sum.seconds, sum.seconds / sum.low_s);
-  if (trace.software.name == traces::kRecipeSoftware) times.factor = std::max(times.factor, portable_exp(kAloneError));
-  const double idle = sum.seconds - sum.device_s;
-  times.rule = fmt::format(
-      "by the kernel model of {}: {:.0f} kernels of {}{}, within a factor of {:.2f}; decided by {}", gpu, sum.launches,
-      trace.model, idle > 0 ? fmt::format(", {} of waiting for launches", to_string(Seconds{idle})) : "", times.factor,
-      sum.decided_by);
+  std::string more;
+  if (const double idle = sum.seconds - sum.device_s; idle > 0)
+    more = fmt::format(", {} of waiting for launches", to_string(Seconds{idle}));
+  if (trace.software.name == traces::kRecipeSoftware) {
+    scale(times, kRecipeRatio);
+    times.factor = std::max(times.factor, portable_exp(kAloneError));
+    more += fmt::format(", times {} as measured steps of other recipes take", kRecipeRatio);
+  }
+  times.rule =
+      fmt::format("by the kernel model of {}: {:.0f} kernels of {}{}, within a factor of {:.2f}; decided by {}", gpu,
+                  sum.launches, trace.model, more, times.factor, sum.decided_by);
   times.warnings = {fmt::format(
       "step times on {} are not measured: they are predicted kernel by kernel by a model of kernel times", gpu)};
   return times;
-}
-
-void scale(KernelTimes& times, double ratio) {
-  for (auto& [name, phase] : times.phases)
-    for (double* part : {&phase.device_s, &phase.host_s, &phase.idle_s}) *part *= ratio;
 }
 
 /// The times of a recipe's step: every kernel keeps the ratio of the nearest measured step to the predicted one.
 KernelTimes recipe_times(const traces::StepTrace& trace, const traces::TraceBatch& batch, const std::string& gpu,
                          const GpuSheet& sheet, const RecipeAnchor& anchor) {
   KernelTimes times = predicted_times(trace, batch, gpu, sheet);
-  scale(times, anchor.ratio);
+  scale(times, anchor.ratio / kRecipeRatio);
   times.provenance = anchor.is_it ? Provenance::measured : Provenance::transferred;
   if (anchor.is_it) {
     times.rule = anchor.text;
@@ -154,8 +136,8 @@ KernelTimes recipe_times(const traces::StepTrace& trace, const traces::TraceBatc
   }
   times.factor = portable_exp(in_quadrature(anchor.error, kStatedError));
   times.rule = fmt::format(
-      "carried to {} images on {} by the kernel model from what was {}, which is {:.3g} times what "
-      "the model says there; within a factor of {:.2f}",
+      "carried to {} images on {} by the kernel model from what was {}, as {:.3g} times what the "
+      "model says; within a factor of {:.2f}",
       batch.batch, gpu, anchor.text, anchor.ratio, times.factor);
   times.warnings = {
       fmt::format("the step at this batch on {} is not measured: it is carried over by a model of kernel "
@@ -169,7 +151,7 @@ KernelTimes stated_times(const traces::StepTrace& trace, const traces::TraceBatc
                          const GpuSheet& sheet, const GpuSheet& source) {
   const traces::TraceBatch& stated = recorded_entry(trace, batch);
   const double ratio = stated.wall_s.front() / sum_of(predict_step(trace, stated, source), executor_of(trace)).seconds;
-  const StepKernels step = predict_carried(trace, batch, sheet, source);
+  const StepKernels step = predict_step(trace, batch, sheet);
   KernelTimes times = times_of(step, host_launch_s(executor_of(trace)));
   scale(times, ratio);
   // The kernels that a list leaves out are in the ratio; the errors of single kernels differ from GPU to GPU.
@@ -195,7 +177,7 @@ KernelTimes stated_times(const traces::StepTrace& trace, const traces::TraceBatc
 /// The times of measured kernels on another GPU.
 KernelTimes carried_times(const traces::StepTrace& trace, const traces::TraceBatch& batch, const std::string& gpu,
                           const GpuSheet& sheet, const GpuSheet& source) {
-  StepKernels step = predict_carried(trace, batch, sheet, source);
+  StepKernels step = predict_step(trace, batch, sheet);
   const traces::TraceBatch& recorded = recorded_entry(trace, batch);
   keep_residuals(step, trace, recorded, source);
   KernelTimes times = times_of(step, 0);

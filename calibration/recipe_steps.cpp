@@ -47,20 +47,6 @@ std::string base_of(const std::string& name) {
   return extension == std::string::npos ? name.substr(0, name.find_first_of("/?")) : name.substr(0, extension + 5);
 }
 
-bool has_half_layers(const traces::LayerList& list) {
-  const auto is_half = [](const std::string& precision) { return !precision.empty() && precision != "fp32"; };
-  for (const auto& [name, network] : list.networks)
-    for (const traces::Layer& layer : network.layers)
-      if (is_half(layer.precision)) return true;
-  return is_half(list.precision);
-}
-
-/// True if both GPUs run layers of less than 32 bits alike: with tensor cores of one generation, or none.
-bool same_tensor_cores(const GpuSheet& a, const GpuSheet& b) {
-  const auto generation = [](const GpuSheet& sheet) { return sheet.capability < 70 ? 0 : sheet.capability / 10; };
-  return generation(a) == generation(b);
-}
-
 /// True if the row is of a recipe that is alike, which its configuration names: "stylegan3-t/paper".
 bool is_of_another(const documents::RecipeStep& row) { return row.config.find('/') != std::string::npos; }
 
@@ -68,7 +54,6 @@ std::optional<RecipeAnchor> find_anchor(const std::string& name, const GpuSheet&
   const traces::Recipe asked = traces::resolve_recipe(name);
   const documents::RecipeMeasurement* from = nullptr;
   const documents::RecipeStep* best = nullptr;
-  const bool half = has_half_layers(asked.layers);
   using Rank = std::tuple<bool, double, double, bool, double, int>;
   Rank least;
   const auto apart = [](double a, double b) { return a == b ? 0 : std::abs(std::log(a / b)); };
@@ -77,7 +62,6 @@ std::optional<RecipeAnchor> find_anchor(const std::string& name, const GpuSheet&
     if (sheet == nullptr)
       throw ConfigError(
           fmt::format("recipe {}: measured on \"{}\", expected a GPU that `ganymede list gpus` names", name, one.gpu));
-    if (half && !same_tensor_cores(*sheet, target)) continue;
     for (const documents::RecipeStep& row : one.rows) {
       const Rank rank(is_of_another(row), sheet->name == target.name ? 0 : 1 + rates_apart(*sheet, target),
                       apart(row.image, asked.training.image), row.config != asked.config,
@@ -95,8 +79,9 @@ std::optional<RecipeAnchor> find_anchor(const std::string& name, const GpuSheet&
   const double step_s = best->s_per_kimg / 1000 * best->batch;
   RecipeAnchor anchor;
   anchor.ratio = step_s / predicted_s(measured, best->batch_per_gpu, passes, sheet);
-  const bool of_gpu = sheet.name == target.name;
-  anchor.error = !of_gpu ? kOtherGpuError : is_of_another(*best) ? kAlikeError : kSameGpuError;
+  const bool of_gpu = sheet.name == target.name, near = of_gpu && !is_of_another(*best);
+  if (!near) anchor.ratio = std::sqrt(anchor.ratio * kRecipeRatio);
+  anchor.error = near ? kSameGpuError : kCarriedError;
   anchor.is_it = of_gpu && best->config == asked.config && best->image == asked.training.image &&
                  best->batch_per_gpu == pass && measured.settings == asked.settings &&
                  measured.training.precision == asked.training.precision;

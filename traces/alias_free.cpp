@@ -80,9 +80,16 @@ Json alias_free_layers(const LayerSettings& settings, int kernel, int scale) {
                       {"each_image", true},
                       {"precision", precision}});
     layers.push_back({{"kind", "elementwise"}, {"reads", 0}, {"writes", 0}, {"parameters", channels[at]}});
-    // The filtered activation is one kernel: up to twice the higher rate, leaky ReLU there, and down.
+    // The filtered activation is one kernel: up to twice the higher rate, leaky ReLU there, and down. It works in
+    // shared memory: for each number at the higher rate its tile reads and writes so many words in the loops of
+    // torch_utils/ops/filtered_lrelu.cu (NVlabs/stylegan3 @8fb5177d7755), with the tile's margins; forward and
+    // backward, at a rate that stays or grows. Filters that are not separable (R) take 12 x 12 products.
+    const bool grows = rates[before] != rates[at], radial = kernel == 1 && i < kCount - kCritical;
+    const Json words =
+        radial ? (grows ? Json{28.8, 28.5} : Json{33.8, 25.6}) : (grows ? Json{12.7, 18.6} : Json{17.7, 17.7});
     const auto fine = std::llround(2.0 * std::max(rates[before], rates[at]) * sizes[at] / rates[at]);
     Json filtered = elementwise(0.5, 0.5, {1, 0.5});
+    filtered["shared"] = words;
     filtered["keeps"] = precision == std::string_view("fp16") ? 0.125 : 0.0625;  // two bits of each number
     if (!last) layers.push_back(side({channels[at], fine, fine}, Json::array({filtered}), precision));
   }

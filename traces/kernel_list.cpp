@@ -90,6 +90,7 @@ void read_moving(JsonObject& in, TraceKernel& kernel) {
   if (const auto cols = in.optional("cols")) kernel.cols = cols->as_integer(1, kMaxNumbers);
   if (const auto reads = in.optional("reads")) kernel.reads = reads->as_number(0, 1e6);
   if (const auto writes = in.optional("writes")) kernel.writes = writes->as_number(0, 1e6);
+  if (const auto shared = in.optional("shared")) kernel.shared = shared->as_number(0, 1e6);
 }
 
 TraceKernel read_kernel(const JsonNode& node) {
@@ -156,6 +157,7 @@ OrderedJson kernel_json(const TraceKernel& kernel) {
     out["cols"] = kernel.cols;
     if (kernel.reads != 1) out["reads"] = kernel.reads;
     if (kernel.writes != 1) out["writes"] = kernel.writes;
+    if (kernel.shared != 0) out["shared"] = kernel.shared;
   }
   return out;
 }

@@ -51,6 +51,7 @@ struct TraceKernel {
   std::string op;
   std::int64_t rows = 1, cols = 1;
   double reads = 1, writes = 1;
+  double shared = 0;  ///< words of 32 bits in shared memory that each takes
 
   bool is_convolution() const { return kind <= Kind::convolution_weight_gradient; }
   bool is_product() const { return kind == Kind::product || kind == Kind::batched_product; }

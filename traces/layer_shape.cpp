@@ -63,4 +63,13 @@ bool optional_flag(JsonObject& in, const char* key, bool default_value) {
   return node ? node->as_bool() : default_value;
 }
 
+std::array<double, 2> optional_pair(JsonObject& in, const char* key, std::array<double, 2> default_value,
+                                    const char* meaning) {
+  const auto node = in.optional(key);
+  if (!node) return default_value;
+  const std::vector<double> values = node->as_numbers(0, 1000);
+  if (values.size() != 2) node->expected(meaning);
+  return {values[0], values[1]};
+}
+
 }  // namespace ganymede::traces

@@ -42,5 +42,8 @@ Extents read_layer_extents(JsonObject& in, const char* key, const LayerShape& sh
 
 int optional_integer(JsonObject& in, const char* key, int default_value, int low, int high);
 bool optional_flag(JsonObject& in, const char* key, bool default_value);
+/// Two numbers from 0 to 1000.
+std::array<double, 2> optional_pair(JsonObject& in, const char* key, std::array<double, 2> default_value,
+                                    const char* meaning);
 
 }  // namespace ganymede::traces

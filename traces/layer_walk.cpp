@@ -160,21 +160,21 @@ class Walk {
   void elementwise(JsonObject& in) {
     const auto number = [&](const char* key) { return in.optional(key) ? in.optional(key)->as_number(0, 1000) : 1; };
     const double reads = number("reads"), writes = number("writes");
-    std::vector<double> back = {reads + writes, reads};
-    if (const auto node = in.optional("backward")) {
-      back = node->as_numbers(0, 1000);
-      if (back.size() != 2) node->expected("reads and writes of each number, such as [2, 1]");
-    }
+    auto back = optional_pair(in, "backward", {reads + writes, reads}, "reads and writes, such as [2, 1]");
+    const auto shared = optional_pair(in, "shared", {0, 0}, "words forward and backward, such as [33, 33]");
     const bool broadcast = optional_flag(in, "broadcast", false);
     Layer& layer = add("elementwise", 0, reads * shape_.size(), writes * shape_.size(),
                        optional_integer(in, "parameters", 0, 0, kMaxChannels));
     layer.forward = {moving(broadcast ? "broadcast" : "elementwise", shape_.size(), reads, writes)};
+    layer.forward.back().shared = shared[0];
     if (broadcast && back[0] >= reads && back[1] >= writes) {  // the input's gradient is such a kernel too
       layer.to_inputs = {moving("broadcast", shape_.size(), reads, writes)};
       back[0] -= reads, back[1] -= writes;
     }
-    if (back[0] + back[1] > 0)
+    if (back[0] + back[1] > 0) {
       layer.to_inputs.push_back(moving("elementwise_backward", shape_.size(), back[0], back[1]));
+      layer.to_inputs.back().shared = shared[1];
+    }
     needed_ = true;
   }
 

@@ -41,11 +41,10 @@ bool is_square_3x3(const Kernel& c) {
   return has_unit_stride(c) && c.kernel_d == 1 && c.kernel_h == 3 && c.kernel_w == 3;
 }
 
-/// Tensor cores read 16 bytes, eight numbers of a pixel's channels, at once. Before cuDNN 8 layers without that ran on
-/// the plain lanes; later versions fill the channels up.
-bool has_aligned_channels(const Kernel& c) {
-  return c.in_channels / c.groups % 8 == 0 && c.out_channels / c.groups % 8 == 0;
-}
+/// Tensor cores read 16 bytes, eight numbers of a pixel's channels, at once. cuDNN fills up channels that are no
+/// multiple of eight ("Tensor Ops Made Easier in cuDNN", NVIDIA, 2018; release notes of 7.6.3). Layers of fewer than
+/// eight, such as colours, ran on the plain lanes of a V100 (DeepBench, cuDNN 7.6).
+bool fills_tensor_cores(const Kernel& c) { return c.in_channels / c.groups >= 8 && c.out_channels / c.groups >= 8; }
 double aligned(double channels) { return 8 * whole_above(channels / 8); }
 
 /// The kernels of cuDNN that do Winograd's algorithm in one are written for Maxwell (their names begin with
@@ -244,7 +243,7 @@ void add_convolutions(const Kernel& kernel, const Chip& chip, const KernelParame
     out.all[0].least_bytes = operand_bytes(kernel);
     return;
   }
-  add_gemm(way, tensor && (has_aligned_channels(kernel) || chip.sheet.capability >= 80));
+  add_gemm(way, tensor && (fills_tensor_cores(kernel) || chip.sheet.capability >= 80));
   // TF32 allows tensor cores and does not demand them.
   const bool either = tensor && kernel.precision == KernelPrecision::kTf32;
   if (either) add_gemm(way, false);

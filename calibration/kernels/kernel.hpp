@@ -48,6 +48,7 @@ struct Kernel {
   std::int64_t rows = 0, cols = 0;
   std::string op{};  ///< "add", "mul", "relu", "tanh", "ln", "softmax", ...
   double reads_per_element = 1, writes_per_element = 1;
+  double shared_per_element = 0;  ///< words of 32 bits that it reads and writes in shared memory, for each element
 
   std::int64_t out_d() const { return extent(in_d, kernel_d, pad_d, stride_d); }
   std::int64_t out_h() const { return extent(in_h, kernel_h, pad_h, stride_h); }

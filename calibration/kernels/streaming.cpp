@@ -23,6 +23,10 @@ double streaming_s(double bytes, double footprint, const ChipRates& rates, const
 /// 1.18 TB/s, without (leaky_relu) at 2.57 TB/s (tile-ai/TileOPs pull request 500): 295e9 numbers a second.
 constexpr double kBroadcastNumbers = 295e9 / (132 * 1.98e9);
 
+/// Words that the banks of a multiprocessor's shared memory serve in a clock (CUDA C++ Programming Guide, "Compute
+/// Capabilities": 32 banks of 32 bits).
+constexpr double kSharedWords = 32;
+
 bool is_broadcast(const Kernel& kernel) { return kernel.op == "broadcast" || kernel.op == "bias"; }
 
 }  // namespace
@@ -41,7 +45,8 @@ void add_streaming(const Kernel& kernel, const Chip& chip, const KernelParameter
   c.flops = numbers;
   c.memory_s = streaming_s(c.bytes, std::max(footprint, 1.0), rates, parameters);
   c.launch_s = parameters[Scalar::kLaunchSeconds];
-  c.arithmetic_s = is_broadcast(kernel) ? numbers / (kBroadcastNumbers * rates.multiprocessors * rates.clock_hz) : 0;
+  const double clocks = (is_broadcast(kernel) ? 1 / kBroadcastNumbers : 0) + kernel.shared_per_element / kSharedWords;
+  c.arithmetic_s = numbers * clocks / (rates.multiprocessors * rates.clock_hz);
   c.analytic_s = std::max(c.memory_s, c.arithmetic_s) + c.launch_s;
   c.blocks = along_rows ? static_cast<double>(kernel.rows) : numbers / 512;  // threads of a block times four numbers
   c.waves = c.blocks / (rates.multiprocessors * 16);

@@ -5,9 +5,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "calibration/workload_model.hpp"
 #include "common/json.hpp"
 #include "common/json_value.hpp"
+#include "traces/recipe.hpp"
 #include "traces/recorded.hpp"
 
 namespace ganymede::calibration {
@@ -47,13 +50,13 @@ TEST(RecipeSteps, AreCarriedToOtherBatchesConfigurationsAndGpus) {
   EXPECT_LT(of_four.central.mean_s(), of_eight / 1.5);
   // Six layers more of a mapping of 512 numbers hardly count.
   EXPECT_NEAR(pass_of("stylegan2-ada/paper512", 8, "V100").central.mean_s() / of_eight, 1, 0.02);
-  // In fp32 it is longer, and on an A100 shorter, whose tensor cores are others: there the kernels alone say how much.
+  // In fp32 it is longer, and on an A100 shorter.
   EXPECT_GT(pass_of("stylegan2-ada?image=512&precision=fp32", 8, "V100").central.mean_s(), 1.2 * of_eight);
-  EXPECT_THAT(pass_of("stylegan2-ada?image=512", 8, "A100-40GB").rule, testing::Not(HasSubstr("carried")));
+  EXPECT_THAT(pass_of("stylegan2-ada?image=512", 8, "A100-40GB").rule, HasSubstr("carried"));
   EXPECT_LT(pass_of("stylegan2-ada?image=512", 8, "A100-40GB").central.mean_s(), 0.8 * of_eight);
 }
 
-// By kernels alone the measured steps of four recipes are 0.84 to 1.67 times as long as predicted.
+// By kernels alone the measured steps of five recipes are 0.6 to 1.7 times as long as predicted.
 TEST(RecipeSteps, ThatNobodyHasMeasuredHaveAWideInterval) {
   const WorkloadModel step = pass_of("sngan", 64, "V100");
   EXPECT_EQ(step.provenance, Provenance::kernel_model);
@@ -66,9 +69,29 @@ TEST(RecipeSteps, OfTheNearestGpuAreTaken) {
   EXPECT_THAT(from("V100"), HasSubstr("on V100:"));
   EXPECT_THAT(from("A100-80GB"), HasSubstr("on A100-40GB:"));
   EXPECT_THAT(from("T4"), HasSubstr("on V100:"));
-  EXPECT_FALSE(recipe_anchor("stylegan3-t", *find_gpu_sheet("H100"), 4));  // tensor cores of another generation
+  EXPECT_THAT(from("H100"), HasSubstr("on A100-40GB:"));
   EXPECT_THAT(recipe_anchor("cyclegan", *find_gpu_sheet("H100"), 1)->text, HasSubstr("on V100:"));  // fp32
   EXPECT_FALSE(recipe_anchor("pix2pix", *find_gpu_sheet("V100"), 1));
+}
+
+// A step of another GPU tells half of the ratio, and what other recipes take the other half.
+TEST(RecipeSteps, OfAnotherGpuTellHalf) {
+  const auto ratio = [](const char* gpu) { return recipe_anchor("stylegan3-t", *find_gpu_sheet(gpu), 4)->ratio; };
+  EXPECT_NEAR(ratio("H100"), std::sqrt(ratio("A100-40GB") * kRecipeRatio), 1e-9);
+}
+
+// 12 x 12 products that are not separable take longer in the same memory: R's filters beside T's.
+TEST(RecipeSteps, FiltersInSharedMemoryTakeTheirTime) {
+  const auto filters = [](const char* recipe) {
+    double words = 0;
+    for (const traces::TraceKernel& kernel : traces::kernels_of(traces::resolve_recipe(recipe).layers))
+      if (kernel.phase == "generator.forward" && kernel.shared > 0)
+        words += kernel.shared * static_cast<double>(kernel.cols);
+    return words;
+  };
+  // T at 1,024 pixels: 1.27e9 numbers at the higher rates, at 12.7 to 17.7 words; R has twice the channels.
+  EXPECT_NEAR(filters("stylegan3-t") / 1.27e9, 15.5, 2);
+  EXPECT_GT(filters("stylegan3-r"), 2 * filters("stylegan3-t"));
 }
 
 }  // namespace

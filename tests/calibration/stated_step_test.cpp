@@ -124,24 +124,5 @@ TEST(StatedStep, IsReadStrictly) {
   EXPECT_THAT(why(R"({ "images_per_second": 0, "batch": 4, "gpu": "RTX3090" })"), HasSubstr("/images_per_second"));
 }
 
-// 16-bit convolutions of two groups of 102 channels, which are no multiple of 8: tensor cores of a V100 cannot do them,
-// those of an A100 can. A step of hardly anything else changes as the memory bandwidths do, and back.
-TEST(StatedStep, GroupedConvolutionsThatOneGpuAloneDoesOnTensorCoresFollowTheBandwidths) {
-  traces::StepTrace model = built_in("layers:cyclegan");
-  std::erase_if(model.kernels, [](const traces::TraceKernel& kernel) { return !kernel.is_convolution(); });
-  for (traces::TraceKernel& kernel : model.kernels) {
-    kernel.in_channels = kernel.out_channels = 204;
-    kernel.groups = 2;
-    kernel.precision = "fp16";
-  }
-  for (const auto& [from, to] : {std::pair{"V100", "A100-40GB"}, {"A100-40GB", "V100"}}) {
-    const JsonNode node = stated_node((R"({ "step": "1s", "batch": 4, "gpu": ")" + std::string(from) + "\" }").c_str());
-    const traces::StepTrace trace = with_stated_step(model, read_stated_step(node), node);
-    const double ratio = find_gpu_sheet(from)->memory_bandwidth / find_gpu_sheet(to)->memory_bandwidth;
-    EXPECT_NEAR(workload_on(trace, trace.batches[0], gpu_named(to), nullptr).central.mean_s() / ratio, 1, 0.003)
-        << from;
-  }
-}
-
 }  // namespace
 }  // namespace ganymede::calibration

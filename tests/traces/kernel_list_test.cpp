@@ -54,7 +54,7 @@ TEST(KernelList, IsReadAsItIsWritten) {
   product.m = 5, product.n = 6, product.k = 1, product.transposed_a = true, product.times = 0.25;
   TraceKernel moving;
   moving.phase = "net.update", moving.op = "adam", moving.grows = TraceKernel::Growth::none;
-  moving.cols = 123, moving.reads = 4, moving.writes = 3;
+  moving.cols = 123, moving.reads = 4, moving.writes = 3, moving.shared = 33;
   const std::vector<TraceKernel> kernels = {convolution, product, moving};
   EXPECT_EQ(read_text(write_kernels(kernels)), kernels);
 }

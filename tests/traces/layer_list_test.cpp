@@ -125,6 +125,15 @@ TEST(LayerList, ABroadcastIsOneInBothDirections) {
   EXPECT_EQ(layer.to_inputs[1].writes, 1);
 }
 
+// Words of shared memory belong to the kernel of their direction.
+TEST(LayerList, SharedMemoryIsOfBothDirections) {
+  const LayerNetwork network =
+      generator(R"({ "kind": "elementwise", "backward": [1, 1], "shared": [33, 20] }, { "kind": "linear", "out": 1 })");
+  EXPECT_EQ(network.layers[0].forward[0].shared, 33);
+  EXPECT_EQ(network.layers[0].to_inputs[0].shared, 20);
+  EXPECT_THROW(generator(R"({ "kind": "elementwise", "shared": [33] })"), ConfigError);
+}
+
 // A list with a number for each side, in two dimensions.
 TEST(LayerList, AConvolutionThatIsNotSquareByHand) {
   const LayerNetwork network = generator(

@@ -153,6 +153,20 @@ TEST(KernelModel, BroadcastNumbersNeedTheirPlaces) {
   EXPECT_NEAR(slower(KernelPrecision::kFp32, 4096), 1, 1e-9);
 }
 
+// 33 words a number: 32 words a clock and multiprocessor, where memory would take a fifth of that.
+TEST(KernelModel, FiltersWaitForSharedMemory) {
+  Kernel kernel = elementwise(4096, 65536);
+  kernel.precision = KernelPrecision::kFp16, kernel.reads_per_element = 1;
+  const auto seconds = [&](const char* gpu, double words) {
+    kernel.shared_per_element = words;
+    return model_of(gpu).time(kernel).central_s;
+  };
+  const double least_s = 4096.0 * 65536 * 33 / (32.0 * 80 * 1.53e9);
+  EXPECT_NEAR(seconds("V100", 33) / least_s, 1, 0.35);
+  EXPECT_NEAR(seconds("V100", 330) / seconds("V100", 33), 10, 0.5);
+  EXPECT_DOUBLE_EQ(seconds("V100", 1), seconds("V100", 0));
+}
+
 // DeepBench, P100: 8 x 256 channels of 56 x 56 from 128 of 28 x 28 took 19.3 ms, the forward pass 88 us.
 TEST(KernelModel, StridedGradientsOfHalfStorageAreScattered) {
   Kernel c = square_convolution(8, 256, 56, 128, 1, 2);
@@ -191,7 +205,7 @@ TEST(KernelModel, TakesTheAlgorithmThatTheShapeAllows) {
   EXPECT_EQ(algorithm("V100", square_convolution(32, 256, 14, 256, 1, 1), KernelPrecision::kFp32), "implicit-gemm");
   EXPECT_EQ(algorithm("V100", wide, KernelPrecision::kFp16), "tensor-gemm");
   EXPECT_EQ(algorithm("P100", wide, KernelPrecision::kTf32), algorithm("P100", wide, KernelPrecision::kFp32));
-  // Three channels do not fill the 16 bytes that tensor cores read at once; only later libraries fill them up.
+  // Three channels hardly fill the 16 bytes that tensor cores read at once; only later libraries fill them up.
   const auto image = square_convolution(32, 3, 64, 64, 7, 2);
   EXPECT_EQ(algorithm("V100", image, KernelPrecision::kFp16), "implicit-gemm");
   EXPECT_EQ(algorithm("A100-40GB", image, KernelPrecision::kFp16), "tensor-gemm");
@@ -210,6 +224,9 @@ TEST(KernelModel, AlignmentIsThatOfAGroup) {
   grouped.groups = 8, grouped.precision = KernelPrecision::kFp16;
   EXPECT_EQ(model_of("V100").time(grouped).algorithm, "implicit-gemm");  // four channels a group
   grouped.groups = 4;
+  EXPECT_EQ(model_of("V100").time(grouped).algorithm, "tensor-gemm");
+  // More channels than eight are filled up to a multiple of it.
+  grouped.in_channels = grouped.out_channels = 4 * 81;
   EXPECT_EQ(model_of("V100").time(grouped).algorithm, "tensor-gemm");
 }
 
