@@ -68,16 +68,33 @@ RecordedJob slurm_job(const Json& entry, const std::string& where) {
   return job;
 }
 
+/// How long a profile of Batsim waits, with the profiles that it is composed of.
+double batsim_delay(const Json& profiles, const std::string& name, int depth) {
+  constexpr int kMaxDepth = 8;
+  if (depth > kMaxDepth || !profiles.is_object() || !profiles.contains(name)) return 0;
+  const Json& profile = profiles.at(name);
+  if (text_of(profile, "type") != "composed" || !profile.contains("seq")) return number_of(profile, "delay");
+  double sum = 0;
+  for (const Json& part : profile.at("seq").elements())
+    if (part.is_string()) sum += batsim_delay(profiles, part.get<std::string>(), depth + 1);
+  return sum * (profile.contains("repeat") ? number_of(profile, "repeat") : 1);
+}
+
 /// A job of a workload of Batsim: how long a job runs is what its profile waits; a profile that computes says only how
 /// much, so that the time for which it asked is taken.
-RecordedJob batsim_job(const Json& entry, const Json& profiles) {
+RecordedJob batsim_job(const Json& entry, const Json& profiles, const std::string& where) {
   RecordedJob job;
   job.name = text_of(entry, "id");
   job.submitted = number_of(entry, "subtime");
   job.gpus = static_cast<std::int64_t>(std::min(number_of(entry, "res"), 1e9));
   const std::string profile = text_of(entry, "profile");
-  if (profiles.is_object() && profiles.contains(profile)) job.seconds = number_of(profiles.at(profile), "delay");
+  job.seconds = batsim_delay(profiles, profile, 0);
   if (job.seconds <= 0) job.seconds = number_of(entry, "walltime");
+  if (job.seconds <= 0)
+    throw ConfigError(
+        fmt::format("{}: the profile \"{}\" says how much a job computes, but neither it nor the job's "
+                    "walltime how long",
+                    where, profile));
   return job;
 }
 
@@ -121,7 +138,9 @@ ImportedJobs import_job_json(std::string_view text, const std::string& name) {
     jobs.add([&] {
       const Json& entry = list.elements()[i];
       if (!entry.is_object()) throw ConfigError(where(i) + ": expected an object");
-      return philly ? philly_job(entry, where(i)) : slurm ? slurm_job(entry, where(i)) : batsim_job(entry, profiles);
+      return philly  ? philly_job(entry, where(i))
+             : slurm ? slurm_job(entry, where(i))
+                     : batsim_job(entry, profiles, where(i));
     });
   ImportedJobs out = jobs.written();
   if (batsim) out.remarks.emplace_back("a resource of Batsim counts as a GPU");
@@ -178,8 +197,10 @@ ImportedJobs import_gavel_tabs(std::string_view text, const std::string& name) {
     const std::size_t last = cells.size() - 1;
     const bool early = cells.size() == 7;  // of the first version: arrival, then GPUs
     const auto arrival = cells.size() < 7 ? std::nullopt : moment(cells[early ? last - 1 : last]);
-    const auto gpus = cells.size() < 7 ? std::nullopt : integer(cells[early ? last : last - 3]);
-    const auto steps = cells.size() < 7 ? std::nullopt : integer(cells[early ? last - 2 : last - 4]);
+    // Shockwave's traces have a word more behind the GPUs: how the batch size changes.
+    const std::size_t mode = cells.size() > 10 && !integer(cells[last - 3]) ? 1 : 0;
+    const auto gpus = cells.size() < 7 ? std::nullopt : integer(cells[early ? last : last - 3 - mode]);
+    const auto steps = cells.size() < 7 ? std::nullopt : integer(cells[early ? last - 2 : last - 4 - mode]);
     if (!arrival || !gpus || !steps || *gpus < 0 || *gpus > kMostImportedGpus || *steps < 1) {
       if (unreadable++ == 0)
         why = fmt::format("{}: line {}: expected a job's type, command, steps, arrival and GPUs, as Gavel writes them",

@@ -63,7 +63,9 @@ void note_columns(const CsvTable& table, const std::vector<std::string>& read, I
 ImportedJobs import_slurm(const CsvTable& table) {
   const std::string id = column_of(table, {"JobID", "JobIDRaw"}), submit = column_of(table, {"Submit"});
   const std::string time = column_of(table, {"ElapsedRaw", "Elapsed"}),
-                    tres = column_of(table, {"AllocTRES", "ReqTRES"});
+                    tres = column_of(table, {"AllocTRES", "ReqTRES", "AllocGRES", "ReqGRES"});
+  // What GRES counts is of a node, what TRES counts of the job.
+  const std::string nodes = tres.ends_with("GRES") ? any_of(table, {"NNodes", "AllocNodes", "ReqNodes"}) : "";
   const std::string owner = any_of(table, {"User", "Account"});
   RecordedJobs jobs(table.file());
   for (const CsvTable::Row& row : table.rows()) {
@@ -73,14 +75,16 @@ ImportedJobs import_slurm(const CsvTable& table) {
       job.name = table.at(row, id);
       job.submitted = checked_moment(table, row, submit);
       job.seconds = checked_duration(table, row, time, duration_of(table.at(row, time)));
-      job.gpus = checked_gpus(table, row, tres, static_cast<double>(gpus_of(table.at(row, tres))));
+      job.gpus = checked_gpus(table, row, tres,
+                              static_cast<double>(gpus_of(table.at(row, tres))) *
+                                  (nodes.empty() ? 1 : duration_of(table.at(row, nodes)).value_or(1)));
       if (!owner.empty()) job.owner = table.at(row, owner);
       if (table.has("Priority")) job.priority = table.at(row, "Priority");
       return job;
     });
   }
   ImportedJobs out = jobs.written();
-  note_columns(table, {id, submit, time, tres, owner, "Priority"}, out);
+  note_columns(table, {id, submit, time, tres, nodes, owner, "Priority"}, out);
   return out;
 }
 
@@ -88,8 +92,8 @@ ImportedJobs import_slurm(const CsvTable& table) {
 /// Alibaba's PAI of 2020, which counts GPUs in hundredths and by instance, and of 2023.
 ImportedJobs import_table(const CsvTable& table, const std::string& virtual_cluster) {
   const std::string id = any_of(table, {"job_id", "jobid", "job_name", "name", "job", "id"});
-  const std::string gpus =
-      column_of(table, {"gpu_num", "num_gpus", "num_gpu", "gpus", "gpu_count", "plan_gpu", "scale_factor"});
+  const std::string gpus = column_of(
+      table, {"gpu_num", "num_gpus", "num_gpu", "gpus", "gpu_count", "plan_gpu", "scale_factor", "num_replicas"});
   const std::string submit = column_of(table, {"submit_time", "submitted_time", "submission_time", "creation_time",
                                                "arrival_time", "arrival_s", "start_time", "time"});
   const std::string start = any_of(table, {"start_time", "scheduled_time", "creation_time"});
@@ -131,6 +135,7 @@ ImportedJobs import_table(const CsvTable& table, const std::string& virtual_clus
       return job;
     });
   }
+  if (gpus == "plan_gpu") jobs.join_tasks();
   ImportedJobs out = jobs.written();
   note_columns(table,
                {id, gpus, submit, length.empty() ? start : length, length.empty() ? end : length, owner, group,

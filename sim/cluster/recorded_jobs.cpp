@@ -94,7 +94,10 @@ std::int64_t gpus_of(std::string_view tres) {
     const std::size_t end = std::min(tres.find(',', at), tres.size());
     const std::string_view part = tres.substr(at, end - at);
     const std::size_t equals = part.find('=');
-    if (equals != std::string_view::npos) {
+    if (part == "gpu" || part.starts_with("gpu:")) {  // a column of GRES: gpu, gpu:2 or gpu:v100:2
+      const auto count = integer(part.substr(part.rfind(':') + 1)).value_or(1);
+      typed += std::clamp<std::int64_t>(count, 0, kMostImportedGpus + 1);
+    } else if (equals != std::string_view::npos) {
       const auto count = integer(part.substr(equals + 1)).value_or(0);
       if (part.substr(0, equals) == "gres/gpu") return count;
       if (part.starts_with("gres/gpu:")) typed += std::clamp<std::int64_t>(count, 0, kMostImportedGpus + 1);
@@ -128,6 +131,21 @@ void RecordedJobs::add(const std::function<RecordedJob()>& read) {
   } catch (const ConfigError& error) {
     if (unreadable_++ == 0) why_ = error.what();
   }
+}
+
+void RecordedJobs::join_tasks() {
+  std::map<std::string, RecordedJob> joined;
+  for (const RecordedJob& task : jobs_) {
+    const auto [at, added] = joined.emplace(task.name, task);
+    if (added) continue;
+    RecordedJob& job = at->second;
+    const double end = std::max(job.submitted + job.seconds, task.submitted + task.seconds);
+    job.submitted = std::min(job.submitted, task.submitted);
+    job.seconds = end - job.submitted;
+    job.gpus = std::min(job.gpus + task.gpus, kMostImportedGpus);
+  }
+  jobs_.clear();
+  for (auto& [name, job] : joined) jobs_.push_back(std::move(job));
 }
 
 ImportedJobs RecordedJobs::written() {

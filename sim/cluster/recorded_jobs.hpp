@@ -48,6 +48,8 @@ class RecordedJobs {
   /// The jobs by the times of their submission, from the first one on. Throws ConfigError if there are none: of a file
   /// in which none can be read, with the reason of the first.
   ImportedJobs written();
+  /// Rows of one name become one job, which has the GPUs of all: for a trace of tasks.
+  void join_tasks();
 
  private:
   std::string file_, why_;

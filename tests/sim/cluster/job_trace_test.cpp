@@ -163,6 +163,10 @@ TEST(ImportJobs, TakesSlurmsOtherForms) {
      "tres": {"allocated": [{"type": "cpu", "name": "", "count": 8}, {"type": "gres", "name": "gpu", "count": 3}]}},
     {"job_id": 7, "user": "ann", "time": {"submission": 1010, "elapsed": 0}, "tres": {"allocated": []}}]})"),
             "6,0,3,600,bob,100\n");
+  // Before Slurm 20.11 GRES were counted by node.
+  EXPECT_EQ(imported("JobID|Submit|Elapsed|AllocGRES|NNodes|\n6|2019-05-01T10:00:00|00:10:00|gpu:v100:4|2|\n"
+                     "7|2019-05-01T10:00:05|00:00:09|gpu|1|\n8|2019-05-01T10:00:05|00:00:09||1|\n"),
+            "6,0,8,600,all,\n7,5,1,9,all,\n");
 }
 
 TEST(ImportJobs, TakesGavelsOwnTraces) {
@@ -172,8 +176,10 @@ TEST(ImportJobs, TakesGavelsOwnTraces) {
             "line-1,0,8,ResNet-18,32,7000\nline-2,11.5,1,A3C,,900\n");
   EXPECT_EQ(imported("LM (batch size 5)\tpython3 main.py\t--steps\t0\t500\t2\t1.0\t-1\t30.5\n"),
             "line-1,30.5,2,LM,5,500\n");
-  EXPECT_EQ(imported("LM (batch size 5)\tpython3 main.py\tdir\t--steps\t0\t500\t2\t1\t-1.0\t30.5\n"),
-            "line-1,30.5,2,LM,5,500\n");
+  for (const char* mode : {"", "\taccordion"})  // which Shockwave adds
+    EXPECT_EQ(imported(std::string("LM (batch size 5)\tpython3 main.py\tdir\t--steps\t0\t500\t2") + mode +
+                       "\t1\t-1.0\t30.5\n"),
+              "line-1,30.5,2,LM,5,500\n");
 }
 
 TEST(ImportJobs, TakesTheTracesOfOtherClusters) {
@@ -192,8 +198,9 @@ TEST(ImportJobs, TakesTheTracesOfOtherClusters) {
   // Alibaba's PAI of 2020 has no line of names and counts hundredths of GPUs by instance, that of 2023 has both.
   EXPECT_EQ(imported("j1,worker,4,Terminated,1000.0,1600.0,600.0,29.3,50.0,V100\n"
                      "j2,tensorflow,1,Failed,1100.0,1150.5,600.0,29.3,25.0,T4\n"
-                     "j3,worker,1,Running,1200.0,,600.0,29.3,100.0,T4\n"),
-            "j1,0,2,600,all,\nj2,100,1,50.5,all,\n");
+                     "j3,worker,1,Running,1200.0,,600.0,29.3,100.0,T4\n"
+                     "j1,evaluator,1,Terminated,1500.0,1700.0,600.0,29.3,100.0,V100\n"),
+            "j1,0,3,700,all,\nj2,100,1,50.5,all,\n");  // the tasks of a job are one
   EXPECT_EQ(imported("name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,"
                      "scheduled_time\n"
                      "p-0,12000,16384,1,460,,LS,Running,0,12537496,0.0\n"
@@ -215,9 +222,10 @@ TEST(ImportJobs, TakesTheTracesOfOtherClusters) {
                      " 2  12 5 100 -1 -1 -1 2 600 -1 1 8 1 1 1 1 -1 -1\n"),
             "1,0,4,300,user-7,\n2,2,2,100,user-8,\n");
   EXPECT_EQ(imported(R"({"nb_res": 4, "jobs": [{"id": "a", "subtime": 5, "walltime": 100, "res": 4, "profile": "d"},
-    {"id": 2, "subtime": 1, "walltime": 60, "res": 1, "profile": "c"}],
-    "profiles": {"d": {"type": "delay", "delay": 20.5}, "c": {"type": "parallel_homogeneous", "cpu": 1e9, "com": 0}}})"),
-            "2,0,1,60,all,\na,4,4,20.5,all,\n");
+    {"id": 2, "subtime": 1, "walltime": 60, "res": 1, "profile": "c"}, {"id": 3, "subtime": 6, "res": 1, "profile": "c"},
+    {"id": 4, "subtime": 6, "res": 2, "profile": "s"}],
+    "profiles": {"s": {"type": "composed", "repeat": 3, "seq": ["d", "d"]}, "d": {"type": "delay", "delay": 20.5}, "c": {"type": "parallel_homogeneous", "cpu": 1e9, "com": 0}}})"),
+            "2,0,1,60,all,\na,4,4,20.5,all,\n4,5,2,123,all,\n");
 }
 
 TEST(ImportJobs, LeavesOutWhatItCannotReadAndShowsIt) {
