@@ -165,9 +165,14 @@ class TextReader {
  private:
   /// Reads a row of the table; any other line comes from another program and is skipped.
   void read_row(const std::string& line) {
-    std::istringstream stream(line);
+    constexpr std::string_view kBetween = " \t\r,\"";  // also of CSV, and of strings in JSON
     std::vector<std::string> tokens;
-    for (std::string token; stream >> token;) tokens.push_back(token);
+    for (std::size_t at = line.find_first_not_of(kBetween); at != line.npos;
+         at = line.find_first_not_of(kBetween, at)) {
+      const std::size_t end = std::min(line.find_first_of(kBetween, at), line.size());
+      tokens.push_back(line.substr(at, end - at));
+      at = end;
+    }
     static const std::set<std::string> kTypes = {"int8",   "uint8",    "int32",  "uint32", "int64",
                                                  "uint64", "char",     "int",    "half",   "float",
                                                  "double", "bfloat16", "f8e4m3", "f8e5m2", "float8"};
@@ -283,6 +288,17 @@ std::string plain_text(const std::string& text) {
   return plain;
 }
 
+/// The strings of JSON around a log, each in a line: a notebook, or what containers and clouds keep of each line.
+std::string strings_of(const std::string& json) {
+  std::string out;
+  for (std::size_t i = 0; i < json.size(); ++i) {
+    const bool escape = json[i] == '\\' && i + 1 < json.size();
+    if (escape) ++i;
+    out += json[i] == '"' || (escape && json[i] == 'n') ? '\n' : escape && json[i] == 't' ? ' ' : json[i];
+  }
+  return out;
+}
+
 // ---- JSON ----
 
 Collector::Timing timing_of(const JsonNode& node, Collector& out) {
@@ -348,6 +364,8 @@ NcclLog read_nccl_log(const std::filesystem::path& path) {
   const std::string text = read_file(path);
   const std::size_t first = text.find_first_not_of(" \t\r\n");
   if (first == std::string::npos || text[first] != '{') return TextReader(plain_text(text), path).read().finish();
+  if (text.find("# Using devices") != text.npos || text.find("algbw") != text.npos)
+    return TextReader(plain_text(strings_of(text)), path).read().finish();
   Collector collector(path);
   read_json(JsonNode::load(path), collector);
   return collector.finish();

@@ -105,19 +105,26 @@ TEST(NcclLog, LooksThroughLaunchersPrefixesAndOtherPrograms) {
   }
 }
 
-TEST(NcclLog, ReadsColoursUtf16AndMarkdown) {
+TEST(NcclLog, ReadsColoursUtf16MarkdownCsvAndJsonAroundIt) {
   const std::string plain = std::string(kHead) + kRows + kTail;
-  std::string coloured, wide = "\xff\xfe", big = "\xfe\xff", markdown = kHead;
+  std::string coloured, wide = "\xff\xfe", big = "\xfe\xff", markdown = kHead, csv = kHead, notebook, container;
   std::istringstream lines(plain);
-  for (std::string line; std::getline(lines, line);) coloured += "\x1b[32m" + line + "\x1b[0m\n";
+  for (std::string line; std::getline(lines, line);) {
+    coloured += "\x1b[32m" + line + "\x1b[0m\n";
+    notebook += (notebook.empty() ? R"({"cells": [{"outputs": [{"text": [")" : R"(",")") + line + "\\n";
+    container += R"({"log":")" + line + R"(\n","stream":"stdout","time":"2026-11-03T08:15:20.123456789Z"})" + "\n";
+  }
+  notebook += R"("]}]}]})";
   for (const char c : plain) wide += std::string{c, '\0'}, big += std::string{'\0', c};
   std::istringstream rows(kRows);
   for (std::string line; std::getline(rows, line);) {
     std::istringstream words(line);
-    for (std::string word; words >> word;) markdown += "| " + word + " ";
+    std::string cells;
+    for (std::string word; words >> word; cells += (cells.empty() ? "" : ",") + word) markdown += "| " + word + " ";
     markdown += "|\n";
+    csv += cells + "\n";
   }
-  for (const std::string& text : {coloured, wide, big, markdown}) {
+  for (const std::string& text : {coloured, wide, big, markdown, csv, notebook, container}) {
     const NcclLog log = read_log(text);
     EXPECT_EQ(log.ranks, 2);
     EXPECT_EQ(log.gpu, "NVIDIA A100-SXM4-40GB");
