@@ -8,6 +8,7 @@
 
 #include "common/csv.hpp"
 #include "common/errors.hpp"
+#include "common/file.hpp"
 #include "common/text.hpp"
 #include "traces/quality_log.hpp"
 
@@ -81,9 +82,22 @@ double read_images(const CsvTable& table, const CsvTable::Row& row, const std::s
   return count_of(table, row, steps.c_str()) * images_of_step(csv_place(table, row, steps.c_str()), options);
 }
 
-/// The column of FIDs: "fid", or the only one that has it in its name, as Weights & Biases exports it.
+/// A table whose cells tabs or semicolons part, as one with commas; behind semicolons a comma may stand for the point.
+std::string with_commas(std::string text) {
+  const std::string first = text.substr(0, text.find('\n'));
+  for (const char other : {'\t', ';'})
+    if (first.find(',') == first.npos && first.find(other) != first.npos)
+      for (char& c : text) c = c == ',' ? '.' : c == other ? ',' : c;
+  return text;
+}
+
+/// The column of FIDs: "fid", or the only one that has it in its name, as Weights & Biases exports it, or that of the
+/// one scalar that TensorBoard exports to a file that has FID in its name.
 std::string fid_column(const CsvTable& table) {
   if (table.has("fid")) return "fid";
+  const std::string file = std::filesystem::path(table.file()).filename().string();
+  if (table.has("Wall time") && table.has("Value") && (file.find("fid") != file.npos || file.find("FID") != file.npos))
+    return "Value";
   std::vector<std::string> named;
   for (const std::string& name : table.names()) {
     std::string lower = name;
@@ -126,7 +140,7 @@ void add_facts_of_runs(const QualityLogOptions& options, std::vector<QualityLog>
 }  // namespace
 
 std::vector<QualityLog> read_quality_csv(const std::filesystem::path& file, const QualityLogOptions& options) {
-  const CsvTable table = CsvTable::load(file);
+  const CsvTable table = CsvTable::parse(with_commas(read_file(file)), file.string());
   const bool has_images = std::any_of(kImagesColumns.begin(), kImagesColumns.end(),
                                       [&](const ImagesColumn& column) { return table.has(column.name); });
   const std::string fids = fid_column(table), steps = step_column(table);

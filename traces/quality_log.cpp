@@ -27,14 +27,16 @@ double number_in(const std::string& text, const std::string& where, const std::s
   return value;
 }
 
-/// The FIDs of a log that says how a training goes on: StyleGAN's stats.jsonl or log.txt, or JSON lines of MMEngine.
+/// The FIDs of a log that says how a training goes on: StyleGAN's stats.jsonl or log.txt, JSON lines of MMEngine or
+/// BigGAN-PyTorch, or metric-*.txt of StyleGAN in TensorFlow.
 /// Nothing if it is no such log or has none. Tables and StudioGAN's logs have readers of their own, which know more.
 std::optional<QualityLog> quality_of_run(const std::filesystem::path& file, const std::string& text,
                                          const QualityLogOptions& options) {
   if (text.find("FID score (Step:") != std::string::npos || text.find("\nfid") != std::string::npos)
     return std::nullopt;
   if (text.find("\"Progress/kimg\"") == text.npos && text.find("sec/kimg") == text.npos &&
-      text.find("\"iter\"") == text.npos && text.find("\"step\"") == text.npos)
+      text.find("\"iter\"") == text.npos && text.find("\"step\"") == text.npos && text.find("\"itr\"") == text.npos &&
+      text.find("network-snapshot-") == text.npos)
     return std::nullopt;
   if (text.find("ganymede.") != text.npos) return std::nullopt;
   const auto run = read_run_pace(text, file.string());
@@ -104,7 +106,8 @@ std::vector<QualityLog> read_quality_logs(const std::filesystem::path& file, con
     if (auto log = quality_of_run(file, text, options)) return {*std::move(log)};
   if (text[begin] == '{') return {read_stylegan_metrics(file, text)};
   if (text.find("FID score (Step:") != std::string::npos) return {read_studiogan_log(file, text, options)};
-  if (first.find("fid") == std::string::npos && first.find("FID") == std::string::npos)
+  if (first.find("fid") == std::string::npos && first.find("FID") == std::string::npos &&
+      !first.starts_with("Wall time,"))
     throw ConfigError(
         fmt::format("{}: line 1: expected a CSV with a column \"fid\", StyleGAN's metric-*.jsonl, StudioGAN's log, an "
                     "event file of TensorBoard, or a ganymede.run-log/1",

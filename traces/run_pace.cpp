@@ -100,9 +100,10 @@ bool read_metric_line(RunPace& pace, const Json& line) {
   return true;
 }
 
-/// A line of mmcv or MMEngine: seconds of a step, of which the mean since the line before is taken.
+/// A line of mmcv or MMEngine, or of BigGAN-PyTorch's evaluations: seconds of a step, of which the mean since the line
+/// before is taken.
 bool read_mm_line(RunPace& pace, const Json& line) {
-  const auto step = first_of(line, {"iter", "step"});
+  const auto step = first_of(line, {"iter", "step", "itr"});
   if (!step || *step < 0) return false;
   const auto step_s = mean_of(line, "time");
   const bool evaluates =
@@ -149,6 +150,23 @@ bool read_tick_line(RunPace& pace, std::string_view line) {
   pace.counts_images = true;
   add_tick(pace, 1e3 * *kimg, *seconds, after(line, " sec/tick ").value_or(0),
            after(line, " maintenance ").value_or(0));
+  return true;
+}
+
+/// "network-snapshot-000200   time 12m 30s   fid50k 80.1" of StyleGAN and StyleGAN2 in TensorFlow, in log.txt and in
+/// metric-fid50k.txt.
+bool read_snapshot_line(RunPace& pace, std::string_view line) {
+  LineScanner in(line);
+  if (!in.skip_past("network-snapshot-")) return false;
+  const auto kimg = number_of(in.digits());
+  if (!kimg || !in.skip_past(" fid")) return false;
+  const std::string metric = "fid" + std::string(in.word());
+  in.skip_blanks();
+  const auto fid = number_of(in.word());
+  if (!fid || !(*fid > 0) || (!pace.reference.empty() && pace.reference != metric)) return false;
+  pace.counts_images = true;
+  pace.reference = metric;
+  pace.fids.push_back({1e3 * *kimg, *fid});
   return true;
 }
 
@@ -249,10 +267,10 @@ std::optional<RunPace> read_run_pace(const std::string& text, const std::string&
       const Json& value = parsed->value();
       known = read_stats_line(pace, value) || read_metric_line(pace, value) || read_mm_line(pace, value) || known;
     } else {
-      known = read_tick_line(pace, line) || read_studiogan_line(pace, line) || known;
+      known = read_tick_line(pace, line) || read_snapshot_line(pace, line) || read_studiogan_line(pace, line) || known;
     }
   }
-  if (known && !pace.points.empty()) return pace;
+  if (known && !(pace.points.empty() && pace.fids.empty())) return pace;
   return read_table(text, file);
 }
 

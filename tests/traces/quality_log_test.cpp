@@ -130,6 +130,28 @@ TEST_F(QualityLogs, ASetBackLosesWhatCameAfterAndARepetitionReplaces) {
   EXPECT_THAT(again.notes, testing::ElementsAre(HasSubstr("evaluated again after 1000 images")));
 }
 
+// A line of each is 80 after 2,000 images: of StyleGAN in TensorFlow, BigGAN-PyTorch, TensorBoard's export, a
+// spreadsheet.
+TEST_F(QualityLogs, ReadsOtherProgramsWaysToSayIt) {
+  options_.images_per_step = 20;
+  for (const auto& [text, name] : std::vector<std::pair<std::string, std::string>>{
+           {"network-snapshot-000000   time 12m 30s   fid50k 400.25\nnetwork-snapshot-000002   time 9m 10s   fid50k "
+            "80\n",
+            "metric-fid50k.txt"},
+           {"tick 1     kimg 2.0      lod 0.00  minibatch 32   time 5m 10s      sec/tick 290.0   sec/kimg 36.25   "
+            "maintenance 10.0\nnetwork-snapshot-000002   time 9m 10s   fid50k 80\n",
+            "log.txt"},
+           {R"({"itr": 100, "IS_mean": 5.5, "IS_std": 0.1, "FID": 80, "_stamp": 1619000000.5})", "x_log.jsonl"},
+           {"Wall time,Step,Value\n1619000000.5,100,80\n", "run-1-tag-metrics_FID.csv"},
+           {"step;fid\n100;80,0\n", "x.csv"},
+           {"step\tFID\n100\t80.0\n", "x.tsv"}}) {
+    const QualityLog log = read(text, name)[0];
+    ASSERT_EQ(log.points.size(), 1U) << text;
+    EXPECT_EQ(log.points[0].images, 2000) << text;
+    EXPECT_EQ(log.points[0].fid, 80) << text;
+  }
+}
+
 TEST_F(QualityLogs, StyleGansMetricsCountImagesBySnapshot) {
   const auto line = [](const char* snapshot, const char* metric, double fid) {
     return std::string(R"({"results": {")") + metric + "\": " + std::to_string(fid) + R"(}, "metric": ")" + metric +
