@@ -12,7 +12,7 @@
 #include "sim/collectives/nccl_bound.hpp"
 #include "sim/collectives/nccl_cost.hpp"
 #include "sim/collectives/nccl_tuner.hpp"
-#include "sim/collectives/verify.hpp"
+#include "verify.hpp"
 
 namespace ganymede::sim {
 namespace {

@@ -12,7 +12,7 @@
 
 #include "common/errors.hpp"
 #include "sim/collectives/allreduce.hpp"
-#include "sim/collectives/verify.hpp"
+#include "verify.hpp"
 
 namespace ganymede::sim {
 namespace {

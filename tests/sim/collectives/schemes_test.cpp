@@ -6,7 +6,7 @@
 
 #include "cases.hpp"
 #include "common/errors.hpp"
-#include "sim/collectives/verify.hpp"
+#include "verify.hpp"
 
 namespace ganymede::sim {
 namespace {

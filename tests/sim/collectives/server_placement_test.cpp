@@ -7,7 +7,7 @@
 #include <numeric>
 
 #include "common/errors.hpp"
-#include "sim/collectives/verify.hpp"
+#include "verify.hpp"
 
 namespace ganymede::sim {
 namespace {

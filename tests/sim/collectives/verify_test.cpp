@@ -1,6 +1,6 @@
 // Tests the verifier: it must find and name each kind of mistake.
 
-#include "sim/collectives/verify.hpp"
+#include "verify.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

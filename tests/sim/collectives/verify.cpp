@@ -1,4 +1,4 @@
-#include "sim/collectives/verify.hpp"
+#include "verify.hpp"
 
 #include <fmt/format.h>
 
