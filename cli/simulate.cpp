@@ -15,7 +15,6 @@
 #include "report/services.hpp"
 #include "sim/cluster/cluster.hpp"
 #include "sim/cluster/cluster_simulation.hpp"
-#include "sim/run/seeds.hpp"
 #include "sim/service/service_result.hpp"
 
 namespace ganymede::cli {

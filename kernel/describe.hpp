@@ -1,6 +1,7 @@
 #pragma once
 // Describes a model without training it: layers, parameters, FLOPs and memory.
 
+#include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
@@ -36,5 +37,15 @@ Description describe(const TrainOptions& options);
 
 std::string to_json(const Description& description);
 std::string to_table(const Description& description);
+
+// Whether a training fits into the device's memory.
+
+/// Peak bytes of device memory that the training will allocate, over all stages of a growing model. `options` must have
+/// passed check().
+double predicted_memory_bytes(const TrainOptions& options, const TensorOps& ops);
+
+/// Throws Infeasible if the training needs more than `available` bytes of device memory; the message names the largest
+/// batch that fits. `available` is 0 if it is not known; then nothing is checked.
+void check_memory(const TrainOptions& options, const TensorOps& ops, double available);
 
 }  // namespace ganymede::kernel

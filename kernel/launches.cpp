@@ -6,7 +6,7 @@
 #include "kernel/ops/counting/counting_backend.hpp"
 #include "kernel/ops/cuda/launch_shape.hpp"
 #include "kernel/ops/launch_list.hpp"
-#include "kernel/step_trace_writer.hpp"
+#include "kernel/step_clock.hpp"
 
 namespace ganymede::kernel {
 namespace {

@@ -1,7 +1,14 @@
 #include "kernel/samples.hpp"
 
+#include <fmt/format.h>
+#include <png.h>
+
 #include <algorithm>
 #include <cassert>
+#include <cmath>
+#include <vector>
+
+#include "common/errors.hpp"
 
 namespace ganymede::kernel {
 namespace {
@@ -27,6 +34,26 @@ class WithAverage {
   TensorOps& ops_;
   Buffer kept_;
 };
+
+constexpr std::uint8_t kGapGrey = 64;
+
+std::string encode_png(const std::vector<std::uint8_t>& pixels, int width, int height, int channels) {
+  png_image image{};
+  image.version = PNG_IMAGE_VERSION;
+  image.width = static_cast<png_uint_32>(width);
+  image.height = static_cast<png_uint_32>(height);
+  image.format = channels == 3 ? PNG_FORMAT_RGB : PNG_FORMAT_GRAY;
+  png_alloc_size_t size = 0;
+  std::string bytes;
+  if (png_image_write_to_memory(&image, nullptr, &size, 0, pixels.data(), 0, nullptr) != 0) {
+    bytes.resize(size);
+    if (png_image_write_to_memory(&image, bytes.data(), &size, 0, pixels.data(), 0, nullptr) != 0) {
+      bytes.resize(size);
+      return bytes;
+    }
+  }
+  throw Failure(fmt::format("libpng: {}", static_cast<const char*>(image.message)));
+}
 
 }  // namespace
 
@@ -67,6 +94,50 @@ std::vector<float> enlarge(const std::vector<float>& images, ImageShape from, Im
           large.push_back(images[row * extent(from.width) + extent(x * from.width / to.width)]);
         }
   return large;
+}
+
+std::string png_grid(std::span<const float> images, ImageShape shape, int rows, int columns, int gap) {
+  const auto size = [](int extent) { return static_cast<std::size_t>(extent); };
+  const std::size_t row_bytes = size(shape.width) * size(shape.channels), image_floats = size(shape.height) * row_bytes;
+  const std::size_t count = images.size() / image_floats;
+  assert(images.size() == count * image_floats && count <= size(rows) * size(columns));
+  const int width = columns * (shape.width + gap) + gap, height = rows * (shape.height + gap) + gap;
+  const std::size_t picture_row = size(width) * size(shape.channels);
+  std::vector<std::uint8_t> picture(size(height) * picture_row, kGapGrey);
+  for (int cell = 0; size(cell) < count; ++cell) {
+    const int top = cell / columns * (shape.height + gap) + gap, left = cell % columns * (shape.width + gap) + gap;
+    const float* from = images.data() + size(cell) * image_floats;
+    for (int y = 0; y < shape.height; ++y) {
+      std::uint8_t* to = picture.data() + size(top + y) * picture_row + size(left) * size(shape.channels);
+      for (std::size_t x = 0; x < row_bytes; ++x)
+        to[x] = static_cast<std::uint8_t>(std::lround(std::clamp(*from++, 0.0F, 1.0F) * 255.0F));
+    }
+  }
+  return encode_png(picture, width, height, shape.channels);
+}
+
+std::string sample_grid(Gan& gan, TensorOps& ops, std::uint64_t seed, int count) {
+  return png_of(gan, sample_images(gan, ops, seed, count), count, 1);
+}
+
+std::string png_of(const Gan& gan, const std::vector<float>& samples, int count, int gap) {
+  const ImageShape shape{gan.whole.height, gan.whole.width, gan.whole.channels};
+  const int frames = gan.image.frames;
+  // Images of a growing model are enlarged to their final size; frames of a clip stand side by side.
+  const ImageShape enlarged{shape.height, shape.width, shape.channels, frames};
+  const std::vector<float> images = enlarge(samples, gan.image, enlarged);
+  const auto extent = [](int value) { return static_cast<std::size_t>(value); };
+  const std::size_t plane = extent(shape.height * shape.width), channels = extent(shape.channels);
+  std::vector<float> cells(images.size());  // [clip x frame x position x channel]
+  auto cell = cells.begin();
+  for (std::size_t clip = 0; clip < extent(count); ++clip)
+    for (std::size_t f = 0; f < extent(frames); ++f)
+      for (std::size_t p = 0; p < plane; ++p)
+        for (std::size_t c = 0; c < channels; ++c)
+          *cell++ = images[((clip * channels + c) * extent(frames) + f) * plane + p];
+  const int clips = static_cast<int>(std::ceil(std::sqrt(static_cast<double>(count) / frames)));
+  const int columns = frames * clips, rows = (count + clips - 1) / clips;
+  return png_grid(cells, shape, rows, columns, gap);
 }
 
 }  // namespace ganymede::kernel

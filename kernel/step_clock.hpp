@@ -6,12 +6,65 @@
 // get the times of the last marked one, in proportion to their wall times.
 
 #include <chrono>
+#include <iterator>
+#include <string>
+#include <string_view>
 #include <vector>
 
+#include "kernel/gan.hpp"
 #include "kernel/network.hpp"
-#include "kernel/phase.hpp"
+#include "traces/step_trace.hpp"
 
 namespace ganymede::kernel {
+
+// The phases of a training step, which StepClock times and a step trace lists.
+
+/// In the order of a step. A phase that a training does not have is missing in its trace.
+enum class Phase {
+  load,
+  copy,
+  discriminator_forward_real,
+  discriminator_backward_real,
+  generator_forward,
+  discriminator_forward_fake,
+  discriminator_backward_fake,
+  discriminator_gradient_penalty,
+  discriminator_update,
+  generator_forward_through_discriminator,
+  generator_backward_through_discriminator,
+  generator_backward,
+  generator_update,
+};
+
+/// The phases before this one form the discriminator's update, which a step may repeat.
+inline constexpr Phase kFirstOfGenerator = Phase::generator_forward_through_discriminator;
+
+struct PhaseInfo {
+  std::string_view name;
+  /// The network whose update the phase serves; empty: neither. generator.forward serves both, and counts here as the
+  /// generator's.
+  std::string_view network;
+  /// Where the phase's work runs: "host" (the loader), "copy" (from host to device) or "compute".
+  std::string_view stream;
+};
+
+/// In the order of Phase.
+inline constexpr PhaseInfo kPhases[] = {
+    {"load", "", "host"},
+    {"copy", "", "copy"},
+    {"discriminator.forward_real", "discriminator", "compute"},
+    {"discriminator.backward_real", "discriminator", "compute"},
+    {"generator.forward", "generator", "compute"},
+    {"discriminator.forward_fake", "discriminator", "compute"},
+    {"discriminator.backward_fake", "discriminator", "compute"},
+    {"discriminator.gradient_penalty", "discriminator", "compute"},
+    {"discriminator.update", "discriminator", "compute"},
+    {"generator.forward_through_discriminator", "generator", "compute"},
+    {"generator.backward_through_discriminator", "generator", "compute"},
+    {"generator.backward", "generator", "compute"},
+    {"generator.update", "generator", "compute"},
+};
+inline constexpr std::size_t kPhaseCount = std::size(kPhases);
 
 class StepClock {
  public:
@@ -100,5 +153,19 @@ class StepClock {
   std::vector<PhaseEvent> phase_events_;
   std::vector<ReadyEvent> ready_events_;
 };
+
+// Turns what a StepClock recorded into the structures of a step trace.
+
+/// Gradients are reduced in buckets of whole layers, from the last layer on. A bucket is closed before it would exceed
+/// this size. PyTorch's DistributedDataParallel uses 25 MiB, which is too coarse for gradients of 8 MB.
+inline constexpr double kBucketBytes = 4 * 1048576.0;
+
+/// Divides a network's layers into buckets. `ready_s[i]` is the time from the start of phase `after` until layer i's
+/// gradients were final, and `phase_s` the length of that phase, both summed over the same steps.
+std::vector<traces::TraceBucket> make_buckets(const Network& network, const std::vector<double>& ready_s,
+                                              double phase_s, Phase after);
+
+/// The phases, buckets and wall times of what was recorded, without the first `warmup` steps.
+traces::TraceBatch make_trace_batch(const Gan& gan, const StepClock& clock, std::size_t warmup);
 
 }  // namespace ganymede::kernel

@@ -14,13 +14,13 @@
 
 #include "common/errors.hpp"
 #include "common/process.hpp"
+#include "kernel/describe.hpp"
 #include "kernel/device_limits.hpp"
 #include "kernel/launches.hpp"
-#include "kernel/memory.hpp"
 #include "kernel/models/models.hpp"
 #include "kernel/ops/cuda/cuda_backend.hpp"
 #include "kernel/ops/eigen/eigen_ops.hpp"
-#include "kernel/step_trace_writer.hpp"
+#include "kernel/step_clock.hpp"
 
 namespace ganymede::kernel {
 namespace {

@@ -15,9 +15,8 @@
 #include "plan/bounds.hpp"
 #include "plan/chances.hpp"
 #include "plan/choice.hpp"
-#include "sim/run/seeds.hpp"
 #include "sim/run/simulate.hpp"
-#include "sim/scenario/images_to_fid.hpp"
+#include "sim/scenario/scenario.hpp"
 #include "sim/steps/worker_layout.hpp"
 
 namespace ganymede::plan {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "rehearsal/life_workers.hpp"
-#include "sim/run/run_world.hpp"
+#include "sim/run/run_simulation.hpp"
 
 namespace ganymede::rehearsal {
 

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/run/run_world.hpp"
+#include "sim/run/run_simulation.hpp"
 
 namespace ganymede::rehearsal {
 

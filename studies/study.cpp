@@ -11,7 +11,7 @@
 #include "plan/cheapest.hpp"
 #include "platforms/catalog.hpp"
 #include "platforms/overlay.hpp"
-#include "sim/run/seeds.hpp"
+#include "sim/run/simulate.hpp"
 #include "studies/shards.hpp"
 #include "traces/recorded.hpp"
 

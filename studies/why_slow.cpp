@@ -27,7 +27,7 @@ using documents::SlowCause;
 constexpr double kQuantile95 = 1.6449;  // 95 % quantile of the standard normal distribution
 // Assumptions: what is not in the table may be of any size, and a fault is known to a third.
 constexpr double kFaultSpread = 0.3, kUnknownSpread = 1.0, kNormalWeight = 3;
-// Images a second of one hardware thread: the middle of the decoders' of sim/scenario/decoders.cpp for ImageNet's
+// Images a second of one hardware thread: the middle of the decoders' of sim/scenario/storage.cpp for ImageNet's
 // images, which lie between 70 and 330; smaller images and more work are up to five times off.
 constexpr double kThread = 140, kThreadSpread = 1.0, kInputWeight = 2;
 constexpr std::int64_t kUsualParameters = 25'557'032;  // ResNet-50, as torchvision counts them

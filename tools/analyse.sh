@@ -39,7 +39,7 @@ readonly not_in_cpp=(-Wno-analyzer-use-of-uninitialized-value -Wno-analyzer-poss
 run_analyzer() {
   cmake --preset separate >/dev/null
   local database=build/separate/compile_commands.json failed=0 file command said
-  for file in common/file.cpp common/process.cpp common/row_file.cpp kernel/checkpoint_lock.cpp kernel/data/gzip.cpp kernel/data/picture.cpp \
+  for file in common/file.cpp common/process.cpp common/row_file.cpp kernel/checkpoint.cpp kernel/data/idx.cpp kernel/data/picture.cpp \
     serve/command_run.cpp serve/doorkeeper.cpp serve/timed_server.cpp serve/job_store.cpp sim/run/policy_process.cpp; do
     command=$(python3 - "$database" "$file" <<'PYTHON'
 import json, sys

@@ -14,6 +14,7 @@
 #include <string_view>
 
 #include "common/errors.hpp"
+#include "common/plain_text.hpp"
 #include "common/text.hpp"
 #include "traces/quality_log.hpp"
 
@@ -152,11 +153,7 @@ Event read_event(std::string_view message) {
   return out;
 }
 
-bool has_fid(const std::string& tag) {
-  std::string lower;
-  for (const char c : tag) lower += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return lower.find("fid") != std::string::npos;
-}
+bool has_fid(const std::string& tag) { return lower_case(tag).find("fid") != std::string::npos; }
 
 /// The records whose bytes are whole. A last record that is cut short may be in writing.
 std::vector<std::string_view> read_records(std::string_view bytes, const std::string& file) {

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "common/json.hpp"
-#include "traces/layer_shape.hpp"
+#include "traces/layer_images.hpp"
 
 namespace ganymede::traces {
 namespace {

@@ -11,6 +11,7 @@
 #include <span>
 
 #include "common/errors.hpp"
+#include "common/plain_text.hpp"
 #include "traces/nccl_log.hpp"
 
 namespace ganymede::traces {
@@ -53,8 +54,7 @@ class NcclCollector {
 
   /// Takes the value of NCCL_ALGO or NCCL_PROTO, if it is one name.
   void set_forced(std::string& member, std::string_view value, std::span<const std::string_view> names) {
-    std::string name(value);
-    std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
+    std::string name = lower_case(std::string(value));
     if (name == "nvlstree") name = "nvls-tree";
     if (std::find(names.begin(), names.end(), name) != names.end()) member = name;
   }

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <set>
 #include <sstream>
@@ -13,6 +12,7 @@
 #include "common/file.hpp"
 #include "common/json.hpp"
 #include "common/json_value.hpp"
+#include "common/plain_text.hpp"
 #include "common/units.hpp"
 #include "traces/line_scanner.hpp"
 #include "traces/nccl_collector.hpp"
@@ -30,12 +30,7 @@ bool is_integer(const std::string& token) {
   return !token.empty() && token.size() < 19 && token.find_first_not_of("0123456789") == std::string::npos;
 }
 
-std::optional<double> number(const std::string& token) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(token.data(), token.data() + token.size(), value);
-  if (error != std::errc() || end != token.data() + token.size()) return std::nullopt;
-  return value;
-}
+std::optional<double> number(std::string_view token) { return parse_number<double>(token); }
 
 class TextReader {
  public:
@@ -86,8 +81,8 @@ class TextReader {
     if (line.find("# Collective test starting") != line.npos || line.find("# nThread") != line.npos) end_table();
     if (line.find("Per-Iteration Report") != line.npos) per_iteration_ = true;
     if (LineScanner threads(line); threads.skip_past("# nThread ")) {
-      const auto count = number(std::string(threads.digits()));
-      if (const auto gpus = threads.skip(" nGpus ") ? number(std::string(threads.digits())) : std::nullopt;
+      const auto count = number(threads.digits());
+      if (const auto gpus = threads.skip(" nGpus ") ? number(threads.digits()) : std::nullopt;
           count && gpus && *count * *gpus <= kMostRanks)
         out_.set_gpus(static_cast<int>(*count), static_cast<int>(*gpus));
       return;
@@ -147,12 +142,11 @@ class TextReader {
 
   void read_library(std::string_view code) {
     constexpr std::int64_t kMaxCode = 10'000'000;
-    std::int64_t value = 0;
-    const auto [end, error] = std::from_chars(code.data(), code.data() + code.size(), value);
-    if (error != std::errc() || value > kMaxCode)
+    const auto value = parse_number<std::int64_t>(code);
+    if (!value || *value > kMaxCode)
       out_.fail(where(), fmt::format("found nccl-library={}{}, expected a version's code such as 21803",
                                      code.substr(0, 20), code.size() > 20 ? "..." : ""));
-    out_.set_version(version_of(value));
+    out_.set_version(version_of(*value));
   }
 
  public:

@@ -13,6 +13,7 @@
 #include <unordered_map>
 
 #include "common/errors.hpp"
+#include "common/plain_text.hpp"
 #include "common/random.hpp"
 #include "traces/inflated_file.hpp"
 #include "traces/profiler_steps.hpp"
@@ -48,8 +49,7 @@ bool is_collective(const std::string& name) {
 /// True for convolutions and products of cuDNN, cuBLAS, CUTLASS, MIOpen and rocBLAS by what their kernels' names
 /// contain.
 bool is_matrix_kernel(std::string name) {
-  std::transform(name.begin(), name.end(), name.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  name = lower_case(std::move(name));
   for (const char* part :
        {"gemm", "conv", "winograd", "cutlass", "xmma", "scudnn", "cudnn::cnn", "wgrad", "dgrad", "cijk_"})
     if (name.find(part) != std::string::npos) return name.find("nchwtonhwc") == std::string::npos;

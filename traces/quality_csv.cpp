@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 
 #include "common/csv.hpp"
 #include "common/errors.hpp"
 #include "common/file.hpp"
+#include "common/plain_text.hpp"
 #include "common/text.hpp"
 #include "traces/quality_log.hpp"
 
@@ -100,9 +100,7 @@ std::string fid_column(const CsvTable& table) {
     return "Value";
   std::vector<std::string> named;
   for (const std::string& name : table.names()) {
-    std::string lower = name;
-    std::transform(lower.begin(), lower.end(), lower.begin(),
-                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    const std::string lower = lower_case(name);
     // Its exports have the least and the largest value of each step beside the value.
     if (lower.find("fid") != lower.npos && !lower.starts_with("fid_") && !lower.ends_with("__min") &&
         !lower.ends_with("__max"))

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <sstream>
 
@@ -12,6 +11,7 @@
 #include "common/errors.hpp"
 #include "common/json.hpp"
 #include "common/json_value.hpp"
+#include "common/plain_text.hpp"
 #include "traces/line_scanner.hpp"
 #include "traces/quality_log.hpp"
 
@@ -24,10 +24,8 @@ constexpr double kMostCount = 1e15;  // images or steps, as for goals
 constexpr double kLongest = 1e12;    // seconds
 
 std::optional<double> number_of(std::string_view text) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc() && end == text.data() + text.size() && std::isfinite(value) ? std::optional(value)
-                                                                                          : std::nullopt;
+  const auto value = parse_number<double>(text);
+  return value && std::isfinite(*value) ? value : std::nullopt;
 }
 
 /// Adds a point; what lies after it is of a life before a restart.
@@ -66,10 +64,7 @@ std::optional<double> first_of(const Json& line, std::initializer_list<const cha
 /// FIDs of StyleGAN's statistics ("Metrics/fid50k_full") and of MMEngine's evaluations ("FID-Full-50k/fid").
 void add_fids(RunPace& pace, const Json& line, double count) {
   for (const auto& [name, value] : line.items()) {
-    std::string lower = name;
-    std::transform(lower.begin(), lower.end(), lower.begin(),
-                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    if (lower.find("fid") == lower.npos) continue;
+    if (lower_case(name).find("fid") == name.npos) continue;
     const auto fid = mean_of(line, name.c_str());
     if (!fid || !(*fid > 0) || (!pace.reference.empty() && pace.reference != name)) continue;
     pace.reference = name;
@@ -197,9 +192,7 @@ bool read_studiogan_line(RunPace& pace, std::string_view line) {
 std::optional<std::string> column(const CsvTable& table, std::initializer_list<std::string_view> names) {
   for (const std::string_view wanted : names)
     for (const std::string& name : table.names())
-      if (std::equal(name.begin(), name.end(), wanted.begin(), wanted.end(),
-                     [](unsigned char a, unsigned char b) { return std::tolower(a) == std::tolower(b); }))
-        return name;
+      if (lower_case(name) == lower_case(std::string(wanted))) return name;
   return std::nullopt;
 }
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "kernel/data/images.hpp"
-#include "kernel/data/picture_store.hpp"
+#include "kernel/data/picture.hpp"
 #include "kernel/gan.hpp"
 
 namespace ganymede::kernel {
@@ -41,7 +41,7 @@ inline constexpr const char* kBuiltinDataset = "builtin";
 /// first of these that is there is read:
 /// - train-images-idx3-ubyte (or train-images.idx3-ubyte; either with .gz) and perhaps its labels;
 /// - data_batch_1.bin to data_batch_5.bin of CIFAR-10, as many as there are;
-/// - for clips, folders of frames (as UCF101 is unpacked): see clips.hpp;
+/// - for clips, folders of frames (as UCF101 is unpacked): see below;
 /// - PNG and JPEG files, at any depth, which are resized and cropped to `shape`.
 /// Throws ConfigError if the directory has none of these, a file is damaged, labels and images differ in number, or the
 /// images have another shape.
@@ -57,5 +57,17 @@ std::filesystem::path cache_directory();
 
 /// Draws the built-in set for `shape` into files below `cache`, unless they are there already; returns their directory.
 std::filesystem::path write_builtin_dataset(const std::filesystem::path& cache, ImageShape shape);
+
+// Short video clips: from folders of frames, or made by moving images.
+
+/// Lists the files of all clips of `frames` frames, clip after clip. Every folder that holds PNG or JPEG files, from
+/// `directory` down to any depth, is a video; the files are its frames, in the order of their names (UCF101:
+/// class/video/frame). A video is cut into consecutive clips; for example one of 20 frames gives two clips of 8, and 4
+/// frames are skipped. Throws ConfigError if the directory does not exist or no video is long enough.
+std::vector<std::filesystem::path> clip_files(const std::filesystem::path& directory, int frames);
+
+/// Makes `count` clips of the images, used in turn. In each clip the image glides at a constant random speed, and what
+/// leaves at one edge comes back at the other.
+Images moving_clips(const Images& images, int count, std::uint64_t seed, int frames);
 
 }  // namespace ganymede::kernel

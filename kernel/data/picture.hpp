@@ -2,8 +2,10 @@
 // PNG and JPEG files as training images: they are decoded, shrunk or enlarged until the shorter side fits, and cropped
 // in the middle.
 
+#include <atomic>
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -30,5 +32,33 @@ void fit_picture(const Picture& picture, ImageShape shape, std::span<std::uint8_
 /// All pictures below the directory, at any depth, sorted by path. Throws std::filesystem::filesystem_error if a folder
 /// cannot be read.
 std::vector<std::filesystem::path> picture_files(const std::filesystem::path& directory);
+
+// Picture files that are decoded when they are first read.
+
+class PictureStore {
+ public:
+  /// Image i consists of files [i * shape.frames, (i + 1) * shape.frames). With `cached` decoded pictures are kept.
+  PictureStore(std::vector<std::filesystem::path> files, ImageShape shape, bool cached);
+  ~PictureStore();
+  PictureStore(const PictureStore&) = delete;
+  PictureStore& operator=(const PictureStore&) = delete;
+
+  int count() const { return static_cast<int>(files_.size()) / shape_.frames; }
+  /// Writes image `index` as [channels x frames x height x width] bytes to `out`. Any thread may call it. Throws
+  /// ConfigError with the file if it is damaged.
+  void read(std::uint32_t index, std::uint8_t* out) const;
+  /// Decodes all pictures, on all cores. Throws ConfigError with the file of the first damaged one.
+  Images decode_all() const;
+  /// A hash of the files' names and sizes.
+  std::uint64_t fingerprint() const;
+
+ private:
+  void decode(std::uint32_t index, std::uint8_t* out) const;
+
+  std::vector<std::filesystem::path> files_;
+  ImageShape shape_;
+  bool cached_;
+  std::unique_ptr<std::atomic<std::uint8_t*>[]> kept_;  // decoded images, owned; null: not kept
+};
 
 }  // namespace ganymede::kernel

@@ -4,7 +4,7 @@
 #include <chrono>
 #include <utility>
 
-#include "kernel/step_trace_writer.hpp"
+#include "kernel/step_clock.hpp"
 
 namespace ganymede::kernel {
 

@@ -7,6 +7,8 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace ganymede::kernel {
 
@@ -57,5 +59,14 @@ int gpu_of_process(int visible);
 /// The communicator of the processes that the launcher started; null for one process. Throws ConfigError if there are
 /// several and the MPI module cannot be loaded.
 std::unique_ptr<Communicator> open_communicator();
+
+// The processes of one training must be started alike.
+
+/// The options that all processes must share, each by its name, in the same order in all of them.
+using NamedValues = std::vector<std::pair<std::string, std::string>>;
+
+/// Throws ConfigError in all processes if one has another value than rank 0: they would compute different things, or
+/// wait for one another for ever. The message names the option and a process.
+void check_same_values(const NamedValues& values, Communicator& communicator);
 
 }  // namespace ganymede::kernel

@@ -11,7 +11,7 @@
 
 #include "common/errors.hpp"
 #include "common/file.hpp"
-#include "kernel/data/order.hpp"
+#include "kernel/data/loader.hpp"
 #include "kernel/models/models.hpp"
 #include "kernel/safetensors.hpp"
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 
-#include "kernel/image_grid.hpp"
 #include "kernel/models/models.hpp"
 #include "kernel/samples.hpp"
 #include "kernel/session/image_maker.hpp"

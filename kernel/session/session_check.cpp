@@ -9,7 +9,7 @@
 #include "common/json.hpp"
 #include "kernel/checkpoint.hpp"
 #include "kernel/ops/cuda/cuda_backend.hpp"
-#include "kernel/parallel/same_values.hpp"
+#include "kernel/parallel/communicator.hpp"
 #include "kernel/session/session_parts.hpp"
 #include "traces/quality_curve.hpp"
 

@@ -8,7 +8,7 @@
 
 #include "common/errors.hpp"
 #include "common/units.hpp"
-#include "sim/cluster/cluster_transitions.hpp"
+#include "sim/cluster/cluster_state.hpp"
 
 namespace ganymede::sim {
 namespace {

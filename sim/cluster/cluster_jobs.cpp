@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "common/errors.hpp"
-#include "sim/cluster/cluster_transitions.hpp"
+#include "sim/cluster/cluster_state.hpp"
 #include "sim/ledger/nanoseconds.hpp"
 
 namespace ganymede::sim {

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <utility>
 
-#include "sim/cluster/cluster_transitions.hpp"
+#include "sim/cluster/cluster_state.hpp"
 #include "sim/ledger/nanoseconds.hpp"
 #include "sim/run/run_configuration.hpp"
 

@@ -8,6 +8,7 @@
 #include "documents/cluster_result.hpp"
 #include "sim/cluster/cluster.hpp"
 #include "sim/cluster/free_nodes.hpp"
+#include "sim/cluster/job_speeds.hpp"
 #include "sim/run/run_bill.hpp"
 
 namespace ganymede::sim {
@@ -83,5 +84,13 @@ OwnerCosts owner_costs(const Cluster& cluster, const ClusterRecord& record, cons
 
 /// The result as text, a `ganymede.cluster-result/1`.
 std::string cluster_result_json(const Cluster& cluster, const ClusterRecord& record);
+
+// The jobs of a cluster use more than its nodes: stores, and dedicated parameter servers.
+
+/// The charges for the stores and servers of a finished life, whose jobs and end `record` must have. Workloads with
+/// the same class, rate and IOPS in a place read from one store, as in `job_speeds.hpp`, which holds the datasets
+/// of all of them for the cluster's whole life; if each node has a volume of its own, one for each node on which one of
+/// their jobs ever ran. A job has a checkpoint of its own from its start to its end, and servers while it has GPUs.
+OtherUse other_use(const Cluster& cluster, const ClusterRecord& record, JobSpeeds& speeds);
 
 }  // namespace ganymede::sim

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "common/errors.hpp"
-#include "sim/cluster/cluster_transitions.hpp"
-#include "sim/cluster/job_stores.hpp"
+#include "sim/cluster/cluster_record.hpp"
+#include "sim/cluster/cluster_state.hpp"
 #include "sim/cluster/simgrid_jobs.hpp"
 
 namespace ganymede::sim {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <numeric>
 
 namespace ganymede::sim {
@@ -218,6 +219,43 @@ std::vector<double> Contention::steps(const std::vector<const TalkingJob*>& jobs
     const std::vector<double> steps = group_steps(on_full, group);
     for (std::size_t i = 0; i < group.size(); ++i) out[group[i]] = steps[i];
   }
+  return out;
+}
+
+std::vector<RankTraffic> rank_traffic(const Scheme& scheme, const Topology& topology,
+                                      std::span<const std::int64_t> buckets) {
+  std::map<std::pair<int, int>, double> bytes;
+  std::vector<Transfer> transfers;
+  for (const std::int64_t size : buckets) {
+    const Schedule schedule = scheme.plan({topology, size, Collective::all_reduce, ""});
+    schedule.check_list();
+    for (const Stage& stage : schedule.stages()) {
+      transfers.clear();
+      stage.expand(0, transfers);
+      // Rounds of a stage differ only in their offsets.
+      for (const Transfer& transfer : transfers)
+        if (transfer.source < topology.ranks && transfer.destination < topology.ranks)
+          bytes[{transfer.source, transfer.destination}] +=
+              static_cast<double>(stage.rounds) * static_cast<double>(transfer.length) * schedule.cost().wire;
+    }
+  }
+  std::vector<RankTraffic> out;
+  for (const auto& [pair, sum] : bytes) out.push_back({pair.first, pair.second, sum});
+  return out;
+}
+
+std::vector<LinkLoad> link_loads(const FabricGraph& fabric, const CollectiveTraffic& traffic,
+                                 std::span<const int> members) {
+  std::map<int, double> bytes;
+  std::vector<Path> paths;
+  for (const RankTraffic& flow : traffic.between) {
+    fabric.paths(members[static_cast<std::size_t>(flow.source)], members[static_cast<std::size_t>(flow.destination)],
+                 paths);
+    for (const Path& path : paths)
+      for (const int link : path.links) bytes[link] += path.share * flow.bytes;
+  }
+  std::vector<LinkLoad> out;
+  for (const auto& [link, sum] : bytes) out.push_back({link, sum});
   return out;
 }
 

@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <sstream>
 
 #include "common/csv.hpp"
 #include "common/json.hpp"
+#include "common/plain_text.hpp"
 #include "common/text.hpp"
 
 namespace ganymede::sim {
@@ -26,11 +26,10 @@ class TraceRow {
   bool has(const char* column) const { return !text(column).empty(); }
   double number(const char* column, double low, double high) const {
     const std::string cell = text(column);
-    double value = std::nan("");
-    const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
-    if (error != std::errc() || end != cell.data() + cell.size() || !(value >= low && value <= high))
+    const auto value = parse_number<double>(cell);
+    if (!value || !(*value >= low && *value <= high))
       fail(column, fmt::format("found \"{}\", expected a number from {:.10g} to {:.10g}", cell, low, high));
-    return value;
+    return *value;
   }
   std::int64_t whole(const char* column, std::int64_t low, std::int64_t high) const {
     const double value = number(column, static_cast<double>(low), static_cast<double>(high));

@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <cmath>
 #include <map>
 
 #include "common/errors.hpp"
+#include "common/plain_text.hpp"
 
 namespace ganymede::sim {
 namespace {
@@ -44,18 +44,11 @@ std::optional<std::int64_t> elapsed(std::string_view text) {
 
 }  // namespace
 
-std::optional<std::int64_t> integer(std::string_view text) {
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc() && end == text.data() + text.size() ? std::optional(value) : std::nullopt;
-}
+std::optional<std::int64_t> integer(std::string_view text) { return parse_number<std::int64_t>(text); }
 
 std::optional<double> moment(std::string_view text) {
   constexpr std::string_view kPattern = "0000-00-00T00:00:00";
-  double number = 0;
-  if (const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-      error == std::errc() && end == text.data() + text.size())
-    return number >= 0 && number <= kLatest ? std::optional(number) : std::nullopt;
+  if (const auto number = parse_number<double>(text)) return *number >= 0 && *number <= kLatest ? number : std::nullopt;
   if (text.size() < kPattern.size() || (text[10] != 'T' && text[10] != ' ')) return std::nullopt;
   const auto part = [&](std::size_t from, std::size_t size) { return integer(text.substr(from, size)); };
   const auto year = part(0, 4), month = part(5, 2), day = part(8, 2), hour = part(11, 2), minute = part(14, 2),
@@ -80,10 +73,7 @@ std::optional<double> moment(std::string_view text) {
 }
 
 std::optional<double> duration_of(std::string_view text) {
-  double number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error == std::errc() && end == text.data() + text.size())
-    return std::isfinite(number) ? std::optional(number) : std::nullopt;
+  if (const auto number = parse_number<double>(text)) return std::isfinite(*number) ? number : std::nullopt;
   if (const auto seconds = elapsed(text)) return static_cast<double>(*seconds);
   return std::nullopt;
 }

@@ -3,14 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <charconv>
 #include <cmath>
+#include <numeric>
 #include <set>
 #include <utility>
 
 #include "common/csv.hpp"
 #include "common/embedded.hpp"
+#include "common/plain_text.hpp"
 #include "common/random.hpp"
 
 namespace ganymede::sim {
@@ -18,17 +19,9 @@ namespace {
 
 double number_in(const CsvTable& table, const CsvTable::Row& row, std::string_view column) {
   const std::string& text = table.at(row, column);
-  double value = -1;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || !(value > 0))
-    table.fail(row, column, fmt::format("found \"{}\", expected a number above 0", text));
-  return value;
-}
-
-std::string lower(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return text;
+  const auto value = parse_number<double>(text);
+  if (!value || !(*value > 0)) table.fail(row, column, fmt::format("found \"{}\", expected a number above 0", text));
+  return *value;
 }
 
 std::string_view built_in(const std::string& name) {
@@ -44,6 +37,60 @@ double batch_of(const MeasuredModel& model) {
   return batch;
 }
 
+/// 1 for equal sizes, less the more factors of two lie between them.
+double nearness(double a, double b, double scale) {
+  const double distance = portable_log(a / b) / portable_log(2) / scale;
+  return portable_exp(-distance * distance / 2);
+}
+
+// Variances of logarithms, and factors of two over which they are alike, chosen by leaving out one measured row at a
+// time (docs/cluster.md says with which error).
+constexpr double kBatchScale = 2, kGpuScale = 1.5;
+
+double covariance(const SoloPoint& a, const SoloPoint& b) {
+  const bool gpu = a.gpu == b.gpu, model = a.model == b.model, place = gpu && a.spread == b.spread;
+  const double batch = model ? nearness(a.batch, b.batch, kBatchScale) : 0;
+  const double count = place ? nearness(a.gpus, b.gpus, kGpuScale) : 0;
+  double sum = 4;                                      // what all rates have in common
+  if (model) sum += 4 + batch;                         // a model's speed, by its batch
+  sum += 0.4 * count;                                  // how GPUs scale
+  if (gpu) sum += 0.9 * batch;                         // how a GPU suits a model
+  sum += 0.15 * batch * count;                         // how a model scales there
+  if (a.gpus == b.gpus && place) sum += 0.05 * batch;  // and its steps between numbers of GPUs
+  return sum;
+}
+constexpr double noise_of(const SoloPoint& /*point*/) { return 1.5e-3; }
+
+double covariance(const PairPoint& a, const PairPoint& b) {
+  const bool gpu = a.gpu == b.gpu, beside = a.beside == b.beside, model = a.model == b.model;
+  const double own = model ? nearness(a.batch, b.batch, kBatchScale) : 0;
+  const double other = beside ? nearness(a.batch_beside, b.batch_beside, kBatchScale) : 0;
+  double sum = 2 + 0.5 * own + 0.1 * other + 0.05 * own * other;
+  if (model && beside) sum += 0.05;
+  if (gpu) sum += 0.1 + 0.1 * own + 0.1 * other + 0.05 * own * other;
+  return sum;
+}
+constexpr double noise_of(const PairPoint& /*point*/) { return 2e-3; }
+
+/// Solves matrix x = right by Cholesky's decomposition; the symmetric, positive definite matrix is lost.
+std::vector<double> solved(std::vector<std::vector<double>>& matrix, std::vector<double> right) {
+  const std::size_t n = right.size();
+  for (std::size_t i = 0; i < n; ++i) {
+    for (std::size_t j = 0; j <= i; ++j) {
+      double sum = matrix[i][j];
+      for (std::size_t k = 0; k < j; ++k) sum -= matrix[i][k] * matrix[j][k];
+      matrix[i][j] = i == j ? std::sqrt(sum) : sum / matrix[j][j];
+    }
+    for (std::size_t k = 0; k < i; ++k) right[i] -= matrix[i][k] * right[k];
+    right[i] /= matrix[i][i];
+  }
+  for (std::size_t i = n; i-- > 0;) {
+    for (std::size_t k = i + 1; k < n; ++k) right[i] -= matrix[k][i] * right[k];
+    right[i] /= matrix[i][i];
+  }
+  return right;
+}
+
 }  // namespace
 
 Throughputs::Throughputs() : Throughputs(built_in("rates.csv"), built_in("shared_gpu.csv")) {}
@@ -53,12 +100,12 @@ Throughputs::Throughputs(std::string_view rates_text, std::string_view shared_te
   for (const CsvTable::Row& row : rates.rows()) {
     const MeasuredModel model{rates.at(row, "model"), rates.at(row, "batch")};
     const bool spread = rates.at(row, "machines") == "several";
-    solo_[{lower(rates.at(row, "gpu")), model, spread}][static_cast<int>(number_in(rates, row, "gpus"))] =
+    solo_[{lower_case(rates.at(row, "gpu")), model, spread}][static_cast<int>(number_in(rates, row, "gpus"))] =
         number_in(rates, row, "steps_per_s");
   }
   const CsvTable shared = CsvTable::parse(shared_text, "shared_gpu.csv");
   for (const CsvTable::Row& row : shared.rows()) {
-    const std::string gpu = lower(shared.at(row, "gpu"));
+    const std::string gpu = lower_case(shared.at(row, "gpu"));
     const MeasuredModel a{shared.at(row, "model"), shared.at(row, "batch")};
     const MeasuredModel b{shared.at(row, "beside"), shared.at(row, "batch_beside")};
     const double speed_a = number_in(shared, row, "speed"), speed_b = number_in(shared, row, "speed_beside");
@@ -136,7 +183,7 @@ double Throughputs::likely_beside(const PairPoint& point) const {
 
 std::optional<double> Throughputs::alone(const std::string& gpu, const MeasuredModel& model, int gpus,
                                          bool spread) const {
-  const std::string where = lower(gpu);
+  const std::string where = lower_case(gpu);
   const bool apart = spread && gpus > 1;
   if (const auto found = solo_.find({where, model, apart}); found != solo_.end())
     if (const auto exact = found->second.find(gpus); exact != found->second.end()) return exact->second;
@@ -150,7 +197,7 @@ std::optional<double> Throughputs::alone(const std::string& gpu, const MeasuredM
 }
 
 bool Throughputs::is_measured_beside(const std::string& gpu, const std::string& model) const {
-  const std::string where = lower(gpu);
+  const std::string where = lower_case(gpu);
   const auto row = pairs_.lower_bound({where, {model, ""}, {"", ""}});
   return row != pairs_.end() && std::get<0>(row->first) == where && std::get<1>(row->first).first == model;
 }
@@ -183,7 +230,7 @@ std::optional<SharedSpeeds> Throughputs::likely_sharing(const std::string& gpu, 
 
 std::optional<SharedSpeeds> Throughputs::together(const std::string& gpu, const MeasuredModel& a,
                                                   const MeasuredModel& b) const {
-  const std::string where = lower(gpu);
+  const std::string where = lower_case(gpu);
   if (const auto found = pairs_.find({where, a, b}); found != pairs_.end()) return found->second;
   const bool knows_a = is_measured_beside(where, a.first), knows_b = is_measured_beside(where, b.first);
   if (!knows_a && !knows_b) return std::nullopt;
@@ -205,5 +252,31 @@ std::optional<SharedSpeeds> Throughputs::together(const std::string& gpu, const 
   return SharedSpeeds{likely_beside({where, a.first, b.first, batch_a, batch_b}),
                       likely_beside({where, b.first, a.first, batch_b, batch_a})};
 }
+
+template <class Point>
+LikelyValues<Point>::LikelyValues(std::vector<Point> points, const std::vector<double>& values)
+    : points_(std::move(points)) {
+  std::vector<double> logs;
+  for (const double value : values) logs.push_back(portable_log(value));
+  mean_ = logs.empty() ? 0 : std::accumulate(logs.begin(), logs.end(), 0.0) / static_cast<double>(logs.size());
+  std::vector<std::vector<double>> matrix;
+  for (std::size_t i = 0; i < points_.size(); ++i) {
+    logs[i] -= mean_;
+    matrix.emplace_back();
+    for (std::size_t j = 0; j <= i; ++j) matrix[i].push_back(covariance(points_[i], points_[j]));
+    matrix[i][i] += noise_of(points_[i]);
+  }
+  weights_ = solved(matrix, std::move(logs));
+}
+
+template <class Point>
+double LikelyValues<Point>::at(const Point& point) const {
+  double sum = mean_;
+  for (std::size_t i = 0; i < points_.size(); ++i) sum += weights_[i] * covariance(point, points_[i]);
+  return portable_exp(sum);
+}
+
+template class LikelyValues<SoloPoint>;
+template class LikelyValues<PairPoint>;
 
 }  // namespace ganymede::sim

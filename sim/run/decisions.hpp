@@ -1,5 +1,5 @@
 #pragma once
-// Follows the policy's decisions.
+// A run as its policy sees it, and what becomes of the policy's decisions.
 
 #include "sim/run/run_state.hpp"
 
@@ -10,5 +10,8 @@ namespace ganymede::sim {
 /// the weights. Nodes that could join are left to adapt_training(). While a checkpoint is being written, the decision
 /// is only stored.
 void follow_decision(const RunContext& context, RunState& state, Actions& actions, const policies::Decision& decision);
+
+/// Returns only what the controller of a real run could see: no stage lengths, no future prices or capacity.
+policies::Observation observe(const RunContext& context, const RunState& state);
 
 }  // namespace ganymede::sim

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "sim/run/hazards.hpp"
+#include "sim/run/capacity.hpp"
 #include "sim/run/run_configuration.hpp"
 
 namespace ganymede::sim {

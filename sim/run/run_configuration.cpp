@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "sim/run/hazards.hpp"
+#include "sim/run/capacity.hpp"
 #include "sim/steps/dataset_cache.hpp"
 #include "sim/steps/worker_layout.hpp"
 

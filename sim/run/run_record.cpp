@@ -80,4 +80,17 @@ std::vector<PoolAccount> close_accounts(const Scenario& scenario, const RunRecor
   return accounts;
 }
 
+void EventLog::append(RunEvent entry) {
+  if (events_.size() == kMaxListedEvents) events_.push_back({entry.at, "further events are not listed", "", 0, "", 1});
+  if (truncated()) return;
+  if (!events_.empty()) {
+    RunEvent& last = events_.back();
+    if (last.at == entry.at && last.what == entry.what && last.pool == entry.pool && last.detail == entry.detail) {
+      last.nodes += entry.nodes;
+      return;
+    }
+  }
+  events_.push_back(std::move(entry));
+}
+
 }  // namespace ganymede::sim

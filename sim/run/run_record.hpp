@@ -2,6 +2,7 @@
 // What a finished run leaves behind. A result's times, bill, energy and warnings are functions of a scenario and of
 // this record alone; none of them needs the simulation again.
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -11,7 +12,6 @@
 #include "sim/run/fleet.hpp"
 #include "sim/run/result.hpp"
 #include "sim/run/run_clock.hpp"
-#include "sim/run/stretch.hpp"
 #include "sim/run/training.hpp"
 #include "sim/steps/step_distribution_cache.hpp"
 
@@ -76,5 +76,24 @@ struct PoolAccount {
 
 /// The closed accounts of all pools of which a node was held, in the order of the scenario's pools.
 std::vector<PoolAccount> close_accounts(const Scenario& scenario, const RunRecord& record);
+
+// The list of what happened in a run, as its result shows it.
+
+/// Largest number of entries that a log lists.
+inline constexpr std::size_t kMaxListedEvents = 20'000;
+
+class EventLog {
+ public:
+  /// Appends an entry. One that repeats the last, at the same time, adds its nodes to that entry instead: nodes that
+  /// are requested together are one line. After kMaxListedEvents a last line says that no further ones follow.
+  void append(RunEvent entry);
+
+  const std::vector<RunEvent>& events() const { return events_; }
+  /// True: more happened than is listed.
+  bool truncated() const { return events_.size() > kMaxListedEvents; }
+
+ private:
+  std::vector<RunEvent> events_;
+};
 
 }  // namespace ganymede::sim

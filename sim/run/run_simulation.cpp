@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "sim/run/decisions.hpp"
 #include "sim/run/node_supply.hpp"
-#include "sim/run/observation.hpp"
 
 namespace ganymede::sim {
 namespace {

@@ -13,8 +13,8 @@
 #include "sim/run/capacity.hpp"
 #include "sim/run/fleet.hpp"
 #include "sim/run/result.hpp"
+#include "sim/run/run_clock.hpp"
 #include "sim/run/run_events.hpp"
-#include "sim/run/stretch.hpp"
 #include "sim/run/training.hpp"
 #include "sim/scenario/scenario.hpp"
 

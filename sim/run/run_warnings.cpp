@@ -8,7 +8,7 @@
 #include "common/units.hpp"
 #include "platforms/providers.hpp"
 #include "platforms/spot.hpp"
-#include "sim/run/event_log.hpp"
+#include "sim/run/run_record.hpp"
 
 namespace ganymede::sim {
 namespace {

@@ -12,7 +12,7 @@
 #include "common/errors.hpp"
 #include "common/units.hpp"
 #include "sim/ledger/nanoseconds.hpp"
-#include "sim/run/hazards.hpp"
+#include "sim/run/capacity.hpp"
 #include "sim/run/run_configuration.hpp"
 #include "sim/steps/dataset_cache.hpp"
 

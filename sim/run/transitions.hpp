@@ -15,7 +15,7 @@ Actions transition(const RunContext& context, RunState& state, const FinalCheckp
 Actions transition(const RunContext& context, RunState& state, const NodeReclaimed& event);
 Actions transition(const RunContext& context, RunState& state, const NodeCrashed& event);
 
-// transitions_capacity.cpp
+// transitions_nodes.cpp, too: capacity
 Actions transition(const RunContext& context, RunState& state, const CapacityChanged& event);
 Actions transition(const RunContext& context, RunState& state, const ReclaimDue& event);
 
@@ -31,7 +31,7 @@ Actions transition(const RunContext& context, RunState& state, const FaultInject
 /// Schedules the scenario's faults and the changes of limited capacity at the start of a run.
 Actions start_of_run(const RunContext& context, RunState& state);
 
-// transitions_policy.cpp
+// transitions_training.cpp, too: the policy
 Actions transition(const RunContext& context, RunState& state, const PolicyReviewDue& event);
 /// Follows a decision of the policy, whose numbers of nodes must be within the pools' limits.
 Actions apply_decision(const RunContext& context, RunState& state, const policies::Decision& decision);

@@ -1,4 +1,4 @@
-// Transitions in which pauses and segments end.
+// Transitions in which pauses and segments end, and in which the policy's decisions are followed.
 
 #include "sim/run/decisions.hpp"
 #include "sim/run/run_configuration.hpp"
@@ -75,6 +75,24 @@ Actions transition(const RunContext& context, RunState& state, const BurstCredit
   log_event(actions, state, event.nics ? "network credits used up" : "burst credits used up");
   change_pace(context, state, actions);
   return actions;
+}
+
+Actions transition(const RunContext& context, RunState& state, const PolicyReviewDue&) {
+  Actions actions;
+  actions.schedule.push_back({state.now + to_nanoseconds(context.scenario.policy.every), PolicyReviewDue{}});
+  actions.consult_policy = true;
+  return actions;
+}
+
+Actions apply_decision(const RunContext& context, RunState& state, const policies::Decision& decision) {
+  Actions actions;
+  follow_decision(context, state, actions, decision);
+  adapt_training(context, state, actions);
+  return actions;
+}
+
+Actions transition(const RunContext& context, RunState& state, const SimulationEvent& event) {
+  return std::visit([&](const auto& typed) { return transition(context, state, typed); }, event);
 }
 
 }  // namespace ganymede::sim

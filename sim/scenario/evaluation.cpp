@@ -1,11 +1,11 @@
 #include "sim/scenario/evaluation.hpp"
 
-#include <charconv>
 #include <optional>
 #include <string>
 #include <string_view>
 
 #include "common/json.hpp"
+#include "common/plain_text.hpp"
 #include "common/units.hpp"
 #include "common/written.hpp"
 
@@ -16,10 +16,8 @@ double count_of(std::string_view text, std::string_view unit) {
   text.remove_suffix(unit.size());
   while (text.ends_with(' ')) text.remove_suffix(1);
   constexpr double kMaxCount = 1e15;
-  std::int64_t count = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
-  const bool valid = error == std::errc() && end == text.data() + text.size() && count >= 1;
-  return valid && static_cast<double>(count) <= kMaxCount ? static_cast<double>(count) : 0;
+  const auto count = static_cast<double>(parse_number<std::int64_t>(text).value_or(0));
+  return count >= 1 && count <= kMaxCount ? count : 0;
 }
 
 namespace {

@@ -12,7 +12,7 @@
 #include "common/units.hpp"
 #include "common/written.hpp"
 #include "platforms/money.hpp"
-#include "sim/scenario/images_to_fid.hpp"
+#include "sim/scenario/evaluation.hpp"
 #include "sim/scenario/parts.hpp"
 #include "sim/scenario/sections.hpp"
 

@@ -133,6 +133,11 @@ void set_seed(Scenario& scenario, std::uint64_t seed);
 /// Returns the same scenario with another seed.
 Scenario with_seed(Scenario scenario, std::uint64_t seed);
 
+/// Sets the images and steps of a training that gets to its FID after `images`, which is at least 1. Only an evaluation
+/// says so: where evaluations are images, steps or epochs apart, the training goes on to the first one that is not
+/// before. Throws ConfigError if these are more than 10^12 images apart.
+void train_to_fid(Scenario& scenario, std::int64_t images);
+
 /// Returns the program and arguments that make the shell run `line` in `folder` (empty: the working directory).
 std::vector<std::string> shell_command(const std::string& line, const std::filesystem::path& folder);
 

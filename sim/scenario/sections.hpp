@@ -36,14 +36,14 @@ void apply_spot_choice(ScenarioPool& pool, const SpotChoice& choice);
 /// "spot", "lifetimes", "notice", "capacity", "prices" and "carbon" of a pool.
 void read_hazards(JsonObject& in, ScenarioPool& pool, Fingerprint& fingerprint);
 
-/// "links" of "platform" (pool_links.cpp).
+/// "links" of "platform" (pools.cpp).
 void read_links(const JsonNode& node, Scenario& scenario);
 /// Throws ConfigError at `node` unless all pools have different names and a link joins every two pools in different
 /// places.
 void check_links(const JsonNode& node, const Scenario& scenario);
 
 /// Adds the pools that the policy may use in addition to those that the scenario asks for; "policy" must have been read
-/// before (policy_pools.cpp).
+/// before (policy.cpp).
 void add_policy_pools(Scenario& scenario);
 
 /// "synchronization", with the dedicated servers of asynchronous training (synchronization.cpp).
@@ -63,7 +63,7 @@ struct VolumeContent {
   const char* unknown = "";  ///< Why `bytes` is not known, as the end of a sentence.
 };
 /// Reads a member of "storage": the name of a class, or an object with the size and the provisioned IOPS and
-/// throughput. A volume without a stated size is as large as its content (volumes.cpp).
+/// throughput. A volume without a stated size is as large as its content (storage.cpp).
 platforms::Storage read_volume(const JsonNode& node, const ScenarioPool& pool, const VolumeContent& content,
                                Volume& volume);
 

@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <sstream>
 #include <string>
 
 #include "common/errors.hpp"
 #include "common/file.hpp"
+#include "common/plain_text.hpp"
 #include "common/units.hpp"
 
 namespace ganymede::sim {
@@ -18,12 +18,11 @@ namespace {
 constexpr double kMax = 1e12;
 
 double number(std::string_view cell, const std::string& where, const char* what) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
   if (cell.empty()) throw ConfigError(fmt::format("{}: {} is missing: a gap in the recording", where, what));
-  if (error != std::errc() || end != cell.data() + cell.size() || !(value >= 0 && value <= kMax))
+  const auto value = parse_number<double>(cell);
+  if (!value || !(*value >= 0 && *value <= kMax))
     throw ConfigError(fmt::format("{}: found \"{}\", expected {} as a number from 0", where, cell, what));
-  return value;
+  return *value;
 }
 
 }  // namespace

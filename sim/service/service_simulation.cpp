@@ -8,7 +8,7 @@
 #include <set>
 
 #include "common/random.hpp"
-#include "sim/run/hazards.hpp"
+#include "sim/run/capacity.hpp"
 
 namespace ganymede::sim {
 namespace {

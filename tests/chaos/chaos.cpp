@@ -31,11 +31,11 @@
 #include "policies/schedulers/placement.hpp"
 #include "policies/schedulers/scheduler.hpp"
 #include "sim/cluster/cluster_simulation.hpp"
-#include "sim/run/event_log.hpp"
+#include "sim/run/run_record.hpp"
 #include "sim/run/simulate.hpp"
 #include "support/made_up.hpp"
 
-namespace ganymede {
+namespace ganymede::chaos {
 namespace {
 bool is_of_its_own(std::uint64_t seed) { return seed % 256 == 0; }  ///< these share nothing with others
 bool is_simulated_twice(std::uint64_t seed) { return seed % 32 == 0; }
@@ -374,7 +374,7 @@ int measure(std::size_t count, double hours, int jobs, std::uint64_t first) {
 }
 
 }  // namespace
-}  // namespace ganymede
+}  // namespace ganymede::chaos
 
 int main(int argc, char** argv) {
   const bool timed = argc > 2 && std::strcmp(argv[1], "--hours") == 0;
@@ -395,6 +395,6 @@ int main(int argc, char** argv) {
     }
     numbers[place] = value;
   }
-  return ganymede::measure(static_cast<std::size_t>(timed ? 0 : numbers[0]), timed ? numbers[0] : 0,
-                           static_cast<int>(numbers[1]), static_cast<std::uint64_t>(numbers[2]));
+  return ganymede::chaos::measure(static_cast<std::size_t>(timed ? 0 : numbers[0]), timed ? numbers[0] : 0,
+                                  static_cast<int>(numbers[1]), static_cast<std::uint64_t>(numbers[2]));
 }

@@ -20,7 +20,7 @@
 #include "sim/run/simulate.hpp"
 #include "support/made_up.hpp"
 
-namespace ganymede {
+namespace ganymede::chaos {
 namespace {
 struct Case {
   std::string kind;
@@ -109,12 +109,12 @@ int measure(int count, int jobs, std::uint64_t first) {
 }
 
 }  // namespace
-}  // namespace ganymede
+}  // namespace ganymede::chaos
 
 int main(int argc, char** argv) {
   const auto number = [&](int at, long default_value) {
     return argc > at ? std::strtol(argv[at], nullptr, 10) : default_value;
   };
-  return ganymede::measure(static_cast<int>(number(1, 2000)), static_cast<int>(number(2, 2)),
-                           static_cast<std::uint64_t>(number(3, 1)));
+  return ganymede::chaos::measure(static_cast<int>(number(1, 2000)), static_cast<int>(number(2, 2)),
+                                  static_cast<std::uint64_t>(number(3, 1)));
 }

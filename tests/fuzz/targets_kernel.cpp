@@ -1,7 +1,6 @@
 // Readers of a training's files: pictures and other images, tensors, checkpoints.
 
 #include "common/errors.hpp"
-#include "kernel/data/cifar.hpp"
 #include "kernel/data/idx.hpp"
 #include "kernel/data/picture.hpp"
 #include "kernel/safetensors.hpp"
@@ -71,8 +70,8 @@ std::vector<Target> kernel_targets() {
       {"safetensors", "kernel/safetensors.cpp", read_tensors},
       {"checkpoint", "kernel/train_checkpoint.cpp kernel/weights.cpp", restore, "", 4},
       {"picture", "kernel/data/picture.cpp", read_picture},
-      {"idx", "kernel/data/idx.cpp kernel/data/gzip.cpp", read_idx},
-      {"cifar", "kernel/data/cifar.cpp", [](std::string_view bytes) { (void)kernel::read_cifar({file_of(bytes)}); }},
+      {"idx", "kernel/data/idx.cpp", read_idx},
+      {"cifar", "kernel/data/idx.cpp", [](std::string_view bytes) { (void)kernel::read_cifar({file_of(bytes)}); }},
   };
 }
 

@@ -130,8 +130,7 @@ std::vector<Target> simulation_targets() {
   return {
       {"scenario",
        "sim/scenario/scenario.cpp sim/scenario/workload.cpp sim/scenario/pools.cpp sim/scenario/spot.cpp "
-       "sim/scenario/pool_links.cpp sim/scenario/policy_pools.cpp sim/scenario/synchronization.cpp "
-       "sim/scenario/storage.cpp sim/scenario/volumes.cpp sim/scenario/evaluation.cpp "
+       "sim/scenario/synchronization.cpp sim/scenario/storage.cpp sim/scenario/evaluation.cpp "
        "sim/scenario/faults.cpp sim/scenario/policy.cpp sim/scenario/charges.cpp",
        read_scenario, "scenario"},
       {"cluster", "sim/cluster/read_cluster.cpp",

@@ -116,12 +116,11 @@ std::vector<Target> trace_targets() {
   return {
       {"step-trace", "traces/step_trace.cpp traces/kernel_list.cpp", read_step_trace, "step-trace"},
       {"set", "common/json.cpp common/json_parse.cpp", set_values},
-      {"layers", "traces/layer_list.cpp traces/layer_shape.cpp traces/layer_walk.cpp traces/layer_images.cpp",
-       read_layers, "layers"},
+      {"layers", "traces/layer_list.cpp traces/layer_walk.cpp traces/layer_images.cpp", read_layers, "layers"},
       {"nccl-log", "traces/nccl_log.cpp", [](std::string_view bytes) { (void)traces::read_nccl_log(file_of(bytes)); }},
       {"profiler", "traces/profiler_events.cpp traces/profiler_steps.cpp traces/profiler_trace.cpp", read_profiler},
       {"quality-curve", "traces/quality_curve.cpp", read_quality_curves},
-      {"quality-log", "traces/quality_log.cpp traces/quality_csv.cpp traces/quality_text.cpp common/csv.cpp",
+      {"quality-log", "traces/quality_log.cpp traces/quality_csv.cpp common/csv.cpp",
        [](std::string_view bytes) {
          const std::filesystem::path file = file_of(bytes);
          (void)traces::read_quality_logs(file, {"", 64, ""});

@@ -7,8 +7,8 @@
 #include <map>
 #include <numeric>
 
-#include "kernel/image_grid.hpp"
 #include "kernel/models/models.hpp"
+#include "kernel/samples.hpp"
 #include "kernel/weights.hpp"
 #include "scratch.hpp"
 #include "support/when.hpp"

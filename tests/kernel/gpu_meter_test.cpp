@@ -1,5 +1,3 @@
-#include "kernel/gpu_meter.hpp"
-
 #include <gtest/gtest.h>
 
 #include "kernel/utilization.hpp"

@@ -8,10 +8,9 @@
 #include <cstdint>
 
 #include "common/errors.hpp"
-#include "kernel/data/clips.hpp"
+#include "kernel/data/dataset.hpp"
 #include "kernel/data/images.hpp"
-#include "kernel/data/picture_store.hpp"
-#include "kernel/image_grid.hpp"
+#include "kernel/data/picture.hpp"
 #include "kernel/models/models.hpp"
 #include "kernel/samples.hpp"
 #include "kernel/train.hpp"

@@ -1,10 +1,9 @@
-#include "kernel/image_grid.hpp"
-
 #include <gtest/gtest.h>
 #include <png.h>
 
 #include <cmath>
 
+#include "kernel/samples.hpp"
 #include "scratch.hpp"
 
 namespace ganymede::kernel {

@@ -1,8 +1,6 @@
 // The memory of a training: recomputed activations need less, with the same losses, and the prediction exceeds the
 // measured peak by at most 2 %.
 
-#include "kernel/memory.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -12,7 +10,7 @@
 #include "common/errors.hpp"
 #include "kernel/describe.hpp"
 #include "kernel/models/models.hpp"
-#include "kernel/phase.hpp"
+#include "kernel/step_clock.hpp"
 #include "kernel/train.hpp"
 #include "scratch.hpp"
 #include "support/when.hpp"

@@ -9,8 +9,8 @@
 
 #include "common/errors.hpp"
 #include "common/units.hpp"
-#include "kernel/data/cifar.hpp"
 #include "kernel/data/dataset.hpp"
+#include "kernel/data/idx.hpp"
 #include "scratch.hpp"
 
 namespace ganymede::kernel {

@@ -3,7 +3,7 @@
 #include <map>
 #include <numeric>
 
-#include "kernel/step_trace_writer.hpp"
+#include "kernel/step_clock.hpp"
 #include "scratch.hpp"
 
 namespace ganymede::kernel {

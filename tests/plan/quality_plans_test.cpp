@@ -5,7 +5,7 @@
 #include "plan/candidate_scenarios.hpp"
 #include "plans.hpp"
 #include "sim/run/simulate.hpp"
-#include "sim/scenario/images_to_fid.hpp"
+#include "sim/scenario/scenario.hpp"
 #include "support/when.hpp"
 
 namespace ganymede::plan {

@@ -99,7 +99,7 @@ TEST(Tree, FilesAreShort) {
 TEST(Tree, FunctionsAreShort) {
   const LinePattern opening("^[A-Za-z_].*[{(,]$"), rest("^ .*[,(]$");
   const LinePattern other(
-      "^(namespace|class|struct|enum|union|extern|constexpr|const|concept|static const|inline const|TEST)\\b");
+      "^(namespace|class|struct|enum|union|extern|constexpr|const|concept|static const|inline const(expr)?|TEST)\\b");
   for (const Source& source : tree()) {
     if (!source.is_cpp()) continue;
     for (std::size_t i = 0; i < source.lines.size(); ++i) {

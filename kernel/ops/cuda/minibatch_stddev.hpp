@@ -103,7 +103,7 @@ void CudaOps<Device, E>::do_minibatch_stddev_tangent(Tensor y_dot, Tensor x_dot,
   append_channel<E>(t_, y_dot, x_dot, positions, mean_of(t_, along, x.features));
 }
 
-// For the formulas see cpu_growing.cpp.
+// For the formulas see cpu_ops.cpp.
 template <class Device, class E>
 void CudaOps<Device, E>::do_minibatch_stddev_tangent_backward(Adjoints dx, Adjoints dy, Tensor x_dot, Tensor x,
                                                               int positions) {

@@ -12,12 +12,9 @@
 
 #include "common/errors.hpp"
 #include "kernel/ops/eigen/cpu_convolution.hpp"
-#include "kernel/ops/eigen/cpu_growing.hpp"
 #include "kernel/ops/eigen/cpu_info.hpp"
-#include "kernel/ops/eigen/cpu_losses.hpp"
+#include "kernel/ops/eigen/cpu_ops.hpp"
 #include "kernel/ops/eigen/cpu_synchronized_norm.hpp"
-#include "kernel/ops/eigen/kernels.hpp"
-#include "kernel/ops/eigen/thread_pool.hpp"
 
 namespace ganymede::kernel {
 namespace {
@@ -33,13 +30,10 @@ constexpr int kTileRows = 6;
 
 int divide_up(int value, int by) { return (value + by - 1) / by; }
 
-class EigenOps final : public TensorOps {
+class EigenOps final : public CpuOps {
  public:
   EigenOps(DeviceTimeline& timeline, int threads, const CpuKernels& kernels)
-      : TensorOps(timeline, MemoryLayout::batch_innermost),
-        kernels_(kernels),
-        pool_(threads),
-        scratch_(static_cast<std::size_t>(threads) * kProductScratch) {}
+      : CpuOps(timeline, threads, kernels), scratch_(static_cast<std::size_t>(threads) * kProductScratch) {}
 
   double available_bytes() const override { return free_memory_bytes(); }
   Buffer do_allocate(std::size_t bytes) override {
@@ -266,58 +260,12 @@ class EigenOps final : public TensorOps {
     });
   }
 
-  CpuGrowing growing() { return {kernels_, pool_}; }
-  void do_bias_leaky_forward(Tensor x, const float* bias, int channels, float factor, float slope) override {
-    growing().bias_leaky_forward(x, bias, channels, factor, slope);
-  }
-  void do_bias_leaky_backward(Tensor dy, Tensor y, float* d_bias, int channels, float factor, float slope,
-                              bool accumulate) override {
-    growing().bias_leaky_backward(dy, y, d_bias, channels, factor, slope, accumulate);
-  }
-  void do_pixel_norm_forward(Tensor x, float* scale, int channels) override {
-    growing().pixel_norm_forward(x, scale, channels);
-  }
-  void do_pixel_norm_backward(Tensor dy, Tensor y, const float* scale, int channels) override {
-    growing().pixel_norm_backward(dy, y, scale, channels);
-  }
-  void do_minibatch_stddev_forward(Tensor y, Tensor x, int positions) override {
-    CpuGrowing::minibatch_stddev_forward(y, x, positions);
-  }
-  void do_minibatch_stddev_backward(Tensor dx, Tensor dy, Tensor x, int positions) override {
-    CpuGrowing::minibatch_stddev_backward(dx, dy, x, positions);
-  }
-  void do_minibatch_stddev_tangent(Tensor y_dot, Tensor x_dot, Tensor x, int positions) override {
-    CpuGrowing::minibatch_stddev_tangent(y_dot, x_dot, x, positions);
-  }
-  void do_minibatch_stddev_tangent_backward(Adjoints dx, Adjoints dy, Tensor x_dot, Tensor x, int positions) override {
-    CpuGrowing::minibatch_stddev_tangent_backward(dx, dy, x_dot, x, positions);
-  }
-  void do_pool(Tensor coarse, Tensor fine, const BlockShape& shape, float factor) override {
-    growing().pool(coarse, fine, shape, factor);
-  }
-  void do_upsample(Tensor fine, Tensor coarse, const BlockShape& shape, float factor) override {
-    growing().upsample(fine, coarse, shape, factor);
-  }
   void do_combine(Tensor y, float a, Tensor x, float b) override {
     over_elements(y.size(), [&](std::size_t begin, std::size_t end) {
       kernels_.combine(y.floats(), a, x.floats(), b, begin, end);
     });
   }
-  void do_interpolate(Tensor between, Tensor real, Tensor fake, RandomStream& random) override {
-    CpuGrowing::interpolate(between, real, fake, random, shard());
-  }
-  void do_gradient_penalty(float* loss, Tensor direction, Tensor gradient, float weight) override {
-    CpuGrowing::gradient_penalty(loss, direction, gradient, weight);
-  }
   void do_fill(Tensor x, float value) override { std::fill_n(x.floats(), x.size(), value); }
-
-  void do_adversarial_loss(float* loss, Tensor d_logits, Tensor logits, LossTerm term) override {
-    cpu_adversarial_loss(loss, d_logits, logits, term);
-  }
-  void do_classification_loss(float* loss, Tensor d_logits, Tensor logits,
-                              std::span<const std::uint8_t> host_labels) override {
-    cpu_classification_loss(loss, d_logits, logits, host_labels);
-  }
 
   void do_adam(float* parameters, const float* gradients, float* first, float* second, std::size_t count,
                const AdamRule& rule) override {
@@ -370,8 +318,6 @@ class EigenOps final : public TensorOps {
     });
   }
 
-  const CpuKernels& kernels_;
-  ThreadPool pool_;
   std::vector<float> scratch_;  // kProductScratch floats for each thread
   std::vector<float> drawn_;    // one feature's random numbers, for the images of all processes
 };

@@ -4,12 +4,12 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <string_view>
 
 #include "common/errors.hpp"
+#include "common/plain_text.hpp"
 #include "kernel/parallel/mpi/mpi_calls.hpp"
 
 namespace ganymede::kernel {
@@ -126,9 +126,8 @@ std::chrono::seconds MpiWatch::stated_patience() {
   const char* stated = std::getenv("GANYMEDE_MPI_PATIENCE");
   if (stated == nullptr) return std::chrono::seconds(kDefault);
   const std::string_view text = stated;
-  int seconds = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
-  if (error != std::errc{} || end != text.data() + text.size() || seconds < 1 || seconds > kMost)
+  const int seconds = parse_number<int>(text).value_or(0);
+  if (seconds < 1 || seconds > kMost)
     throw ConfigError(fmt::format("GANYMEDE_MPI_PATIENCE: found \"{}\", expected seconds, 1 to {}", text, kMost));
   return std::chrono::seconds(seconds);
 }

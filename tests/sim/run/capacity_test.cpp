@@ -9,7 +9,7 @@
 
 #include "common/errors.hpp"
 #include "sim/run/scenario_files.hpp"
-#include "sim/run/seeds.hpp"
+#include "sim/run/simulate.hpp"
 #include "support/errors.hpp"
 #include "support/when.hpp"
 

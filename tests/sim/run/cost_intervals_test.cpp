@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "scenario_files.hpp"
-#include "sim/run/stretch.hpp"
+#include "sim/run/run_clock.hpp"
 
 namespace ganymede::sim {
 namespace {

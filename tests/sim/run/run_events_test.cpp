@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "common/units.hpp"
-#include "sim/run/event_log.hpp"
+#include "sim/run/run_record.hpp"
 
 namespace ganymede::sim {
 namespace {

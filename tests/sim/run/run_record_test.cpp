@@ -10,7 +10,6 @@
 
 #include "common/units.hpp"
 #include "run_literals.hpp"
-#include "sim/run/cost_by_use.hpp"
 #include "sim/run/run_bill.hpp"
 #include "sim/run/run_energy.hpp"
 #include "sim/run/run_result.hpp"

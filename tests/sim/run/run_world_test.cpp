@@ -1,7 +1,5 @@
 // A run whose events come from a world outside the simulation.
 
-#include "sim/run/run_world.hpp"
-
 #include <gtest/gtest.h>
 
 #include "common/units.hpp"

@@ -7,8 +7,8 @@
 #include "common/errors.hpp"
 #include "common/units.hpp"
 #include "run_literals.hpp"
+#include "sim/run/decisions.hpp"
 #include "sim/run/node_supply.hpp"
-#include "sim/run/observation.hpp"
 #include "sim/run/training_control.hpp"
 #include "sim/run/transitions.hpp"
 

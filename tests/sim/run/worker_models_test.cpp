@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "scenario_files.hpp"
-#include "sim/scenario/decoders.hpp"
+#include "sim/scenario/storage.hpp"
 
 namespace ganymede::sim {
 namespace {

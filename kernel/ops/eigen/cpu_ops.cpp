@@ -1,8 +1,10 @@
-#include "kernel/ops/eigen/cpu_growing.hpp"
+#include "kernel/ops/eigen/cpu_ops.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+
+#include "kernel/loss_terms.hpp"
 
 namespace ganymede::kernel {
 namespace {
@@ -30,54 +32,54 @@ Moments moments_of(const float* row, int batch) {
 }  // namespace
 
 template <class Function>
-void CpuGrowing::over(int count, double elements, const Function& function) const {
+void CpuOps::over(int count, double elements, const Function& function) {
   const int chunk = std::clamp(static_cast<int>(kChunkElements / elements), 1, std::max(1, count));
   pool_.run((count + chunk - 1) / chunk, [&](int i, int) { function(i * chunk, std::min(count, (i + 1) * chunk)); });
 }
 
-void CpuGrowing::bias_leaky_forward(Tensor x, const float* bias, int channels, float factor, float slope) const {
+void CpuOps::do_bias_leaky_forward(Tensor x, const float* bias, int channels, float factor, float slope) {
   const int length = x.features / channels * x.batch;
   over(channels, length,
        [&](int begin, int end) { kernels_.bias_leaky_forward(x.floats(), bias, factor, slope, length, begin, end); });
 }
 
-void CpuGrowing::bias_leaky_backward(Tensor dy, Tensor y, float* d_bias, int channels, float factor, float slope,
-                                     bool accumulate) const {
+void CpuOps::do_bias_leaky_backward(Tensor dy, Tensor y, float* d_bias, int channels, float factor, float slope,
+                                    bool accumulate) {
   const int length = y.features / channels * y.batch;
   over(channels, length, [&](int begin, int end) {
     kernels_.bias_leaky_backward(dy.floats(), y.floats(), d_bias, factor, slope, accumulate, length, begin, end);
   });
 }
 
-void CpuGrowing::pixel_norm_forward(Tensor x, float* scale, int channels) const {
+void CpuOps::do_pixel_norm_forward(Tensor x, float* scale, int channels) {
   const int length = x.features / channels * x.batch;
   over(length, channels, [&](int begin, int end) {
     kernels_.pixel_norm_forward(x.floats(), scale, channels, kPixelNormEpsilon, length, begin, end);
   });
 }
 
-void CpuGrowing::pixel_norm_backward(Tensor dy, Tensor y, const float* scale, int channels) const {
+void CpuOps::do_pixel_norm_backward(Tensor dy, Tensor y, const float* scale, int channels) {
   const int length = y.features / channels * y.batch;
   over(length, channels, [&](int begin, int end) {
     kernels_.pixel_norm_backward(dy.floats(), y.floats(), scale, channels, length, begin, end);
   });
 }
 
-void CpuGrowing::pool(Tensor coarse, Tensor fine, const BlockShape& shape, float factor) const {
+void CpuOps::do_pool(Tensor coarse, Tensor fine, const BlockShape& shape, float factor) {
   const int width = shape.width / shape.block;
   over(shape.coarse_features() / width, double{1} * width * shape.elements() * fine.batch, [&](int begin, int end) {
     kernels_.pool(coarse.floats(), fine.floats(), blocks_of(shape, fine.batch), factor, begin, end);
   });
 }
 
-void CpuGrowing::upsample(Tensor fine, Tensor coarse, const BlockShape& shape, float factor) const {
+void CpuOps::do_upsample(Tensor fine, Tensor coarse, const BlockShape& shape, float factor) {
   const int width = shape.width / shape.block;
   over(shape.coarse_features() / width, double{1} * width * shape.elements() * fine.batch, [&](int begin, int end) {
     kernels_.upsample(fine.floats(), coarse.floats(), blocks_of(shape, fine.batch), factor, begin, end);
   });
 }
 
-void CpuGrowing::minibatch_stddev_forward(Tensor y, Tensor x, int positions) {
+void CpuOps::do_minibatch_stddev_forward(Tensor y, Tensor x, int positions) {
   std::memcpy(y.floats(), x.floats(), x.size() * sizeof(float));
   double sum = 0;
   for (int f = 0; f < x.features; ++f) sum += moments_of(x.floats() + std::ptrdiff_t{f} * x.batch, x.batch).deviation;
@@ -85,7 +87,7 @@ void CpuGrowing::minibatch_stddev_forward(Tensor y, Tensor x, int positions) {
   std::fill_n(y.floats() + x.size(), appended, static_cast<float>(sum / x.features));
 }
 
-void CpuGrowing::minibatch_stddev_backward(Tensor dx, Tensor dy, Tensor x, int positions) {
+void CpuOps::do_minibatch_stddev_backward(Tensor dx, Tensor dy, Tensor x, int positions) {
   const std::size_t appended = static_cast<std::size_t>(positions) * static_cast<std::size_t>(x.batch);
   double d_mean = 0;  // gradient of the mean deviation, summed over the images and positions that hold a copy of it
   for (std::size_t i = 0; i < appended; ++i) d_mean += double{dy.floats()[x.size() + i]};
@@ -98,7 +100,7 @@ void CpuGrowing::minibatch_stddev_backward(Tensor dx, Tensor dy, Tensor x, int p
   }
 }
 
-void CpuGrowing::minibatch_stddev_tangent(Tensor y_dot, Tensor x_dot, Tensor x, int positions) {
+void CpuOps::do_minibatch_stddev_tangent(Tensor y_dot, Tensor x_dot, Tensor x, int positions) {
   std::memcpy(y_dot.floats(), x_dot.floats(), x.size() * sizeof(float));
   double sum = 0;
   for (int f = 0; f < x.features; ++f) {
@@ -114,7 +116,7 @@ void CpuGrowing::minibatch_stddev_tangent(Tensor y_dot, Tensor x_dot, Tensor x, 
 
 // With n = (x - mean) / deviation of a feature, the derivative of the mean deviation with respect to x is n / (features
 // batch). The derivative of that along x_dot is (x_dot - mean(x_dot) - n mean(n x_dot)) / (features batch deviation).
-void CpuGrowing::minibatch_stddev_tangent_backward(Adjoints dx, Adjoints dy, Tensor x_dot, Tensor x, int positions) {
+void CpuOps::do_minibatch_stddev_tangent_backward(Adjoints dx, Adjoints dy, Tensor x_dot, Tensor x, int positions) {
   const std::size_t appended = static_cast<std::size_t>(positions) * static_cast<std::size_t>(x.batch);
   const auto sum_of = [&](Tensor adjoint) {
     double sum = 0;
@@ -143,17 +145,18 @@ void CpuGrowing::minibatch_stddev_tangent_backward(Adjoints dx, Adjoints dy, Ten
   }
 }
 
-void CpuGrowing::interpolate(Tensor between, Tensor real, Tensor fake, RandomStream& random, Shard shard) {
-  for (int image = 0; image < real.batch * shard.ranks; ++image) {
+void CpuOps::do_interpolate(Tensor between, Tensor real, Tensor fake, RandomStream& random) {
+  const Shard part = shard();
+  for (int image = 0; image < real.batch * part.ranks; ++image) {
     const auto u = static_cast<float>(random.uniform());
-    const int i = image - real.batch * shard.rank;
+    const int i = image - real.batch * part.rank;
     if (i < 0 || i >= real.batch) continue;
     for (std::ptrdiff_t at = i; at < static_cast<std::ptrdiff_t>(real.size()); at += real.batch)
       between.floats()[at] = u * real.floats()[at] + (1 - u) * fake.floats()[at];
   }
 }
 
-void CpuGrowing::gradient_penalty(float* loss, Tensor direction, Tensor gradient, float weight) {
+void CpuOps::do_gradient_penalty(float* loss, Tensor direction, Tensor gradient, float weight) {
   const auto size = static_cast<std::ptrdiff_t>(gradient.size());
   double sum = 0;
   for (int i = 0; i < gradient.batch; ++i) {
@@ -168,6 +171,33 @@ void CpuGrowing::gradient_penalty(float* loss, Tensor direction, Tensor gradient
       direction.floats()[at] = static_cast<float>(factor * double{gradient.floats()[at]});
   }
   *loss = static_cast<float>(double{weight} * sum / gradient.batch);
+}
+
+void CpuOps::do_adversarial_loss(float* loss, Tensor d_logits, Tensor logits, LossTerm term) {
+  double sum = 0;
+  for (int i = 0; i < logits.batch; ++i) {
+    const auto [value, slope] = loss_of_logit(double{logits.floats()[i]}, term);
+    sum += value;
+    d_logits.floats()[i] = static_cast<float>(slope / logits.batch);
+  }
+  *loss = static_cast<float>(sum / logits.batch);
+}
+
+void CpuOps::do_classification_loss(float* loss, Tensor d_logits, Tensor logits, std::span<const std::uint8_t> labels) {
+  const auto stride = std::ptrdiff_t{logits.batch};
+  double sum = 0;
+  for (int i = 0; i < logits.batch; ++i) {
+    double largest = double{logits.floats()[i]}, all = 0;
+    for (int c = 1; c < logits.features; ++c) largest = std::max(largest, double{logits.floats()[c * stride + i]});
+    for (int c = 0; c < logits.features; ++c) all += std::exp(double{logits.floats()[c * stride + i]} - largest);
+    const int label = labels[static_cast<std::size_t>(i)];
+    sum += largest + std::log(all) - double{logits.floats()[label * stride + i]};
+    for (int c = 0; c < logits.features; ++c) {
+      const double p = std::exp(double{logits.floats()[c * stride + i]} - largest) / all;
+      d_logits.floats()[c * stride + i] = static_cast<float>((p - (c == label ? 1 : 0)) / logits.batch);
+    }
+  }
+  *loss = static_cast<float>(sum / logits.batch);
 }
 
 }  // namespace ganymede::kernel
