@@ -187,6 +187,8 @@ void describe(Walk& walk, Plan& plan) {
   walk.member("left_out", plan.left_out);
   walk.member("cannot_run", plan.cannot_run);
   walk.member("simulated", plan.simulated, kRequired);
+  walk.member_unless("missed", plan.missed, {},
+                     {.says = "further candidates that were simulated, with why each misses the goals"});
   walk.member_unless("asked", plan.asked, {}, {.says = "the request, from which the plan can be made again"});
   walk.object("provenance", [&] {
     walk.member("tool", plan.tool);

@@ -155,6 +155,7 @@ struct Plan {
   std::vector<std::string> left_out;
   std::vector<CannotRun> cannot_run;
   std::vector<PlanRow> simulated;
+  std::map<std::string, std::string> missed;
   JsonText asked;  ///< the request, from which the plan can be made again
   std::string tool, caveat;
   JsonText request_content;

@@ -282,4 +282,9 @@ std::string label_of(const Request& request, const PlanCandidate& candidate) {
                      candidate.checkpoint.empty() ? "" : ", checkpoint " + candidate.checkpoint);
 }
 
+std::string key_of(const Request& request, PlanCandidate candidate) {
+  candidate.scheme = fmt::format("batch {}", request.batches[candidate.batch].per_gpu);
+  return label_of(request, candidate);
+}
+
 }  // namespace ganymede::plan

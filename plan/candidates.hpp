@@ -88,5 +88,7 @@ platforms::PriceDoubt doubt_of(const Request& request, const PlanCandidate& cand
 
 /// The candidate in one line: "aws us-east-1 spot, 2 x p3.8xlarge, ring, spot-first, checkpoint daly".
 std::string label_of(const Request& request, const PlanCandidate& candidate);
+/// The same with its batch and without its scheme, which tells it from all others unless two policies have one name.
+std::string key_of(const Request& request, PlanCandidate candidate);
 
 }  // namespace ganymede::plan

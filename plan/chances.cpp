@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <vector>
 
 #include "common/random.hpp"
@@ -138,6 +139,28 @@ double tail_mean(std::span<const Uncertain> runs) {
   double beyond = 0;
   for (const TwoPiece& value : values) beyond += value.mean_above(high);
   return high + beyond / kTail / static_cast<double>(runs.size());
+}
+
+std::int64_t drawn_images(const Uncertain& images, int i, int runs) {
+  int stride = std::max(1, static_cast<int>(std::lround(0.618 * runs)));
+  while (std::gcd(stride, runs) != 1) ++stride;
+  const auto place = (runs / 2 + static_cast<std::int64_t>(i) * stride) % runs;
+  const double z = normal_quantile((static_cast<double>(place) + 0.5) / runs);
+  return std::max<std::int64_t>(1, std::llround(std::ceil(images.at(z))));
+}
+
+double slope_of(std::span<const double> x, std::span<const double> y) {
+  const auto n = static_cast<double>(x.size());
+  double mean_x = 0, mean_y = 0, xy = 0, xx = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    mean_x += x[i] / n;
+    mean_y += y[i] / n;
+  }
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    xy += (x[i] - mean_x) * (y[i] - mean_y);
+    xx += (x[i] - mean_x) * (x[i] - mean_x);
+  }
+  return xx > 0 ? xy / xx : 0;
 }
 
 }  // namespace ganymede::plan

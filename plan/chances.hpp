@@ -8,6 +8,7 @@
 // and cost of a run move together, because what makes it longer makes it dearer. A doubtful price is independent of
 // both. The runs of several seeds are equally likely.
 
+#include <cstdint>
 #include <optional>
 #include <span>
 
@@ -60,5 +61,14 @@ inline constexpr double kTail = 0.1;
 /// v of v + E[max(0, X - v)] / 0.1 (Rockafellar and Uryasev, "Optimization of Conditional Value-at-Risk", Journal of
 /// Risk 2, 2000, theorem 1).
 double tail_mean(std::span<const Uncertain> runs);
+
+/// The images of a training that gets to the FID: those of run `i` of `runs`, which are equal shares of what is known
+/// of them. The first run's are the median's. The others follow at a distance that has no common divisor with the
+/// number of runs, so that the first few runs already spread over all; and those of one seed, a fifth of the runs
+/// apart, too, so that luck with nodes does not go with images.
+std::int64_t drawn_images(const Uncertain& images, int i, int runs);
+
+/// The slope of the straight line through the points (x, y) with the least squares; 0 if all x are equal.
+double slope_of(std::span<const double> x, std::span<const double> y);
 
 }  // namespace ganymede::plan

@@ -92,34 +92,6 @@ RunChances chances_of(const sim::Result& run, const RunCost& cost) {
   return chances;
 }
 
-/// The images of a training that gets to the FID: those of run `i` of `runs`, which are equal shares of what is known
-/// of them. The first run's are the median's. The others follow at a distance that has no common divisor with the
-/// number of runs, so that the first few runs already spread over all; and those of one seed, a fifth of the runs
-/// apart, too, so that luck with nodes does not go with images.
-std::int64_t drawn_images(const calibration::QualityInterval& images, int i, int runs) {
-  int stride = std::max(1, static_cast<int>(std::lround(0.618 * runs)));
-  while (std::gcd(stride, runs) != 1) ++stride;
-  const auto place = (runs / 2 + static_cast<std::int64_t>(i) * stride) % runs;
-  const Uncertain drawn{images.median, images.low, images.high, kOf90};
-  const double z = normal_quantile((static_cast<double>(place) + 0.5) / runs);
-  return std::max<std::int64_t>(1, std::llround(std::ceil(drawn.at(z))));
-}
-
-/// The slope of the straight line through the points (x, y) with the least squares; 0 if all x are equal.
-double slope_of(std::span<const double> x, std::span<const double> y) {
-  const auto n = static_cast<double>(x.size());
-  double mean_x = 0, mean_y = 0, xy = 0, xx = 0;
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    mean_x += x[i] / n;
-    mean_y += y[i] / n;
-  }
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    xy += (x[i] - mean_x) * (y[i] - mean_y);
-    xx += (x[i] - mean_x) * (x[i] - mean_x);
-  }
-  return xx > 0 ? xy / xx : 0;
-}
-
 /// Sums over the runs of a candidate.
 struct RunSums {
   SeedValues time, usd, usd_at_worst, kg;
@@ -251,7 +223,9 @@ void evaluate_seeds(const Request& request, const PlanCandidate& candidate, cons
   for (int i = 0; i < seeds && (misses() <= misses_max || i < request.seeds); ++i) {
     ++sums.runs;
     sim::set_seed(scenario, request.seed + static_cast<std::uint64_t>(quality ? i % (seeds / kRunsOfASeed) : i));
-    if (quality) sim::train_to_fid(scenario, drawn_images(quality->images, i, seeds));
+    if (quality)
+      sim::train_to_fid(
+          scenario, drawn_images({quality->images.median, quality->images.low, quality->images.high, kOf90}, i, seeds));
     try {
       sums.add(request, scenario, sim::simulate(scenario, request.caches->steps));
     } catch (const Infeasible& error) {

@@ -27,6 +27,9 @@ documents::Measure measure_of(const calibration::QualityInterval& measure) {
   return {measure.median, {measure.low, measure.high}};
 }
 
+/// Candidates that miss the goals and have a row each. Of further ones a plan says in a line why they do.
+constexpr std::ptrdiff_t kRowsOfMisses = 200;
+
 /// The text; none if it is empty.
 std::optional<std::string> unless_empty(std::string text) {
   return text.empty() ? std::nullopt : std::optional(std::move(text));
@@ -343,7 +346,12 @@ std::string plan_json(const Request& request, const Plan& plan, const std::files
   for (const PlannedRun& run : plan.runs)
     if (run.verdict == Verdict::impossible) ++reasons[run.reason];
   for (const auto& [reason, candidates] : reasons) out.cannot_run.push_back({candidates, reason});
-  out.simulated = rows(request, plan, order);
+  const auto misses =
+      std::find_if(order.begin(), order.end(), [&](std::size_t i) { return plan.runs[i].verdict == Verdict::misses; });
+  const auto further = misses + std::min(kRowsOfMisses, order.end() - misses);
+  out.simulated = rows(request, plan, {order.begin(), further});
+  for (auto i = further; i != order.end(); ++i)
+    out.missed.emplace(key_of(request, plan.candidates.all[*i]), plan.runs[*i].reason);
   out.asked.text = request_document(request, folder).dump();
   out.tool = "ganymede " GANYMEDE_VERSION;
   out.caveat = "quota and availability are not known and not promised";

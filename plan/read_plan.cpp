@@ -19,7 +19,7 @@ constexpr const char* kPlanAgain = "plan again, with `ganymede plan --save`";
 using RowKey = std::tuple<std::string, std::string, std::string, std::string, std::int64_t, std::int64_t, std::int64_t,
                           std::int64_t, std::string, std::string>;
 
-RowKey key_of(const Request& request, const PlanCandidate& candidate) {
+RowKey row_key_of(const Request& request, const PlanCandidate& candidate) {
   return {request.catalogs[candidate.catalog].platform->name,
           candidate.region,
           std::string(platforms::to_string(candidate.market)),
@@ -32,7 +32,7 @@ RowKey key_of(const Request& request, const PlanCandidate& candidate) {
           candidate.checkpoint};
 }
 
-RowKey key_of(const documents::PlanRow& row) {
+RowKey row_key_of(const documents::PlanRow& row) {
   return {row.provider,      row.region,
           row.market,        row.instance,
           row.nodes,         row.on_demand_nodes,
@@ -96,7 +96,7 @@ KnownPlan read_plan(const JsonNode& node) {
   std::map<RowKey, std::size_t> places;
   std::set<RowKey> twice;  // two policies of one name with different settings
   for (std::size_t i = 0; i < plan.candidates.all.size(); ++i) {
-    const RowKey key = key_of(known.request, plan.candidates.all[i]);
+    const RowKey key = row_key_of(known.request, plan.candidates.all[i]);
     if (!places.emplace(key, i).second) twice.insert(key);
   }
   const std::vector<JsonNode> nodes = node.child("simulated").as_array();
@@ -104,7 +104,7 @@ KnownPlan read_plan(const JsonNode& node) {
     const documents::PlanRow& row = file.simulated[i];
     if (!row.simulated())
       nodes[i].fail(fmt::format("its verdict is \"{}\", expected \"meets\" or \"misses\"", row.verdict));
-    const RowKey key = key_of(row);
+    const RowKey key = row_key_of(row);
     const auto place = places.find(key);
     if (place == places.end()) nodes[i].fail(fmt::format("the catalogs do not offer this any more; {}", kPlanAgain));
     check_price(nodes[i], row, plan.candidates.all[place->second]);
@@ -117,7 +117,15 @@ KnownPlan read_plan(const JsonNode& node) {
     plan.candidates.all[place->second].scheme = row.scheme;
     ++plan.simulated;
   }
-  const auto best = places.find(key_of(*file.chosen));
+  if (!file.missed.empty())
+    for (std::size_t i = 0; i < plan.runs.size(); ++i) {
+      const auto missed = file.missed.find(key_of(known.request, plan.candidates.all[i]));
+      if (missed == file.missed.end() || plan.runs[i].simulated()) continue;
+      plan.runs[i].verdict = Verdict::misses;
+      plan.runs[i].reason = missed->second;
+      ++plan.simulated;
+    }
+  const auto best = places.find(row_key_of(*file.chosen));
   if (best == places.end() || plan.runs[best->second].verdict != Verdict::meets)
     node.child("chosen").fail(
         fmt::format("it is not among the simulated candidates that meet the goals; {}", kPlanAgain));

@@ -20,6 +20,7 @@ namespace ganymede::cli {
 namespace {
 
 using testing::Contains;
+using testing::ContainsRegex;
 using testing::Each;
 using testing::HasSubstr;
 using testing::Not;
@@ -244,6 +245,15 @@ TEST(Terminal, TheProgramAloneEndsWithTheInput) {
   NOT_SANITIZED("a thread shows progress beside children that are forked, where the sanitizers' allocator can hang");
   const std::string out = on_terminal("", 80, "", {{"Which model", "\x04"}});
   EXPECT_THAT(out, HasSubstr("ganymede: the questions were not answered"));
+}
+
+// Ctrl-C, once the line of the search names a candidate: the plan is the best of what was searched by then.
+TEST(Terminal, AnInterruptedPlanIsTheBestSoFar) {
+  NOT_SANITIZED("a thread shows progress beside children that are forked, where the sanitizers' allocator can hang");
+  const std::string said =
+      on_terminal("plan --model dcgan-64 --images 10M --effort exhaustive --no-color", 100, "", {{"so far ", "\x03"}});
+  EXPECT_THAT(said, ContainsRegex("interrupted; this is the best of [0-9]+ of [0-9]+ groups of candidates"));
+  EXPECT_THAT(said, HasSubstr("USD"));
 }
 
 TEST(Terminal, ShortWorkShowsNoProgress) {
