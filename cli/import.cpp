@@ -198,6 +198,12 @@ void declare_import_simgrid(Parser command, Shared& shared) {
   command.add_option("platform", options->import.file, "a platform file of SimGrid 3.32 (XML, version 4.1)").required();
   command.add_option("--zone", options->import.zone, "take the hosts of this zone or cluster alone; default: all hosts",
                      not_empty);
+  command
+      .add_option("--hosts", options->import.hosts,
+                  "take the hosts of these names alone, separated by commas, * for any letters; default: of all, those "
+                  "of the speed that most have",
+                  not_empty)
+      .delimiter(',');
   command.add_option("--gpus-per-node", options->import.gpus_per_node,
                      "so many hosts in a row are the GPUs of a node; default: as the file says, else 1",
                      integer_between(1, 1024));
@@ -222,7 +228,8 @@ Command import_simgrid_command() {
           .about =
               "A host becomes a GPU with the host's speed. SimGrid itself finds the routes, so clusters, zones and\n"
               "shortest paths are understood. Links of one speed that meet in one switch become NICs; all else\n"
-              "becomes a fabric of routes, for at most 256 hosts.",
+              "becomes a fabric of routes, for at most 256 hosts. GPUs of a pool are alike: of hosts of several\n"
+              "speeds those of the most frequent are taken, and notes say what was left out.",
           .declare = declare_import_simgrid};
 }
 

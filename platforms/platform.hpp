@@ -194,7 +194,7 @@ struct Fabric {
   double oversubscription = 1;  ///< switch: all nodes together get 1/k of the bandwidth of their NICs; 1: non-blocking
   std::vector<FabricLevel> levels;  ///< fat tree; group sizes ascend, each a multiple of the one before
   std::vector<int> dimensions;      ///< torus: GPUs in each dimension; neighbours are joined directly, without NICs
-  BytesPerSecond bandwidth{0};      ///< torus: of one link, each way
+  BytesPerSecond bandwidth{0};      ///< torus: of one link, each way; switch: of all together, 0 if nothing limits it
   std::vector<RoutedLink> links;    ///< routes: what they cross
   std::vector<FabricRoute> routes;  ///< routes: at most one for each pair of GPUs
   bool reduces = false;             ///< switch: adds and multicasts messages

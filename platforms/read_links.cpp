@@ -229,6 +229,7 @@ Fabric read_fabric(const JsonNode& node) {
   if (fabric.kind == Fabric::Kind::switched) {
     if (const auto ratio = in.optional("oversubscription"))
       fabric.oversubscription = ratio->as_number(1, kMaxOversubscription);
+    if (const auto shared = in.optional("bandwidth")) fabric.bandwidth = shared->as_positive<BytesPerSecond>();
     if (const auto reduces = in.optional("reduces")) fabric.reduces = reduces->as_bool();
   }
   if (fabric.kind == Fabric::Kind::fat_tree) read_levels(in.required("levels"), fabric);

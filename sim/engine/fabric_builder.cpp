@@ -116,9 +116,10 @@ class FabricGraph::Builder {
     if (fabric.kind == platforms::Fabric::Kind::routed) return lay_out_routes(ranks);
     if (total_nodes_ == 1) return;
     const auto nodes = static_cast<std::size_t>(total_nodes_);
-    if (fabric.oversubscription > 1) {
+    if (const bool limited = fabric.bandwidth > BytesPerSecond{0}; limited || fabric.oversubscription > 1) {
+      const BytesPerSecond nics = nic_bandwidth(0, nodes) / fabric.oversubscription;
       graph_.core_ = static_cast<int>(graph_.links_.size());
-      graph_.links_.push_back({"switch", nic_bandwidth(0, nodes) / fabric.oversubscription});
+      graph_.links_.push_back({"switch", limited ? std::min(nics, fabric.bandwidth) : nics});
     }
     for (std::size_t level = 0; level < fabric.levels.size(); ++level) {
       auto& groups = graph_.uplinks_.emplace_back();

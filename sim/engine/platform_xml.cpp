@@ -9,17 +9,22 @@
 #include <cmath>
 #include <exception>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string_view>
 
 #include "common/errors.hpp"
 #include "common/text.hpp"
+#include "common/units.hpp"
+#include "sim/engine/platform_zones.hpp"
 
 namespace ganymede::sim {
 namespace {
 
 constexpr std::size_t kMaxLevels = 32;
+/// SimGrid takes some seconds and 200 MB for so many.
+constexpr std::size_t kMaxLoadedHosts = 65536;
 
 /// The elements of SimGrid's DTD 4.1 that describe hosts and networks, with their attributes.
 const std::map<std::string_view, std::set<std::string_view>>& known_elements() {
@@ -30,9 +35,11 @@ const std::map<std::string_view, std::set<std::string_view>>& known_elements() {
       {"zone", {"id", "routing"}},
       {"AS", {"id", "routing"}},
       {"host", {"id", "speed", "core", "coordinates", "pstate"}},
+      {"peer", {"id", "speed", "bw_in", "bw_out", "coordinates", "lat"}},
       {"cluster",
        {"id", "prefix", "suffix", "radical", "speed", "core", "bw", "lat", "sharing_policy", "topology",
-        "topo_parameters", "bb_bw", "bb_lat", "bb_sharing_policy", "router_id", "loopback_bw", "loopback_lat"}},
+        "topo_parameters", "bb_bw", "bb_lat", "bb_sharing_policy", "router_id", "loopback_bw", "loopback_lat",
+        "limiter_link"}},
       {"cabinet", {"id", "prefix", "suffix", "radical", "speed", "bw", "lat"}},
       {"link", {"id", "bandwidth", "latency", "sharing_policy"}},
       {"backbone", {"id", "bandwidth", "latency"}},
@@ -49,10 +56,16 @@ const std::map<std::string_view, std::set<std::string_view>>& known_elements() {
   return elements;
 }
 
-/// Elements that are left out with everything inside: what they say is no part of a network.
-bool is_left_out(std::string_view element) {
-  return element == "config" || element == "disk" || element == "storage" || element == "storage_type" ||
-         element == "mount";
+/// Elements that are left out with everything inside, and why.
+std::string_view why_left_out(std::string_view element) {
+  static const std::map<std::string_view, std::string_view> reasons = {
+      {"config", "it is no part of the network"},         {"disk", "it is no part of the network"},
+      {"storage", "it is no part of the network"},        {"storage_type", "it is no part of the network"},
+      {"mount", "it is no part of the network"},          {"actor", "programs are no part of the network"},
+      {"process", "programs are no part of the network"}, {"trace", "speeds are those at the start"},
+      {"trace_connect", "speeds are those at the start"}, {"random", "speeds are those at the start"}};
+  const auto found = reasons.find(element);
+  return found == reasons.end() ? std::string_view{} : found->second;
 }
 
 std::string escaped(std::string_view text) {
@@ -70,48 +83,6 @@ std::string escaped(std::string_view text) {
       out += c;
   }
   return out;
-}
-
-/// A zone whose routes are in the file one by one, while it is read.
-struct ZoneRoutes {
-  std::string id, routing;
-  std::size_t level = 0;
-  XML_Size line = 0, column = 0;
-  bool has_hosts = false;                ///< also in zones inside
-  std::vector<std::string> places = {};  ///< hosts, and zones with hosts, directly inside
-  std::set<std::pair<std::string, std::string>> routes = {};
-};
-
-/// The places that routes lead to from the first of them, forwards or against their direction.
-std::set<std::string> reached(const ZoneRoutes& zone, bool forwards) {
-  std::map<std::string, std::vector<std::string>> next;
-  for (const auto& [from, to] : zone.routes) next[forwards ? from : to].push_back(forwards ? to : from);
-  std::set<std::string> seen = {zone.places.front()};
-  std::vector<std::string> open = {zone.places.front()};
-  while (!open.empty()) {
-    const std::string at = open.back();
-    open.pop_back();
-    for (const std::string& place : next[at])
-      if (seen.insert(place).second) open.push_back(place);
-  }
-  return seen;
-}
-
-/// Two places of the zone between which its routes do not lead; nothing if there are none.
-std::optional<std::pair<std::string, std::string>> unrouted(const ZoneRoutes& zone) {
-  if (zone.places.size() < 2) return std::nullopt;
-  if (zone.routing == "Full") {
-    for (const std::string& from : zone.places)
-      for (const std::string& to : zone.places)
-        if (from != to && zone.routes.count({from, to}) == 0) return std::pair(from, to);
-  } else if (zone.routing == "Floyd" || zone.routing.starts_with("Dijkstra")) {
-    const auto ahead = reached(zone, true), behind = reached(zone, false);
-    for (const std::string& place : zone.places) {
-      if (ahead.count(place) == 0) return std::pair(zone.places.front(), place);
-      if (behind.count(place) == 0) return std::pair(place, zone.places.front());
-    }
-  }
-  return std::nullopt;
 }
 
 /// True if the text is a number of at least `least` with a unit, or several that commas separate: "1Gf,0.5Gf".
@@ -164,20 +135,49 @@ class Reader {
   PlatformXml read(const std::string& content) {
     out_.text =
         "<?xml version=\"1.0\"?><!DOCTYPE platform SYSTEM \"https://simgrid.org/simgrid.dtd\">";  // SimGrid wants it
-    content_ = content;
-    const auto status = XML_Parse(parser_, content.data(), static_cast<int>(content.size()), 1);
+    const std::size_t start = start_of(content);
+    skipped_lines_ =
+        static_cast<XML_Size>(std::count(content.begin(), content.begin() + static_cast<long>(start), '\n'));
+    content_ = std::string_view(content).substr(start);
+    const auto status = XML_Parse(parser_, content_.data(), static_cast<int>(content_.size()), 1);
     if (error_) std::rethrow_exception(error_);
     if (status != XML_STATUS_OK) fail(XML_ErrorString(XML_GetErrorCode(parser_)));
     out_.text += "\n";
+    for (const auto& [what, found] : left_out_)
+      out_.notes.push_back(fmt::format("{} in line {}{} was left out: {}", what, found.line,
+                                       found.count > 1 ? fmt::format(" (and {} more)", found.count - 1) : "",
+                                       found.reason));
+    out_.joined = [zones = std::make_shared<PlatformZones>(std::move(zones_)), places = std::move(host_places_)](
+                      std::size_t from, std::size_t to) { return zones->joined(places[from], places[to]); };
     return std::move(out_);
   }
 
  private:
   using Attributes = std::map<std::string_view, std::string_view>;
 
+  /// SimGrid reads on where blanks and comments come before the XML declaration; the parser would not.
+  static std::size_t start_of(std::string_view content) {
+    const std::size_t declaration = std::min(content.find("<?xml"), content.size());
+    std::size_t at = 0;
+    while (at < declaration) {
+      if (std::isspace(static_cast<unsigned char>(content[at])) != 0)
+        ++at;
+      else if (content.substr(at).starts_with("<!--") && content.find("-->", at) != std::string_view::npos)
+        at = content.find("-->", at) + 3;
+      else
+        return 0;
+    }
+    return at < content.size() ? at : 0;
+  }
+
+  XML_Size line() const { return XML_GetCurrentLineNumber(parser_) + skipped_lines_; }
+
+  void leave_out(const std::string& what, std::string_view reason) {
+    ++left_out_.try_emplace(what, LeftOut{line(), 0, reason}).first->second.count;
+  }
+
   [[noreturn]] void fail(const std::string& message) const {
-    throw ConfigError(fmt::format("{}:{}:{}: {}", file_, XML_GetCurrentLineNumber(parser_),
-                                  XML_GetCurrentColumnNumber(parser_) + 1, message));
+    throw ConfigError(fmt::format("{}:{}:{}: {}", file_, line(), XML_GetCurrentColumnNumber(parser_) + 1, message));
   }
 
   /// Runs a callback; its exception ends the parsing, because it must not pass through the parser's own code.
@@ -197,58 +197,76 @@ class Reader {
     if (open_.size() > kMaxLevels) fail(fmt::format("more than {} levels of elements", kMaxLevels));
     if (open_.size() == 1 && name != "platform") fail(fmt::format("found <{}>, expected <platform>", name));
     if (left_out_below_ > 0) return;
-    if (is_left_out(name)) {
+    if (const std::string_view reason = why_left_out(name); !reason.empty()) {
       left_out_below_ = open_.size();
-      out_.left_out.push_back(fmt::format("<{}> in line {}", name, XML_GetCurrentLineNumber(parser_)));
+      leave_out(fmt::format("<{}>", name), reason);
       return;
     }
     refuse_entities();
     const Attributes values = known(name, attributes);
     check_values(name, values);
     note_place(name, values);
-    if (name == "host") add_host(std::string(value_of(values, "id")));
-    if (name == "cluster" || name == "cabinet") add_cluster(values);
     if (name == "prop" && open_.size() == 3 && open_[1] != "host")
       out_.properties.emplace_back(value_of(values, "id"), value_of(values, "value"));
     // SimGrid's messages name lines, so each element stays on its own.
-    for (; line_ < XML_GetCurrentLineNumber(parser_); ++line_) out_.text += '\n';
+    for (; line_ < line(); ++line_) out_.text += '\n';
+    if (value_of(values, "sharing_policy") == "WIFI") add_wireless(values);
     out_.text += fmt::format("<{}", name);
     for (const auto& [key, value] : values) out_.text += fmt::format(" {}=\"{}\"", key, escaped(value));
     out_.text += ">";
   }
 
+  /// A wireless link has a bandwidth for each distance, of which SimGrid tells none.
+  void add_wireless(const Attributes& link) {
+    const std::string id(value_of(link, "id"));
+    const std::string_view rates = value_of(link, "bandwidth");
+    std::string first(rates.substr(0, rates.find(',')));
+    for (const auto& [unit, ours] : {std::pair{"bps", "bit/s"}, {"Bps", "B/s"}})
+      if (first.ends_with(unit)) first.replace(first.size() - 3, 3, ours);
+    try {
+      out_.wireless[id] = parse_quantity<BytesPerSecond>(first);
+    } catch (const std::invalid_argument& error) {
+      fail(fmt::format("the wireless link {} has the bandwidth \"{}\": {}", id, rates, error.what()));
+    }
+    if (rates.find(',') != rates.npos)
+      leave_out(fmt::format("all but the first bandwidth of the wireless link {}", id),
+                "its hosts are taken to be near");
+  }
+
   void close(const std::string& name) {
     const bool kept = left_out_below_ == 0;
     if (open_.size() == left_out_below_) left_out_below_ = 0;
-    if (!zones_.empty() && zones_.back().level == open_.size()) close_zone();
+    if (kept && (name == "zone" || name == "AS")) zones_.close();
     open_.pop_back();
     if (kept) out_.text += fmt::format("</{}>", name);
   }
 
   /// The attributes of an element that is known with all of them.
-  Attributes known(const std::string& name, const XML_Char** attributes) const {
+  Attributes known(const std::string& name, const XML_Char** attributes) {
     const auto element = known_elements().find(name);
     if (element == known_elements().end()) {
       std::vector<std::string> names;
       for (const auto& [other, unused] : known_elements()) names.emplace_back(other);
       const auto close = nearest(name, names);
-      fail(fmt::format("found <{}>, which says nothing of a network of constant speed{}", name,
+      fail(fmt::format("found <{}>, which SimGrid 3.32 does not read{}", name,
                        close ? fmt::format("; did you mean <{}>?", *close) : ""));
     }
     Attributes values;
     for (; *attributes != nullptr; attributes += 2) {
+      if (std::string_view(attributes[0]).ends_with("_file")) {
+        leave_out(fmt::format("{} of <{}>", attributes[0], name),
+                  "speeds are those at the start, and all is available");
+        continue;
+      }
       if (element->second.count(attributes[0]) == 0)
-        fail(fmt::format("<{}> has {}=\"{}\", which cannot be taken over: hosts and links have constant speeds here",
-                         name, attributes[0], attributes[1]));
+        fail(fmt::format("<{}> has {}=\"{}\", which SimGrid 3.32 does not know", name, attributes[0], attributes[1]));
       values[attributes[0]] = attributes[1];
     }
-    static const std::vector<std::string> routings = {"Full",    "Floyd", "Dijkstra", "DijkstraCache",
-                                                      "Cluster", "None",  "Vivaldi"};
+    static const std::vector<std::string> routings = {"Full", "Floyd",   "Dijkstra", "DijkstraCache", "Cluster",
+                                                      "None", "Vivaldi", "Wifi",     "WIFI"};
     if (const auto routing = values.find("routing");
         routing != values.end() && std::find(routings.begin(), routings.end(), routing->second) == routings.end())
       fail(fmt::format("found routing=\"{}\", expected {}", routing->second, list_of(routings)));
-    for (const char* policy : {"sharing_policy", "bb_sharing_policy"})
-      if (value_of(values, policy) == "WIFI") fail("wireless links cannot be taken over");
     return values;
   }
 
@@ -275,7 +293,7 @@ class Reader {
                         "of older versions",
                         version));
     }
-    for (const char* key : {"speed", "bandwidth", "bw", "bb_bw", "loopback_bw"})
+    for (const char* key : {"speed", "bandwidth", "bw", "bb_bw", "loopback_bw", "bw_in", "bw_out"})
       if (const auto at = values.find(key); at != values.end() && !are_quantities(at->second, 1e-300))
         fail(fmt::format("found {}=\"{}\", expected a number above 0 with its unit", key, at->second));
     for (const char* key : {"latency", "lat", "bb_lat", "loopback_lat"})
@@ -285,38 +303,21 @@ class Reader {
 
   /// Notes hosts, links, zones and routes, of which no two may have one name.
   void note_place(const std::string& name, const Attributes& values) {
-    const std::string id(value_of(values, "id"));
-    const bool zone = name == "zone" || name == "AS";
+    const auto text = [&](std::string_view key) { return std::string(value_of(values, key)); };
+    const std::string id = text("id");
     if (name == "link" && !links_.insert(id).second) fail(fmt::format("a second link \"{}\"", id));
-    if (!zones_.empty() && (name == "host" || name == "cluster")) {
-      zones_.back().places.push_back(id);
-      zones_.back().has_hosts = true;
-    }
-    if (!zones_.empty() && name == "cabinet") zones_.back().has_hosts = true;
-    if (name == "host" && !zones_.empty() && zones_.back().routing == "Vivaldi" && values.count("coordinates") == 0)
+    if (name == "host" && zones_.routing() == "Vivaldi" && values.count("coordinates") == 0)
       fail(fmt::format("the host {} has no coordinates, which routing=\"Vivaldi\" needs", id));
-    if (name.starts_with("bypass")) bypassed_ = true;
-    if (!zones_.empty() && (name == "route" || name == "zoneRoute" || name == "ASroute")) {
-      const std::string from(value_of(values, "src")), to(value_of(values, "dst"));
-      zones_.back().routes.emplace(from, to);
-      if (value_of(values, "symmetrical") != "NO" && value_of(values, "symmetrical") != "no")
-        zones_.back().routes.emplace(to, from);
-    }
-    if (zone)
-      zones_.push_back({id, std::string(value_of(values, "routing")), open_.size(), XML_GetCurrentLineNumber(parser_),
-                        XML_GetCurrentColumnNumber(parser_) + 1});
-  }
-
-  /// Throws if the zone lacks a route, at which SimGrid ends the process.
-  void close_zone() {
-    const ZoneRoutes zone = std::move(zones_.back());
-    zones_.pop_back();
-    if (const auto pair = unrouted(zone); pair && !bypassed_)
-      throw ConfigError(fmt::format("{}:{}:{}: the zone {} has no route from {} to {}; expected one for each pair",
-                                    file_, zone.line, zone.column, zone.id, pair->first, pair->second));
-    if (zones_.empty() || !zone.has_hosts) return;
-    zones_.back().places.push_back(zone.id);
-    zones_.back().has_hosts = true;
+    if (name == "host" || name == "peer") add_host(id, zones_.add(id, name == "host"));
+    if (name == "host_link") zones_.set_link(id);
+    if (name == "router") zones_.add(id);
+    if (name == "zone" || name == "AS") zones_.open(id, text("routing"));
+    if (name == "cluster") add_cluster(values, zones_.add(id));
+    if (name == "cabinet") add_cluster(values, std::nullopt);
+    if (name.starts_with("bypass")) zones_.add_bypass(text("src"), text("dst"));
+    if (name == "route" || name == "zoneRoute" || name == "ASroute")
+      zones_.add_route({text("src"), text("dst"), text("gw_src"), text("gw_dst"),
+                        text("symmetrical") != "NO" && text("symmetrical") != "no"});
   }
 
   static std::string_view value_of(const Attributes& values, std::string_view key) {
@@ -324,14 +325,15 @@ class Reader {
     return found == values.end() ? std::string_view{} : found->second;
   }
 
-  void add_host(std::string name) {
-    if (out_.hosts.size() >= kMaxImportedHosts) fail(fmt::format("more than {} hosts", kMaxImportedHosts));
+  void add_host(std::string name, int place) {
+    if (out_.hosts.size() >= kMaxLoadedHosts) fail(fmt::format("more than {} hosts", kMaxLoadedHosts));
     if (!names_.insert(name).second) fail(fmt::format("a second host \"{}\"", name));
     out_.hosts.push_back(std::move(name));
+    host_places_.push_back(place);
   }
 
-  /// Adds the hosts that a radical such as "0-3,8" numbers.
-  void add_cluster(const Attributes& values) {
+  /// Adds the hosts that a radical such as "0-3,8" numbers, at the place of their cluster if they have one.
+  void add_cluster(const Attributes& values, std::optional<int> place) {
     const std::string_view radical = value_of(values, "radical");
     for (std::size_t at = 0; at <= radical.size();) {
       const std::size_t end = std::min(radical.find(',', at), radical.size());
@@ -340,8 +342,10 @@ class Reader {
       const int first = number_of(part.substr(0, dash), radical);
       const int last = dash == std::string_view::npos ? first : number_of(part.substr(dash + 1), radical);
       if (last < first) fail(fmt::format("found radical=\"{}\", whose range runs backwards", radical));
-      for (int number = first; number <= last; ++number)
-        add_host(fmt::format("{}{}{}", value_of(values, "prefix"), number, value_of(values, "suffix")));
+      for (int number = first; number <= last; ++number) {
+        const std::string name = fmt::format("{}{}{}", value_of(values, "prefix"), number, value_of(values, "suffix"));
+        add_host(name, place ? *place : zones_.add(name));
+      }
       at = end + 1;
     }
   }
@@ -360,11 +364,18 @@ class Reader {
   std::exception_ptr error_;
   PlatformXml out_;
   std::vector<std::string> open_;  // the elements around the current place
-  std::vector<ZoneRoutes> zones_;  // the zones around the current place
+  PlatformZones zones_;
+  std::vector<int> host_places_;  // in zones_
   std::set<std::string> names_, links_;
-  bool bypassed_ = false;           // routes may stand in other zones than their ends
+  struct LeftOut {
+    XML_Size line;  // of the first
+    int count;
+    std::string_view reason;
+  };
+  std::map<std::string, LeftOut> left_out_;
   std::size_t left_out_below_ = 0;  // the level of the element that is left out; 0: none
   XML_Size line_ = 1;               // the line of the end of out_.text
+  XML_Size skipped_lines_ = 0;      // before what the parser sees
 };
 
 }  // namespace

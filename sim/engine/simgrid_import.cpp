@@ -1,6 +1,7 @@
 #include "sim/engine/simgrid_import.hpp"
 
 #include <fmt/format.h>
+#include <fnmatch.h>
 
 #include <algorithm>
 #include <charconv>
@@ -12,29 +13,32 @@
 #include "common/errors.hpp"
 #include "common/json.hpp"
 #include "common/json_value.hpp"
+#include "common/text.hpp"
 #include "common/units.hpp"
 #include "sim/engine/simgrid_platform.hpp"
 
 namespace ganymede::sim {
 namespace {
 
-/// Hosts whose routes are written one by one: 65,000 routes, some 6 MB. Like links that meet in one switch need none.
-constexpr std::size_t kMaxRoutedHosts = 256;
+/// The highest number of hosts that a platform may have, and of those whose routes are written one by one: 65,000
+/// routes, some 6 MB. Like links that meet in one switch need none.
+constexpr std::size_t kMaxHosts = 1024, kMaxRoutedHosts = 256;
 
 template <class Q>
 std::string exactly(Q value, const char* unit) {
-  return fmt::format("{}{}", value.si, unit);
+  return fmt::format("{}{}", std::min(value.si, 1e18), unit);  // a platform file holds no more of most
 }
 
-/// A link of each host into one switch that never holds a message up.
+/// A link of each host into one switch.
 struct SwitchStar {
   BytesPerSecond bandwidth;
   Seconds latency;  ///< of a message from host to host
   std::optional<BytesPerSecond> per_flow;
+  std::optional<BytesPerSecond> middle;  ///< what all messages share; none: it never holds one up
 };
 
 /// The platform's star, if it is one: a message crosses a link of its sender alone, one of its receiver alone and what
-/// all messages share, which is wide enough for all of them at once.
+/// all messages share.
 std::optional<SwitchStar> star_of(const SimGridPlatform& platform) {
   const std::size_t hosts = platform.hosts.size();
   if (hosts < 2) return std::nullopt;
@@ -65,35 +69,121 @@ std::optional<SwitchStar> star_of(const SimGridPlatform& platform) {
   ends.insert(down.begin(), down.end());
   if (ends.size() != 2 * hosts) return std::nullopt;
   const auto bandwidth_of = [&](int link) { return platform.links[static_cast<std::size_t>(link)].bandwidth; };
-  const BytesPerSecond bandwidth = bandwidth_of(up[0]);
+  SwitchStar star{bandwidth_of(up[0]), first.latency, first.per_flow, {}};
   for (const int link : ends)
-    if (bandwidth_of(link) != bandwidth) return std::nullopt;
+    if (bandwidth_of(link) != star.bandwidth) return std::nullopt;
   for (const int link : middle)
-    if (bandwidth_of(link) < static_cast<double>(hosts) * bandwidth) return std::nullopt;
-  return SwitchStar{bandwidth, first.latency, first.per_flow};
+    if (bandwidth_of(link) < static_cast<double>(hosts) * star.bandwidth)
+      star.middle = std::min(star.middle.value_or(bandwidth_of(link)), bandwidth_of(link));
+  return star;
+}
+
+/// Leaves out all but these hosts, with their routes.
+void keep_hosts(SimGridPlatform& platform, const std::vector<bool>& kept) {
+  std::vector<int> numbers;
+  std::vector<SimGridHost> hosts;
+  for (std::size_t i = 0; i < kept.size(); ++i) {
+    numbers.push_back(kept[i] ? static_cast<int>(hosts.size()) : -1);
+    if (kept[i]) hosts.push_back(std::move(platform.hosts[i]));
+  }
+  platform.hosts = std::move(hosts);
+  for (auto& route : platform.routes) {
+    route.from = numbers[static_cast<std::size_t>(route.from)];
+    route.to = numbers[static_cast<std::size_t>(route.to)];
+  }
+  std::erase_if(platform.routes, [](const platforms::FabricRoute& route) { return route.from < 0 || route.to < 0; });
+}
+
+void keep_first(SimGridPlatform& platform, std::size_t count, const char* why) {
+  if (platform.hosts.size() <= count) return;
+  platform.notes.push_back(fmt::format("the first {} of {} hosts were taken: {}; --zone and --hosts take others", count,
+                                       platform.hosts.size(), why));
+  std::vector<bool> kept(platform.hosts.size());
+  std::fill_n(kept.begin(), count, true);
+  keep_hosts(platform, kept);
+}
+
+/// Leaves the hosts that the user named, and of these those of the speed that most have, or of the highest such.
+void choose_hosts(const SimGridImport& options, SimGridPlatform& platform) {
+  const auto fail = [&](const std::string& message) {
+    throw ConfigError(fmt::format("{}: {}", options.file, message));
+  };
+  auto& hosts = platform.hosts;
+  if (hosts.empty()) fail("has no host");
+  if (!options.zone.empty())
+    std::erase_if(hosts, [&](const SimGridHost& host) {
+      return std::find(host.zones.begin(), host.zones.end(), options.zone) == host.zones.end();
+    });
+  if (hosts.empty()) fail(fmt::format("has no host in a zone or cluster \"{}\"", options.zone));
+  if (!options.hosts.empty())
+    std::erase_if(hosts, [&](const SimGridHost& host) {
+      return std::none_of(options.hosts.begin(), options.hosts.end(), [&](const std::string& pattern) {
+        return ::fnmatch(pattern.c_str(), host.name.c_str(), 0) == 0;
+      });
+    });
+  if (hosts.empty()) fail(fmt::format("has no host of the name {}", list_of(options.hosts)));
+  std::map<FlopsPerSecond, std::size_t> kinds;
+  for (const SimGridHost& host : hosts) ++kinds[host.speed];
+  const FlopsPerSecond speed = std::max_element(kinds.begin(), kinds.end(), [](const auto& a, const auto& b) {
+                                 return std::pair(a.second, a.first) < std::pair(b.second, b.first);
+                               })->first;
+  const std::size_t all = hosts.size(), alike = kinds.extract(speed).mapped();
+  if (!kinds.empty())
+    platform.notes.push_back(
+        fmt::format("{} of {} hosts were taken, which compute {}: GPUs of a pool are alike; --zone and --hosts take "
+                    "others, of {}{}",
+                    alike, all, to_string(speed), kinds.size() > 1 ? "up to " : "", to_string(kinds.rbegin()->first)));
+  std::erase_if(hosts, [&](const SimGridHost& host) { return host.speed != speed; });
+  keep_first(platform, kMaxHosts, "a platform may have no more");
+}
+
+/// Leaves out hosts until a route leads from each to each other, those without the most routes first.
+void keep_joined(SimGridPlatform& platform) {
+  const std::size_t hosts = platform.hosts.size();
+  if (platform.routes.size() == hosts * (hosts - 1)) return;
+  if (platform.routes.empty()) {
+    platform.notes.push_back("no route joins the hosts: each is a machine that stands alone");
+    return;
+  }
+  std::vector<bool> joined(hosts * hosts), kept(hosts, true);
+  for (const auto& route : platform.routes)
+    joined[static_cast<std::size_t>(route.from) * hosts + static_cast<std::size_t>(route.to)] = true;
+  std::vector<std::size_t> missing(hosts);
+  const auto lacks = [&](std::size_t a, std::size_t b) {
+    return a != b && !(joined[a * hosts + b] && joined[b * hosts + a]);
+  };
+  for (std::size_t a = 0; a < hosts; ++a)
+    for (std::size_t b = 0; b < hosts; ++b) missing[a] += lacks(a, b) ? 1 : 0;
+  for (std::size_t left = hosts;; --left) {
+    const auto worst = std::max_element(missing.rbegin(), missing.rend());
+    if (*worst == 0) {
+      platform.notes.push_back(fmt::format(
+          "{} of {} hosts were taken, which routes join to each other; --zone and --hosts take others", left, hosts));
+      break;
+    }
+    const auto out = static_cast<std::size_t>(missing.rend() - worst) - 1;
+    kept[out] = false;
+    missing[out] = 0;
+    for (std::size_t other = 0; other < hosts; ++other)
+      if (kept[other] && lacks(out, other)) --missing[other];
+  }
+  keep_hosts(platform, kept);
 }
 
 class PlatformMaker {
  public:
-  PlatformMaker(const SimGridImport& options, const SimGridPlatform& platform)
+  PlatformMaker(const SimGridImport& options, SimGridPlatform& platform)
       : options_(options), sheet_(options.sheet), platform_(platform) {
     for (const auto& [key, value] : platform.properties) properties_.emplace(key, value);
   }
 
   std::string run() {
-    const auto& hosts = platform_.hosts;
-    for (const SimGridHost& host : hosts)
-      if (host.speed != hosts[0].speed)
-        fail(fmt::format(
-            "{} computes {} and {} {}, but all GPUs of a pool are alike; name one zone or cluster with --zone",
-            hosts[0].name, to_string(hosts[0].speed), host.name, to_string(host.speed)));
+    const bool alone = platform_.routes.empty();
+    const std::optional<SwitchStar> star = gpus_per_node() == 1 && !alone ? star_of(platform_) : std::nullopt;
+    if (!star && !alone)
+      keep_first(platform_, kMaxRoutedHosts - kMaxRoutedHosts % static_cast<std::size_t>(gpus_per_node()),
+                 "their routes differ");
     count_nodes();
-    const std::optional<SwitchStar> star = per_node_ == 1 ? star_of(platform_) : std::nullopt;
-    if (!star && hosts.size() > kMaxRoutedHosts)
-      fail(fmt::format(
-          "{} hosts whose routes differ, expected at most {}, or links of one speed that meet in one switch; "
-          "name one zone or cluster with --zone",
-          hosts.size(), kMaxRoutedHosts));
     const std::string source = "SimGrid platform " + std::filesystem::path(options_.file).filename().string();
     OrderedJson out = {{"schema", "ganymede.platform/1"},
                        {"provider", "private"},
@@ -102,7 +192,7 @@ class PlatformMaker {
     OrderedJson instance = {{"gpu", gpu["name"]}, {"gpus", per_node_}};
     if (star)
       add_star(*star, instance);
-    else
+    else if (!alone)
       add_links(instance);
     instance["available"] = nodes_;
     add_prices(out, instance);
@@ -111,7 +201,8 @@ class PlatformMaker {
     gpu.erase("name");
     out["gpus"][gpu_name] = std::move(gpu);
     out["instances"][said("instance").value_or("host")] = std::move(instance);
-    out["fabric"] = star ? OrderedJson{{"kind", "switch"}} : routes();
+    out["fabric"] = star || alone ? OrderedJson{{"kind", "switch"}} : routes();
+    if (star && star->middle) out["fabric"]["bandwidth"] = exactly(*star->middle, "B/s");
     out["fabric"]["label"] = "assumed";
     out["fabric"]["source"] = source;
     const std::string text = out.dump(1) + "\n";
@@ -133,16 +224,23 @@ class PlatformMaker {
     return found == properties_.end() || found->second.empty() ? std::nullopt : std::optional(found->second);
   }
 
+  int gpus_per_node() const {
+    if (options_.gpus_per_node != 0) return options_.gpus_per_node;
+    const auto text = said("gpus_per_node");
+    int number = 1;
+    if (!text) return number;
+    const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), number);
+    if (error != std::errc{} || end != text->data() + text->size() || number < 1)
+      fail(fmt::format("the property gpus_per_node is \"{}\", expected an integer from 1 on", *text));
+    return number;
+  }
+
   void count_nodes() {
     const auto hosts = static_cast<int>(platform_.hosts.size());
-    per_node_ = options_.gpus_per_node;
-    if (const auto text = said("gpus_per_node"); per_node_ == 0 && text) {
-      const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), per_node_);
-      if (error != std::errc{} || end != text->data() + text->size() || per_node_ < 1)
-        fail(fmt::format("the property gpus_per_node is \"{}\", expected an integer from 1 on", *text));
-    }
-    if (per_node_ == 0) per_node_ = 1;
-    if (hosts % per_node_ != 0) fail(fmt::format("{} hosts are no nodes of {} GPUs each", hosts, per_node_));
+    per_node_ = gpus_per_node();
+    if (hosts % per_node_ != 0 || (per_node_ > 1 && platform_.routes.empty()))
+      fail(fmt::format("{} hosts{} are no nodes of {} GPUs each", hosts,
+                       platform_.routes.empty() ? " that no route joins" : "", per_node_));
     nodes_ = hosts / per_node_;
   }
 
@@ -238,10 +336,13 @@ class PlatformMaker {
 
   OrderedJson routes() const {
     OrderedJson fabric = {{"kind", "routes"}, {"links", OrderedJson::object()}, {"routes", OrderedJson::array()}};
-    for (const auto& link : platform_.links) fabric["links"][link.name] = exactly(link.bandwidth, "B/s");
     for (const auto& way : platform_.routes) {
       OrderedJson links = OrderedJson::array();
-      for (const int link : way.links) links.push_back(platform_.links[static_cast<std::size_t>(link)].name);
+      for (const int number : way.links) {
+        const auto& link = platform_.links[static_cast<std::size_t>(number)];
+        fabric["links"][link.name] = exactly(link.bandwidth, "B/s");
+        links.push_back(link.name);
+      }
       OrderedJson row = {
           {"from", way.from}, {"to", way.to}, {"links", std::move(links)}, {"latency", exactly(way.latency, "s")}};
       if (way.per_flow) row["per_flow"] = exactly(*way.per_flow, "B/s");
@@ -252,7 +353,7 @@ class PlatformMaker {
 
   const SimGridImport& options_;
   const std::optional<platforms::Gpu>& sheet_;
-  const SimGridPlatform& platform_;
+  SimGridPlatform& platform_;
   std::map<std::string, std::string> properties_;
   int per_node_ = 0, nodes_ = 0;
 };
@@ -260,13 +361,17 @@ class PlatformMaker {
 }  // namespace
 
 ImportedPlatform import_simgrid_platform(const SimGridImport& options) {
-  const ImportedText made = with_simgrid_platform(options.file, options.zone, [&](const SimGridPlatform& platform) {
-    return PlatformMaker(options, platform).run();
-  });
-  ImportedPlatform out{made.text, {}};
-  for (const std::string& part : made.left_out)
-    out.notes.push_back(fmt::format("{} was left out: it is no part of the network", part));
-  const OrderedJson platform = OrderedJson::parse(made.text);
+  const std::string made = with_simgrid_platform(
+      options.file, [&](SimGridPlatform& platform) { choose_hosts(options, platform); },
+      [&](SimGridPlatform& platform) {
+        keep_joined(platform);
+        const std::string text = PlatformMaker(options, platform).run();
+        return OrderedJson(platform.notes).dump() + "\n" + text;  // both leave the child process
+      });
+  const std::size_t notes = made.find('\n');
+  ImportedPlatform out{made.substr(notes + 1), {}};
+  for (const Json& note : Json::parse(made.substr(0, notes))) out.notes.push_back(note.get<std::string>());
+  const OrderedJson platform = OrderedJson::parse(out.text);
   const auto instance = platform["instances"].begin();
   if (!instance->contains("prices"))
     out.notes.push_back(

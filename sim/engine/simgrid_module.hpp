@@ -3,6 +3,7 @@
 // SimGrid takes 60 ms to load, and most commands simulate no message.
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -18,7 +19,8 @@ struct SimGridModule {
   const char* version;  ///< the program's: classes of C++ pass between the two
   std::unique_ptr<CommunicationEngine> (*make_engine)(const Network& fabric);
   std::unique_ptr<LiveSimulation> (*make_live)(const Network& network, std::size_t stores);
-  SimGridPlatform (*read_platform)(const PlatformXml& xml, const std::string& file, const std::string& zone);
+  SimGridPlatform (*read_platform)(const PlatformXml& xml, const std::string& file,
+                                   const std::function<void(SimGridPlatform&)>& choose);
 };
 
 inline constexpr const char* kSimGridModule = "ganymede_simgrid_module";
@@ -27,8 +29,9 @@ inline constexpr const char* kSimGridModule = "ganymede_simgrid_module";
 /// loaded once. Throws Failure if the module is not there.
 const SimGridModule& simgrid_module();
 
-/// In the module: lets SimGrid load `file`, which holds the text of `xml`, and reads the hosts of a zone. Throws
-/// ConfigError without a place.
-SimGridPlatform read_simgrid_platform(const PlatformXml& xml, const std::string& file, const std::string& zone);
+/// In the module: lets SimGrid load `file`, which holds the text of `xml`, and reads its hosts and the routes between
+/// those that `choose` leaves.
+SimGridPlatform read_simgrid_platform(const PlatformXml& xml, const std::string& file,
+                                      const std::function<void(SimGridPlatform&)>& choose);
 
 }  // namespace ganymede::sim

@@ -59,8 +59,8 @@ void keep_messages(const WorkFolder& folder) {
 
 }  // namespace
 
-ImportedText with_simgrid_platform(const std::string& file, const std::string& zone,
-                                   const std::function<std::string(const SimGridPlatform&)>& work) {
+std::string with_simgrid_platform(const std::string& file, const std::function<void(SimGridPlatform&)>& choose,
+                                  const std::function<std::string(SimGridPlatform&)>& work) {
   const PlatformXml xml = read_platform_xml(file, read_file(file));
   const WorkFolder folder;
   write_file(folder.platform(), xml.text);
@@ -68,17 +68,12 @@ ImportedText with_simgrid_platform(const std::string& file, const std::string& z
   const SimGridModule& simgrid = simgrid_module();
   const auto outcomes = run_children(1, 1, [&](std::size_t) -> std::string {
     keep_messages(folder);
-    SimGridPlatform platform;
-    try {
-      platform = simgrid.read_platform(xml, folder.platform(), zone);
-    } catch (const ConfigError& error) {
-      throw ConfigError(fmt::format("{}: {}", file, error.what()));
-    }
+    SimGridPlatform platform = simgrid.read_platform(xml, folder.platform(), choose);
     return work(platform);
   });
   if (outcomes[0].kind == ChildOutcome::Kind::failure) throw ConfigError(complaint_of(file, folder, outcomes[0].text));
   rethrow(outcomes[0]);
-  return {outcomes[0].text, xml.left_out};
+  return outcomes[0].text;
 }
 
 }  // namespace ganymede::sim
