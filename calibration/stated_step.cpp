@@ -78,9 +78,7 @@ StatedStep read_stated_step(const JsonNode& node) {
   if (sheet == nullptr) {
     std::vector<std::string> names;
     for (const GpuSheet& one : gpu_sheets()) names.push_back(one.name);
-    const auto close = nearest(name, names);
-    gpu.expected(fmt::format("a GPU whose data sheet is known, {}{}", list_of(names),
-                             close ? fmt::format("; did you mean \"{}\"?", *close) : ""));
+    gpu.expected(fmt::format("a GPU whose data sheet is known, {}{}", list_of(names), did_you_mean(name, names)));
   }
   stated.gpu = sheet->name;
   return stated;

@@ -36,10 +36,8 @@ calibration::GpuSheet sheet_for(const KernelsOptions& options) {
     if (const calibration::GpuSheet* sheet = calibration::find_gpu_sheet(options.gpu)) return *sheet;
     std::vector<std::string> names;
     for (const calibration::GpuSheet& sheet : calibration::gpu_sheets()) names.push_back(sheet.name);
-    const auto close = nearest(options.gpu, names);
     throw ConfigError(fmt::format("--gpu {}: not known, expected {}{}; --catalog names a platform file that has others",
-                                  options.gpu, list_of(names),
-                                  close ? fmt::format("; did you mean \"{}\"?", *close) : ""));
+                                  options.gpu, list_of(names), did_you_mean(options.gpu, names)));
   }
   const platforms::Gpu gpu = platforms::catalog_gpu(options.catalog, options.gpu);
   if (const auto sheet = calibration::sheet_of(gpu)) return *sheet;
@@ -82,9 +80,8 @@ traces::StepTrace listed_model(const KernelsOptions& options) {
   const std::string list =
       traces::list_name(name.starts_with(traces::kLayers) ? name.substr(traces::kLayers.size()) : name);
   if (!is_file(name) && std::find(known.begin(), known.end(), list) == known.end()) {
-    const auto close = nearest(name, known);
     throw ConfigError(fmt::format("--model {}: not known, expected {} or a file (.json){}", name, list_of(known),
-                                  close ? fmt::format("; did you mean \"{}\"?", *close) : ""));
+                                  did_you_mean(name, known)));
   }
   if (is_file(name)) {
     const JsonNode root = JsonNode::load(name);

@@ -112,9 +112,7 @@ const Topic& find_topic(const std::string& name) {
     names.emplace_back(topic.name);
   }
   if (name.empty()) throw ConfigError("list: which? Write one of " + list_of(names));
-  const auto close = nearest(name, names);
-  throw ConfigError(fmt::format("list: found \"{}\", expected {}{}", name, list_of(names),
-                                close ? fmt::format("; did you mean \"{}\"?", *close) : ""));
+  throw ConfigError(fmt::format("list: found \"{}\", expected {}{}", name, list_of(names), did_you_mean(name, names)));
 }
 
 std::string as_table(const Rows& rows, std::size_t columns) {

@@ -275,9 +275,8 @@ void run_man(const ManOptions& options, const CommandDoc& program, const Shared&
     if (command->name() == wanted) return emit(shared, page(program, *command));
     if (!command->path.empty()) names.push_back(command->name());
   }
-  const auto close = nearest(wanted, names);
-  throw ConfigError(fmt::format("man: no command \"{}\", expected {}{}", wanted, list_of(names),
-                                close ? fmt::format("; did you mean \"{}\"?", *close) : ""));
+  throw ConfigError(
+      fmt::format("man: no command \"{}\", expected {}{}", wanted, list_of(names), did_you_mean(wanted, names)));
 }
 
 void declare_man(Parser command, Shared& shared) {

@@ -231,8 +231,7 @@ GANYMEDE_QUANTITY(MicroUsdPerHour)
 std::string JsonNode::as_choice(const std::vector<std::string>& names) const {
   std::string name = value_->is_string() ? value_->get<std::string>() : "";
   if (std::find(names.begin(), names.end(), name) != names.end()) return name;
-  const auto guess = nearest(name, names);
-  expected(list_of(names) + (guess ? fmt::format("; did you mean \"{}\"?", *guess) : ""));
+  expected(list_of(names) + (did_you_mean(name, names)));
 }
 
 JsonObject::JsonObject(const JsonNode& node) : node_(node) {

@@ -80,9 +80,8 @@ std::vector<platforms::Gpu> gpus_for(const std::vector<std::string>& wanted) {
   for (const std::string& name : wanted) {
     if (known.contains(name)) continue;
     const std::vector<std::string> names(known.begin(), known.end());
-    const auto close = nearest(name, names);
-    throw ConfigError(fmt::format("--gpu {}: no catalog has it, expected {}{}", name, list_of(names),
-                                  close ? fmt::format("; did you mean \"{}\"?", *close) : ""));
+    throw ConfigError(
+        fmt::format("--gpu {}: no catalog has it, expected {}{}", name, list_of(names), did_you_mean(name, names)));
   }
   std::vector<platforms::Gpu> gpus;
   for (const auto& [name, gpu] : all) {

@@ -203,9 +203,7 @@ void check_known(const JsonNode& search, const char* key, const std::vector<std:
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     if (known.contains(wanted[i])) continue;
     const JsonNode list = search.child(key);
-    const auto close = nearest(wanted[i], names);
-    list.fail(fmt::format("\"{}\" is in none of the catalogs searched{}", wanted[i],
-                          close ? fmt::format("; did you mean \"{}\"?", *close) : ""));
+    list.fail(fmt::format("\"{}\" is in none of the catalogs searched{}", wanted[i], did_you_mean(wanted[i], names)));
   }
 }
 

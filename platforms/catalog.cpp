@@ -26,10 +26,9 @@ bool looks_like_path(std::string_view text) {
 }
 
 [[noreturn]] void fail_unknown(std::string_view name, const JsonNode* at) {
-  const auto close = nearest(name, provider_names());
   const std::string message =
       fmt::format("there is no catalog \"{}\"{}; expected {} or the path of a platform file (.json)", name,
-                  close ? fmt::format("; did you mean \"{}\"?", *close) : "", list_of(provider_names()));
+                  did_you_mean(name, provider_names()), list_of(provider_names()));
   if (at != nullptr) at->fail(message);
   throw ConfigError(message);
 }
@@ -70,9 +69,8 @@ Gpu catalog_gpu(const std::string& catalog, const std::string& gpu_name) {
     if (gpu.name == gpu_name) return gpu;
     names.push_back(gpu.name);
   }
-  const auto close = nearest(gpu_name, names);
   throw ConfigError(fmt::format("--gpu {}: not in the catalog {}; it has {}{}", gpu_name, platform.name, list_of(names),
-                                close ? fmt::format("; did you mean \"{}\"?", *close) : ""));
+                                did_you_mean(gpu_name, names)));
 }
 
 }  // namespace ganymede::platforms

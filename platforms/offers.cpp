@@ -44,9 +44,8 @@ void check_asked(const char* option, const std::vector<std::string>& asked, cons
   for (const std::string& found : asked) {
     if (std::any_of(names.begin(), names.end(), [&](const std::string& name) { return is_same(name, found); }))
       continue;
-    const auto close = nearest(found, names);
     throw ConfigError(fmt::format("--{} {}: not in the catalog; it has {}{}", option, found, list_of(names),
-                                  close ? fmt::format("; did you mean \"{}\"?", *close) : ""));
+                                  did_you_mean(found, names)));
   }
 }
 

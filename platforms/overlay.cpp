@@ -23,9 +23,7 @@ void check_names(const JsonNode& patch, const Json& platform) {
       for (const auto& [name, entry] : platform.at(section).items()) names.push_back(name);
     for (const auto& [name, entry] : entries.as_map()) {
       if (std::find(names.begin(), names.end(), name) != names.end()) continue;
-      const auto close = nearest(name, names);
-      entry.fail(fmt::format("the platform has no \"{}\" in \"{}\"{}", name, section,
-                             close ? fmt::format("; did you mean \"{}\"?", *close) : ""));
+      entry.fail(fmt::format("the platform has no \"{}\" in \"{}\"{}", name, section, did_you_mean(name, names)));
     }
   }
 }

@@ -70,9 +70,8 @@ std::string machines_like(const std::string& name) {
       names.push_back(instance.name);
     }
   }
-  const auto close = nearest(name, names);
   throw ConfigError(fmt::format("--like: no catalog has the instance type \"{}\"{}; `ganymede list instances`", name,
-                                close ? fmt::format("; did you mean \"{}\"?", *close) : ""));
+                                did_you_mean(name, names)));
 }
 
 }  // namespace ganymede::platforms

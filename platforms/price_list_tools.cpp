@@ -125,9 +125,8 @@ class Infracost {
     for (const Instance& instance : out_.platform().instances)
       for (const Price& price : instance.prices) known.insert(price.region);
     if (known.empty() || known.contains(region)) return;
-    const auto close = nearest(region, {known.begin(), known.end()});
     throw ConfigError(fmt::format("--region {}: the catalog {} has no price there{}", region, out_.platform().name,
-                                  close ? fmt::format("; did you mean \"{}\"?", *close) : ""));
+                                  did_you_mean(region, {known.begin(), known.end()})));
   }
 
   /// The catalog's name of a machine to which GPUs are attached: "n1-standard-8+1xV100".

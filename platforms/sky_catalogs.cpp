@@ -93,9 +93,8 @@ SkyPlatforms platforms_of_sky(const SkyCatalogs& catalogs) {
   for (const std::string& cloud : catalogs.clouds) {
     const std::string name = sky_name(cloud);
     if (!lists.contains(name)) {
-      const auto close = nearest(cloud, names);
       throw ConfigError(fmt::format("--cloud {}: {} has no list of it; it has {}{}", cloud, folder.string(),
-                                    list_of(names), close ? fmt::format("; did you mean \"{}\"?", *close) : ""));
+                                    list_of(names), did_you_mean(cloud, names)));
     }
     wanted.push_back(name);
   }

@@ -334,9 +334,8 @@ std::vector<GrowthLimit> read_growth_limits(const std::vector<std::string>& text
     }
     const std::string what = text.substr(0, equals);
     if (std::find(kLimited.begin(), kLimited.end(), what) == kLimited.end()) {
-      const auto guess = nearest(what, kLimited);
-      throw ConfigError(fmt::format("--fail-on: found \"{}\", expected {}{}", what, list_of(kLimited),
-                                    guess ? fmt::format("; did you mean \"{}\"?", *guess) : ""));
+      throw ConfigError(
+          fmt::format("--fail-on: found \"{}\", expected {}{}", what, list_of(kLimited), did_you_mean(what, kLimited)));
     }
     limits.push_back(read_growth_limit(text, what, text.substr(equals + 1)));
   }

@@ -187,10 +187,9 @@ std::string chosen_tag(const std::set<std::string>& tags, const std::string& wan
   const std::vector<std::string> all(tags.begin(), tags.end());
   if (!wanted.empty()) {
     if (tags.contains(wanted)) return wanted;
-    const auto close = nearest(wanted, all);
     throw ConfigError(fmt::format("{}: found no scalar \"{}\", expected {}{}", file, wanted,
                                   all.empty() ? "one that it has; it has none" : list_of(all),
-                                  close ? fmt::format("; did you mean \"{}\"?", *close) : ""));
+                                  did_you_mean(wanted, all)));
   }
   std::vector<std::string> fids;
   for (const std::string& tag : all)

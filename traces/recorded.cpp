@@ -118,9 +118,8 @@ LayerList built_in_list(const std::string& name) {
     if (options.precision) list.precision = *options.precision;
     return list;
   }
-  const auto close = nearest(wanted, known);
   throw ConfigError(fmt::format("no list of layers \"{}\" comes with the program, expected {}{}", wanted,
-                                list_of(known), close ? fmt::format("; did you mean \"{}\"?", *close) : ""));
+                                list_of(known), did_you_mean(wanted, known)));
 }
 
 LayerList load_layer_list(const std::string& given) {
@@ -129,9 +128,8 @@ LayerList load_layer_list(const std::string& given) {
   if (std::find(known.begin(), known.end(), list_name(name)) != known.end()) return built_in_list(name);
   const bool path = name.find('/') != std::string::npos || name.ends_with(".json");
   if (path) return read_layer_list(JsonNode::load(name));
-  const auto close = nearest(name, known);
   throw ConfigError(fmt::format("no list of layers \"{}\" comes with the program, expected {} or a file (.json){}",
-                                name, list_of(known), close ? fmt::format("; did you mean \"{}\"?", *close) : ""));
+                                name, list_of(known), did_you_mean(name, known)));
 }
 
 bool comes_with_program(std::string_view name) {
@@ -164,9 +162,8 @@ std::string trace_text(const JsonNode& at) {
   const std::string_view wanted = std::string_view(name).substr(kRecorded.size());
   for (const EmbeddedText& trace : embedded_traces())
     if (trace.name == wanted) return std::string(trace.text);
-  const auto close = nearest(wanted, recorded_names());
   at.fail(fmt::format("no trace \"{}\" comes with the program, expected {}{}", wanted, list_of(recorded_names()),
-                      close ? fmt::format("; did you mean \"{}\"?", *close) : ""));
+                      did_you_mean(wanted, recorded_names())));
 }
 
 }  // namespace ganymede::traces

@@ -41,9 +41,8 @@ const Model& find_model(std::string_view name) {
   for (const Model& model : models())
     if (model.name == name) return model;
   const std::vector<std::string> known = model_names();
-  const auto meant = nearest(name, known);
-  throw ConfigError(fmt::format("--model: found \"{}\", expected {}{}", name, list_of(known),
-                                meant ? fmt::format("; did you mean \"{}\"?", *meant) : ""));
+  throw ConfigError(
+      fmt::format("--model: found \"{}\", expected {}{}", name, list_of(known), did_you_mean(name, known)));
 }
 
 std::string to_string(ImageShape image) {

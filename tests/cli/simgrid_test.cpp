@@ -215,7 +215,7 @@ TEST(ImportSimgrid, ReadsWhatSimGridLoads) {
            {zone("Full", hosts("ab", "speed='4Gf,1Gf' pstate='1' speed_file='/etc/passwd'") + routes({"ab"})) +
                 "<trace id='t' periodicity='1.0'>0.0 1.0</trace><trace_connect trace='t' element='a'/>"
                 "<actor host='a' function='f'><argument value='1'/></actor>",
-            2, true, "speed_file of <host> in line 4 (and 1 more) was left out"},
+            2, true, "speed_file of <host> in line 5 (and 1 more) was left out"},
            {zone("Full", cluster("c", "radical='0-1999'")), 1024, true, "the first 1024 of 2000 hosts were taken"}}) {
     const Outcome outcome = expect_done(
         "import simgrid " + scratch.write("x.xml", " \n<!-- x -->" + platform_around(tried.elements)) + " --gpu V100");

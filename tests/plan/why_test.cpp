@@ -2,6 +2,7 @@
 
 #include "plan/why.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -213,6 +214,41 @@ TEST_F(Whys, APlanThatCannotBeAskedAgainIsRefused) {
   folder_.add("lab.json", platform.dump());
   EXPECT_THAT(unplanned(plan), HasSubstr("the plan was made at 3.60 USD/h, and the catalog now says 3.61"));
   EXPECT_THAT(unplanned(Json{{"schema", "ganymede.scenario/1"}}), HasSubstr("ganymede.plan/1"));
+}
+
+// Beyond 200, candidates that miss the goals are a line each, and are read as those that have a row.
+TEST_F(Whys, KnowCandidatesThatMissFromALineEach) {
+  platform["instances"]["one"]["nic"]["bandwidth"] = "1000Gbit/s";
+  Json& prices = platform["instances"]["one"]["prices"];
+  for (int more = 0; more < 40; ++more) {
+    Json price = prices[0];
+    price["region"] = fmt::format("hall-{}", more);
+    prices.push_back(price);
+  }
+  folder_.add("lab.json", platform.dump());
+  content["search"]["max_gpus"] = 128;
+  const Request of = request();
+  Plan plan;
+  plan.candidates = enumerate(of, false);
+  plan.runs.resize(plan.candidates.all.size());
+  ASSERT_GT(plan.runs.size(), 202U);
+  for (std::size_t i = 0; i < plan.runs.size(); ++i) {
+    PlannedRun& run = plan.runs[i];
+    run.verdict = i == 0 ? Verdict::meets : Verdict::misses;
+    run.reason = fmt::format("takes {} s", i);
+    run.usd_at_worst = static_cast<double>(i);
+  }
+  plan.best = 0;
+  plan.simulated = plan.runs.size();
+  const Json file = Json::parse(plan_json(of, plan, folder_.path()));
+  EXPECT_EQ(file["simulated"].size(), 201U);
+  EXPECT_EQ(file["missed"].size(), plan.runs.size() - 201);
+  const KnownPlan known = read_plan(JsonNode::load(folder_.add("plan.json", file.dump())));
+  EXPECT_EQ(known.plan.simulated, plan.simulated);
+  for (std::size_t i = 0; i < plan.runs.size(); ++i) {
+    EXPECT_EQ(known.plan.runs[i].verdict, plan.runs[i].verdict);
+    EXPECT_EQ(known.plan.runs[i].reason, plan.runs[i].reason);
+  }
 }
 
 }  // namespace
