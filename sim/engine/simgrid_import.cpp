@@ -205,7 +205,7 @@ class PlatformMaker {
     if (star && star->middle) out["fabric"]["bandwidth"] = exactly(*star->middle, "B/s");
     out["fabric"]["label"] = "assumed";
     out["fabric"]["source"] = source;
-    const std::string text = out.dump(1) + "\n";
+    std::string text = out.dump(1) + "\n";
     try {
       (void)platforms::read_platform(JsonNode::parse(text, options_.file));
     } catch (const ConfigError& error) {
