@@ -23,8 +23,12 @@ bool is_true(const Listed& object, const char* key, bool otherwise) {
   return found != object.end() && found->is_boolean() ? found->get<bool>() : otherwise;
 }
 
-/// Between these quantiles lie 19 in 20.
-constexpr double kLow = 0.025, kHigh = 0.975;
+/// The ends between which 19 in 20 of the sorted values lie; of fewer than 40 all do, since no end can be left out.
+std::pair<double, double> ends_of(const std::vector<double>& sorted) {
+  constexpr double kLow = 0.025, kHigh = 0.975;
+  if (sorted.size() < 40) return {sorted.front(), sorted.back()};
+  return {quantile(sorted, kLow), quantile(sorted, kHigh)};
+}
 
 /// What hosts ask for machines of one kind at one place.
 struct Asked {
@@ -37,8 +41,9 @@ struct Asked {
 std::string spread_of(const std::vector<double>& prices, const std::vector<double>& reliability) {
   std::string out = prices.size() == 1
                         ? "one host's offer"
-                        : fmt::format("median of {} hosts' offers, of which 19 in 20 ask {:.3g} to {:.3g} USD/h",
-                                      prices.size(), quantile(prices, kLow), quantile(prices, kHigh));
+                        : fmt::format("median of {} hosts' offers, {} {:.3g} to {:.3g} USD/h", prices.size(),
+                                      prices.size() < 40 ? "which ask" : "of which 19 in 20 ask", ends_of(prices).first,
+                                      ends_of(prices).second);
   out += "; hosts differ and may withdraw";
   if (!reliability.empty()) out += fmt::format("; reliability {:.1f} %", 100 * quantile(reliability, 0.5));
   return out;
@@ -95,7 +100,8 @@ void read_vast_offers(const Listed& offers, const std::string& file, PriceCollec
       if (asked_prices.empty()) return;
       out.add(at.first, here.where, at.second, "", market, quantile(asked_prices, 0.5), "");
       out.doubt_last(spread_of(asked_prices, here.reliability) + rule);
-      if (asked_prices.size() > 1) out.spread_last(quantile(asked_prices, kLow), quantile(asked_prices, kHigh));
+      if (asked_prices.size() > 1)
+        std::apply([&](double low, double high) { out.spread_last(low, high); }, ends_of(asked_prices));
     };
     add(Market::on_demand, here.prices, "");
     add(Market::spot, here.bids, fmt::format("; the lowest bid: {}", provider_of("vast").bids));

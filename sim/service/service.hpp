@@ -25,8 +25,8 @@ struct Arrivals {
 
 /// Kubernetes' HorizontalPodAutoscaler, autoscaling/v2 (kubernetes.io, "Horizontal Pod Autoscaling"): every `every`,
 /// ceil(replicas x metric / target) replicas are wanted, unless the ratio is within `tolerance` of 1. The least that
-/// was wanted in the last `up_window` and the most in the last `down_window` hold; at most 4 replicas, or as many as
-/// there are, are added at a time.
+/// was wanted in the last `up_window` and the most in the last `down_window` hold, where those of the first look count
+/// as wanted; at most 4 replicas, or as many as there are, are added at a time.
 struct Autoscaling {
   enum class Metric { utilization, queue };
   Metric metric = Metric::utilization;

@@ -25,12 +25,16 @@ std::vector<double> sorted_latencies(const ServiceRecord& record) {
   return sorted;
 }
 
+bool has_several(const Service& service) {
+  return std::max(service.scenario.pools.front().pool.nodes, service.autoscaling ? service.autoscaling->most : 1) > 1;
+}
+
 Bill bill_of(const Service& service, const ServiceRecord& record) {
   const ScenarioPool& pool = service.scenario.pools.front();
   Bill bill{instance_hours(pool.name, pool.price.per_hour, record.rentals, billing_rule_of(pool))};
   const platforms::Platform& platform = *pool.platform;
   const double hours = service.duration.si / 3600;
-  if (platform.services.load_balancer && pool.pool.nodes + (service.autoscaling ? service.autoscaling->most : 0) > 1)
+  if (platform.services.load_balancer && has_several(service))
     bill.items.push_back(
         charge("load-balancer", pool.name, hours, "h", MicroUsd{platform.services.load_balancer->value}));
   const double sent = service.bytes_per_image * static_cast<double>(record.latencies_s.size());
@@ -63,6 +67,9 @@ void add_warnings(const Service& service, documents::ServiceResult& result) {
         "weights take");
   if (service.overhead.si == 0)
     result.warnings.emplace_back("latency is that of queue and GPU: \"overhead\" adds network and encoding");
+  if (!pool.platform->services.load_balancer && has_several(service))
+    result.warnings.push_back(
+        fmt::format("{} states no price of a load balancer, which several replicas need", pool.platform->name));
   if (service.bytes_per_image > 0 && pool.platform->transfer.internet.empty())
     result.warnings.push_back(fmt::format("{} states no price of data to the internet", pool.platform->name));
   if (pool.spot == Spot::uninterrupted && pool.pool.market == platforms::Market::spot)

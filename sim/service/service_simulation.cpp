@@ -272,17 +272,18 @@ class ServiceSimulation {
     if (scaling.metric == Autoscaling::Metric::queue) {
       ratio = with_starting = static_cast<double>(waiting_.size()) / (scaling.target * std::max(1, current));
     } else {
-      const double looked_s = now_s_ - looked_s_;
-      double busy_s = 0;
+      double busy_s = 0, ready_s = 0;
       for (std::size_t i = 0; i < gpus_.size(); ++i) {
         Gpu& gpu = gpus_[i];
-        if (!replicas_[i / gpus_a_replica_].leaving)
+        const Replica& replica = replicas_[i / gpus_a_replica_];
+        if (!replica.leaving && replica.ready) {
           busy_s += gpu.busy_s + (gpu.batch.empty() ? 0 : now_s_ - std::max(gpu.since_s, looked_s_));
+          ready_s += now_s_ - std::max(replica.ready_s, looked_s_);
+        }
         gpu.busy_s = 0;
       }
-      const double load = busy_s / (static_cast<double>(gpus_a_replica_) * looked_s * scaling.target);
-      ratio = ready == 0 ? 1 : load / ready;
-      with_starting = load / std::max(1, current);
+      ratio = ready_s > 0 ? busy_s / ready_s / scaling.target : 1;
+      with_starting = ratio * ready / std::max(1, current);
     }
     looked_s_ = now_s_;
     // Replicas that are not ready count as idle where more are wanted, and must not turn that into the contrary.
@@ -295,13 +296,14 @@ class ServiceSimulation {
     const Autoscaling& scaling = *service_.autoscaling;
     const int current = count([](const Replica&) { return true; });
     const int ready = count([](const Replica& one) { return one.ready; });
-    recommended_.emplace_back(now_s_, wanted(current, ready));
+    if (recommended_.empty()) recommended_.emplace_back(now_s_, current);  // as the controller does at its first look
+    int least = wanted(current, ready), most = least;
+    recommended_.emplace_back(now_s_, least);
     const double oldest_s = now_s_ - std::max(scaling.up_window.si, scaling.down_window.si);
     while (recommended_.front().first < oldest_s) recommended_.pop_front();
-    int least = recommended_.back().second, most = least;
     for (const auto& [at_s, replicas] : recommended_) {
-      if (at_s >= now_s_ - scaling.up_window.si) least = std::min(least, replicas);
-      if (at_s >= now_s_ - scaling.down_window.si) most = std::max(most, replicas);
+      if (at_s > now_s_ - scaling.up_window.si) least = std::min(least, replicas);
+      if (at_s > now_s_ - scaling.down_window.si) most = std::max(most, replicas);
     }
     int next = current < least ? least : current > most ? most : current;
     next = std::clamp(std::min(next, std::max(2 * current, current + 4)), scaling.least, scaling.most);

@@ -94,7 +94,8 @@ TEST(Service, WaitsForABatchNoLongerThanTheWindow) {
 }
 
 // A load of one GPU at a goal of half a GPU's time wants two replicas at the first look. From 120 s on, a tenth of the
-// load wants one. What was wanted at 120 s holds for the 300 s of the window, so that the look at 435 s ends one.
+// load wants one. What was wanted at 120 s counts until the window of 300 s is over, so that the look at 420 s ends
+// one.
 TEST(Service, ScalesAsKubernetesDoes) {
   std::string rows = "t_s\n";
   for (int i = 0; i < 12000; ++i) rows += std::to_string(0.01 * i) + "\n";
@@ -109,8 +110,20 @@ TEST(Service, ScalesAsKubernetesDoes) {
   EXPECT_EQ(life.starts, 1);
   // It kept the older replica, and ended the one that was asked for at 15 s.
   EXPECT_EQ(life.rentals[0].to, 720'000'000'000);
-  EXPECT_EQ(life.rentals[1].to, 435'000'000'000);
+  EXPECT_EQ(life.rentals[1].to, 420'000'000'000);
   EXPECT_GE(life.rentals[1].from, 15'000'000'000);
+}
+
+// The controller takes the replicas that it finds as wanted, so that they stay for a window of 300 s from its first
+// look.
+TEST(Service, KeepsTheFirstReplicasForAWindow) {
+  const Service service =
+      service_of(R"({"platform": {"nodes": 10}, "autoscaling": {"min": 1, "max": 10, "utilization": 0.5},
+      "arrivals": {"pattern": "even"}, "duration": "600s"})");
+  const ServiceRecord life = life_of(service);
+  ASSERT_EQ(life.rentals.size(), 10U);
+  EXPECT_EQ(life.rentals[0].to, 600'000'000'000);
+  for (std::size_t i = 1; i < 10; ++i) EXPECT_EQ(life.rentals[i].to, 315'000'000'000) << i;
 }
 
 TEST(Service, AddsAtMostFourOrAsManyReplicasAsThereAre) {
