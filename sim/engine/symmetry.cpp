@@ -227,14 +227,19 @@ class Symmetry::Builder {
 
 namespace {
 
-/// True if all ranks call at the same moments, and every rank then sends the same to every other one.
+/// Shorter lists of messages take less than a second, and refinement finds fewer classes in them: it need not tell the
+/// places of a node apart.
+constexpr std::int64_t kLongList = 2'000'000;
+
+/// True if all ranks call at the same moments, and every rank then sends the same to every other one, in many messages.
 bool are_interchangeable(const FabricGraph& fabric, std::span<const Job> jobs) {
   if (jobs.size() != 1 || jobs[0].communicators.size() != 1 || !jobs[0].communicators[0].members.empty()) return false;
   const auto& calls = jobs[0].communicators[0].calls;
   return std::all_of(calls.begin(), calls.end(), [&](const CollectiveCall& call) {
     const bool together =
         std::adjacent_find(call.arrivals.begin(), call.arrivals.end(), std::not_equal_to<>()) == call.arrivals.end();
-    return together && call.schedule->ranks() == fabric.ranks() && call.schedule->is_all_pairs();
+    return together && call.schedule->ranks() == fabric.ranks() && call.schedule->is_all_pairs() &&
+           call.schedule->messages() >= kLongList;
   });
 }
 

@@ -303,7 +303,7 @@ TEST(Differential, EverySchemeOnRandomFabrics) {
       const platforms::Instance& node = platform.instance("node");
       const int nodes = *rc::gen::inRange(2, 6);
       const FabricGraph fabric(platform, node, nodes, node.gpus);
-      // With a server on every rank the ranks could change places (symmetry.hpp).
+      // With a server on every rank every rank exchanges bytes with every other one.
       const std::string variant = scheme.has_servers && *rc::gen::arbitrary<bool>() ? "all" : "";
       const PlanRequest request{fabric.topology(), *rc::gen::inRange(100'000, 50'000'000), Collective::all_reduce,
                                 variant};

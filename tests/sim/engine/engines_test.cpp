@@ -315,6 +315,23 @@ TEST(Folded, EveryRankMayServeEveryOther) {
   EXPECT_NEAR(finish(Engine::folded, fabric, schedule) / scheme.on_star(request, star).si, 1, 1e-6);
 }
 
+// The last rack has fewer nodes. With its members written out a communicator has all of its messages listed.
+TEST(Folded, OneRankStandsForThoseInTheSamePlaces) {
+  NOT_SANITIZED("it lists two million messages");
+  const platforms::Platform platform = platform_of(
+      R"("gpus": 8, "gpu_links": {"kind": "nvswitch", "bandwidth": "300GB/s", "latency": "1us"},
+         "nic": {"bandwidth": "12.5GB/s", "latency": "2us"})",
+      R"({"kind": "fat-tree", "latency": "1us", "levels": [{"nodes": 5, "oversubscription": 2, "latency": "1us"},
+          {"nodes": 15, "oversubscription": 3, "latency": "2us"}]})");
+  const FabricGraph fabric(platform, platform.instance("node"), 128, 8);
+  const Schedule schedule = plan("parameter-server:all", fabric, 100'000'000);
+  const Job folded = job_of(schedule);
+  Job listed = folded;
+  for (int rank = 0; rank < fabric.ranks(); ++rank) listed.communicators[0].members.push_back(rank);
+  const auto times = done_times(Engine::folded, fabric, folded), expected = done_times(Engine::folded, fabric, listed);
+  for (std::size_t rank = 0; rank < times.size(); ++rank) ASSERT_NEAR(times[rank] / expected[rank], 1, 1e-6) << rank;
+}
+
 // On a torus ranks differ, so that all messages would have to be listed: 2 x 4096 x 4095 of 73 bytes.
 TEST(Folded, AListThatWouldFillTheMemoryIsRefused) {
   const platforms::Platform platform =
