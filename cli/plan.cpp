@@ -171,6 +171,8 @@ void declare_plan(Parser command, Shared& shared) {
   command.callback([flags, &shared] {
     if (!flags->like.empty())
       run_like(flags->like, flags->request, shared);
+    else if (!flags->serve.empty() && !flags->plan_file.empty())
+      throw ConfigError("--save: is of a training's plan; -o writes this one, with --format json for simulate");
     else if (!flags->serve.empty())
       run_plan_serve(flags->serve, flags->p95, flags->request, shared);
     else if (!flags->p95.empty())

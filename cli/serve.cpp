@@ -159,6 +159,22 @@ void declare_serve(Parser command, Shared& shared) {
       .capture_default_str();
   add_device_options(command, options->device);
   command.callback([options, &shared] {
+    const ServeOptions unset;
+    const auto refuse = [](bool given, const char* option, const char* why) {
+      if (given) throw ConfigError(fmt::format("{}: says nothing {} --generator", option, why));
+    };
+    if (options->generator.empty()) {
+      refuse(options->listen != unset.listen, "--listen", "without");
+      refuse(options->window != unset.window, "--window", "without");
+      refuse(options->timeout != unset.timeout, "--timeout", "without");
+      refuse(options->batch != unset.batch, "--batch", "without");
+      refuse(options->waiting != unset.waiting, "--waiting", "without");
+    } else {
+      refuse(options->port != unset.port, "--port", "with");
+      refuse(options->jobs != unset.jobs, "--jobs", "with");
+      refuse(options->data != unset.data, "--data", "with");
+      refuse(!options->checkpoints.empty(), "--checkpoint", "with");
+    }
     options->generator.empty() ? run_serve(*options, shared) : serve_generator(*options, shared);
   });
 }

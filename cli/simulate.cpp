@@ -48,6 +48,8 @@ struct SimulateOptions {
 Json unchanged_scenario(const std::string& file) {
   const JsonNode root = JsonNode::load(file);
   const JsonPointer chosen("/chosen/scenario");
+  if (root.is_object() && root.value().contains("service") && sim::is_service(root.value()["service"]))
+    return root.value()["service"];  // of a plan
   return root.is_object() && root.value().contains(chosen) ? root.value()[chosen] : root.value();
 }
 
@@ -93,7 +95,10 @@ sim::Scenario changed_scenario(const SimulateOptions& options) {
 }
 
 void simulate_service_file(const std::string& file, const std::vector<JsonOverride>& changes, Shared& shared) {
-  const sim::Service service = sim::read_service(JsonNode::load(file, changes));
+  const JsonNode root = JsonNode::load(file);
+  const sim::Service service = sim::read_service(root.value().contains("service")
+                                                     ? JsonNode::parse(root.value()["service"].dump(), file, changes)
+                                                     : JsonNode::load(file, changes));
   auto waiting = show_elapsed(shared, "simulating");
   const documents::ServiceResult result = sim::serve(service);
   waiting.reset();

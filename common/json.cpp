@@ -70,7 +70,8 @@ JsonNode::JsonNode(std::shared_ptr<const Document> document, const Json* value, 
 JsonNode JsonNode::load(const std::filesystem::path& file, const std::vector<JsonOverride>& overrides) {
   auto document = std::make_shared<Document>();
   document->name = file.string();
-  document->directory = file.parent_path();
+  // What a pipe holds was written for the working directory.
+  document->directory = file.native().starts_with("/dev/") ? std::filesystem::path() : file.parent_path();
   document->content = parse_document(read_file(file), document->name);
   for (const JsonOverride& given : overrides) {
     apply_override(document->content, given);

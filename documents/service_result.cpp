@@ -15,13 +15,14 @@ void describe(Walk& walk, ServiceRequests& requests) {
 }
 
 void describe(Walk& walk, ServiceLatency& latency) {
-  walk.member("mean_s", latency.mean, kCount);
-  walk.member("p50_s", latency.p50, kCount);
-  walk.member("p95_s", latency.p95, kCount);
-  walk.member("p99_s", latency.p99, kCount);
-  walk.member("max_s", latency.most, kCount);
+  const About kMaybe = {.low = 0, .unknown_is_null = true};  // where nothing was served
+  walk.member("mean_s", latency.mean, kMaybe);
+  walk.member("p50_s", latency.p50, kMaybe);
+  walk.member("p95_s", latency.p95, kMaybe);
+  walk.member("p99_s", latency.p99, kMaybe);
+  walk.member("max_s", latency.most, kMaybe);
   walk.member("p95_interval_s", latency.p95_interval,
-              {.says = "with the generator's times at the ends of their 90 % interval"});
+              {.says = "with the generator's times at the ends of their 90 % interval", .unknown_is_null = true});
 }
 
 void describe(Walk& walk, ServiceReplicas& replicas) {

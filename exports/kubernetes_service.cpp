@@ -10,6 +10,7 @@
 #include "common/json_value.hpp"
 #include "exports/kubernetes_pod.hpp"
 #include "exports/yaml.hpp"
+#include "platforms/providers.hpp"
 #include "sim/service/service.hpp"
 
 namespace ganymede::exports {
@@ -33,7 +34,7 @@ Launch nodes_of(const sim::Service& service) {
   return launch;
 }
 
-OrderedJson deployment(const sim::Service& service, const std::string& name, const std::string& image,
+OrderedJson deployment(const sim::Service& service, const std::string& name, const std::string& image, int waiting,
                        const OrderedJson& labels) {
   const Launch nodes = nodes_of(service);
   OrderedJson container = {{"name", "serve"}, {"image", image}};
@@ -43,7 +44,7 @@ OrderedJson deployment(const sim::Service& service, const std::string& name, con
                           "--listen",    fmt::format("0.0.0.0:{}", kPort),
                           "--batch",     std::to_string(service.largest_batch),
                           "--window",    fmt::format("{}s", service.window.si),
-                          "--waiting",   std::to_string(std::clamp(service.queue, 1, 400)),
+                          "--waiting",   std::to_string(waiting),
                           "--timeout",   fmt::format("{}s", service.timeout.si)};
   container["ports"] = {{{"name", "http"}, {"containerPort", kPort}}};
   container["readinessProbe"] = {{"httpGet", {{"path", "/health"}, {"port", "http"}}}, {"periodSeconds", 2}};
@@ -102,6 +103,12 @@ OrderedJson autoscaler(const sim::Service& service, const std::string& name, con
 std::string kubernetes_service(const report::Document& document, const ExportValues& values) {
   const sim::Service service = sim::read_service(document.node);
   const Launch nodes = nodes_of(service);
+  constexpr int kMostImages = 256, kMostWaiting = 400;  // of `ganymede serve`
+  if (service.largest_batch > kMostImages)
+    document.node.child("batching")
+        .child("largest")
+        .expected(fmt::format("at most {}: `ganymede serve` draws no more at once", kMostImages));
+  const int waiting = std::clamp(service.queue, 1, kMostWaiting);
   constexpr std::size_t kMostLetters = 40;
   if (!values.text("name").empty()) check_label("--name", values.text("name"), kMostLetters);
   const std::string name =
@@ -117,11 +124,18 @@ std::string kubernetes_service(const report::Document& document, const ExportVal
                    {"resources", {{"requests", {{"storage", values.text("disk") + "Gi"}}}}}};
   OrderedJson front = kubernetes::manifest("v1", "Service", name, labels);
   front["spec"] = {{"selector", labels}, {"ports", {{{"name", "http"}, {"port", 80}, {"targetPort", "http"}}}}};
-  std::vector<OrderedJson> documents = {claim, deployment(service, name, image, labels), front};
+  std::vector<OrderedJson> documents = {claim, deployment(service, name, image, waiting, labels), front};
   if (service.autoscaling) documents.push_back(autoscaler(service, name, labels));
-  std::string out = write_yaml_comment(fmt::format(
-      "A generator that answers requests, as simulated in {}: POST /generate at the Service {}.\nkubectl apply -f FILE",
-      document.node.file(), name));
+  std::string words = fmt::format(
+      "A generator that answers requests, as simulated in {}: POST /generate at the Service {}.\nkubectl apply -f "
+      "FILE\n",
+      document.node.file(), name);
+  if (waiting != service.queue)
+    words += fmt::format("{} requests may wait, where {} were simulated: `ganymede serve` has 1 to {}.\n", waiting,
+                         service.queue, kMostWaiting);
+  if (nodes.spot())
+    words += fmt::format("The nodes are spot. {}\n", platforms::provider_of(nodes.provider).kubernetes.spot_remark);
+  std::string out = write_yaml_comment(words);
   for (const OrderedJson& one : documents) out += "---\n" + write_yaml(one);
   return out;
 }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <vector>
 
 #include "common/units.hpp"
@@ -12,7 +13,9 @@
 namespace ganymede::report {
 namespace {
 
-std::string time(double seconds) { return to_string(Seconds{seconds}); }
+/// "-" for no number, where nothing was served.
+std::string time(double seconds) { return std::isnan(seconds) ? "-" : to_string(Seconds{seconds}); }
+std::string usd_per_1000(double usd) { return std::isfinite(usd) ? fmt::format("{:.4g}", usd) : "-"; }
 
 }  // namespace
 
@@ -29,7 +32,7 @@ std::string service_text(const documents::ServiceResult& result, std::size_t wid
       result.instance, result.gpus_per_replica, result.gpu, result.market, shown_rate(result.images_per_s),
       clock(result.duration), time(latency.p95),
       spoken_range(latency.p95_interval.low, latency.p95_interval.high, time), percent(requests.failed),
-      fmt::format("{:.4g}", result.usd_per_1000));
+      usd_per_1000(result.usd_per_1000));
   Table table({"what", ">value"});
   const auto add = [&](const char* what, std::string value) { table.add({what, std::move(value)}); };
   for (const auto& [name, seconds] : {std::pair("latency, mean", latency.mean),

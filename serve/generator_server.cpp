@@ -16,6 +16,7 @@
 #include "common/errors.hpp"
 #include "common/json.hpp"
 #include "common/json_value.hpp"
+#include "common/printable.hpp"
 #include "report/forecasts.hpp"
 #include "serve/timed_server.hpp"
 
@@ -46,7 +47,13 @@ class GeneratorServer::Impl {
     http_.Post("/generate", [this](const httplib::Request& request, httplib::Response& response) {
       const auto since = Clock::now();
       generate(request, response);
-      note_answer(response.status, std::chrono::duration<double>(Clock::now() - since).count());
+      if (response.status == -1 || response.status == 200)  // -1: the library has not set it yet
+        note_latency(std::chrono::duration<double>(Clock::now() - since).count());
+    });
+    http_.set_logger([this](const httplib::Request& request, const httplib::Response& response) {
+      if (request.path != "/generate") return;
+      const std::lock_guard lock(mutex_);
+      ++counts_.answers[response.status];
     });
     http_.Get("/health", [this](const httplib::Request&, httplib::Response& response) {
       response.set_content(about(), "application/json");
@@ -56,8 +63,11 @@ class GeneratorServer::Impl {
     });
     const int port = http_.bind(at.host, at.port);
     if (port < 0)
-      throw ConfigError(fmt::format("--listen: {}: cannot listen there: is the port in use?", options_.listen));
-    address_ = fmt::format("http://{}:{}", at.host, port);
+      throw ConfigError(
+          fmt::format("--listen: {}: cannot listen there: is the port in use, or the address none of this machine's?",
+                      options_.listen));
+    const bool bare = at.host.find(':') == std::string::npos;  // else an address of IPv6
+    address_ = fmt::format("http://{}:{}", bare ? at.host : "[" + at.host + "]", port);
     drawer_ = std::thread([this] { draw_batches(); });
     listener_ = std::thread([this] { http_.listen_after_bind(); });
   }
@@ -99,7 +109,7 @@ class GeneratorServer::Impl {
 
   static void refuse(httplib::Response& response, int status, const std::string& message) {
     response.status = status;
-    response.set_content(OrderedJson{{"error", message}}.dump() + "\n", "application/json");
+    response.set_content(OrderedJson{{"error", printable(message)}}.dump() + "\n", "application/json");
   }
 
   std::string about() const {
@@ -190,10 +200,8 @@ class GeneratorServer::Impl {
     }
   }
 
-  void note_answer(int status, double seconds) {
+  void note_latency(double seconds) {
     const std::lock_guard lock(mutex_);
-    ++counts_.answers[status == -1 ? 200 : status];
-    if (status != -1 && status != 200) return;
     const auto bucket = std::lower_bound(Counts::kBuckets_s.begin(), Counts::kBuckets_s.end(), seconds);
     ++counts_.latencies[static_cast<std::size_t>(bucket - Counts::kBuckets_s.begin())];
     counts_.latency_s += seconds;

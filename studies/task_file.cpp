@@ -10,6 +10,7 @@
 
 #include "common/errors.hpp"
 #include "common/file.hpp"
+#include "common/plain_text.hpp"
 #include "common/printable.hpp"
 #include "platforms/catalog.hpp"
 #include "studies/logged_machine.hpp"
@@ -244,7 +245,8 @@ AskedResources read_slurm(const std::string& file, const std::string& text) {
         out.gpus_per_node = gpus();
       } else if (name == "--gpus" || name == "-G") {
         all = gpus();
-      } else if ((name == "--time" || name == "-t") && value != "UNLIMITED" && value != "INFINITE") {
+      } else if ((name == "--time" || name == "-t") && lower_case(value) != "unlimited" &&
+                 lower_case(value) != "infinite") {
         out.time = slurm_time(value);
         if (!out.time) bad("a time such as 1-12:00:00");
       }

@@ -215,7 +215,11 @@ FoldedTimes run_folded(const FabricGraph& fabric, std::span<const Job> jobs, boo
     const FoldedSimulation simulation(quotient);
     JobTimes times = times_of(jobs, quotient, simulation);
     const double all = span_of(quotient, simulation);
-    result.difference = quotient.is_exact ? 0 : first ? 1 : largest_difference(times, result.times) / all;
+    // Two approximations may have the same times, and still be none that are exact.
+    result.difference =
+        quotient.is_exact ? 0
+        : first           ? 1
+                : std::max(largest_difference(times, result.times) / all, std::numeric_limits<double>::epsilon());
     result.times = std::move(times);
     if (result.difference > tolerance && !last) continue;
     result.classes = static_cast<int>(quotient.ranks.size());

@@ -41,6 +41,7 @@ Points measured_points(const JsonNode& node) {
     const auto [end, error] = std::from_chars(batch.data(), batch.data() + batch.size(), images);
     if (error != std::errc{} || end != batch.data() + batch.size() || images < 1 || images > kMostImages)
       time.fail("its key is not a number of images, such as \"16\"");
+    if (points.contains(images)) time.fail(fmt::format("is a second time of {} images", images));
     const double seconds = time.as_positive<Seconds>().si;
     points[images] = {seconds, seconds, seconds};
   }

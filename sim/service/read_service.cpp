@@ -25,7 +25,7 @@ std::vector<double> read_recording(const JsonNode& node) {
     const std::string& cell = table.at(row, "t_s");
     const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
     if (error != std::errc{} || end != cell.data() + cell.size() || !(value >= 0) || value > 1e9)
-      table.fail(row, "t_s", fmt::format("found \"{}\", expected seconds from 0 on", cell));
+      table.fail(row, "t_s", fmt::format("found \"{}\", expected seconds since the beginning, from 0 to 1e9", cell));
     if (!times.empty() && value < times.back()) table.fail(row, "t_s", "is before the row above");
     times.push_back(value);
   }
@@ -123,9 +123,12 @@ Service read_service(const JsonNode& root) {
       scaling->child("max").fail(
           fmt::format("the platform has {} of {}", *pool.instance().available, pool.instance().name));
   }
+  constexpr double kMostLooks = 1e6;
   service.duration = service.arrivals.recorded_s.empty() ? Seconds{3600} : Seconds{service.arrivals.recorded_s.back()};
   if (const auto duration = in.optional("duration")) service.duration = duration->as_positive<Seconds>();
   if (!(service.duration.si >= 1)) root.fail("the duration is below a second");
+  if (service.autoscaling && service.duration.si / service.autoscaling->every.si > kMostLooks)
+    root.child("autoscaling").fail(fmt::format("looks more than {:.0f} times: \"every\" is too short", kMostLooks));
   if (service.arrivals.per_second * service.duration.si > kMostRequests)
     arrivals.fail(fmt::format("{:.3g} requests in all, expected at most {:.3g}: a shorter \"duration\" tells as much",
                               service.arrivals.per_second * service.duration.si, kMostRequests));

@@ -12,9 +12,9 @@
 namespace ganymede::sim {
 namespace {
 
-/// The value that a share of the sorted numbers does not exceed; 0 if there are none.
+/// The value that a share of the sorted numbers does not exceed; no number if there are none.
 double quantile(const std::vector<double>& sorted, double share) {
-  if (sorted.empty()) return 0;
+  if (sorted.empty()) return std::numeric_limits<double>::quiet_NaN();
   const auto rank = static_cast<std::size_t>(std::ceil(share * static_cast<double>(sorted.size())));
   return sorted[std::max<std::size_t>(rank, 1) - 1];
 }
@@ -72,6 +72,13 @@ void add_warnings(const Service& service, documents::ServiceResult& result) {
         fmt::format("{} states no price of a load balancer, which several replicas need", pool.platform->name));
   if (service.bytes_per_image > 0 && pool.platform->transfer.internet.empty())
     result.warnings.push_back(fmt::format("{} states no price of data to the internet", pool.platform->name));
+  if (result.requests.served == 0 && result.requests.arrived > 0)
+    result.warnings.emplace_back(
+        "no request was served: were replicas ever ready, and do nodes live longer than their notice?");
+  if (result.total.value == 0 && pool.platform->billing.free_if_interrupted.si > 0)
+    result.warnings.push_back(
+        fmt::format("nothing is charged: {} does not charge spot nodes that it takes back within {}",
+                    pool.platform->name, to_string(pool.platform->billing.free_if_interrupted)));
   if (pool.spot == Spot::uninterrupted && pool.pool.market == platforms::Market::spot)
     result.warnings.emplace_back("spot nodes are never taken back, as stated");
 }
@@ -111,12 +118,8 @@ documents::ServiceResult serve(const Service& service) {
       record.lost,    record.arrived == 0 ? 0 : static_cast<double>(failed) / static_cast<double>(record.arrived)};
   double sum = 0;
   for (const double latency : latencies) sum += latency;
-  out.latency = {served == 0 ? 0 : sum / static_cast<double>(served),
-                 quantile(latencies, 0.5),
-                 quantile(latencies, 0.95),
-                 quantile(latencies, 0.99),
-                 latencies.empty() ? 0 : latencies.back(),
-                 {}};
+  out.latency = {sum / static_cast<double>(served), quantile(latencies, 0.5), quantile(latencies, 0.95),
+                 quantile(latencies, 0.99),         quantile(latencies, 1),   {}};
   const auto p95_with = [&](const std::vector<double>& times) {
     return times == service.times.central_s ? out.latency.p95
                                             : quantile(sorted_latencies(simulate_service(service, times)), 0.95);

@@ -70,7 +70,24 @@ TEST(Serving, AServiceIsExportedForKubernetes) {
   EXPECT_THAT(run_program("export kubernetes " + folder.add("fixed.json", queue.dump()).string()).out,
               testing::Not(HasSubstr("HorizontalPodAutoscaler")));
   EXPECT_EQ(run_program(command + "--name 'A b'").code, 2);
+  queue["batching"]["largest"] = 4096;
+  EXPECT_THAT(run_program("export kubernetes " + folder.add("large.json", queue.dump()).string()).err,
+              HasSubstr("/batching/largest: found 4096, expected at most 256"));
   EXPECT_EQ(run_program("export slurm " + file).code, 2);
+}
+
+// Nodes that live shorter than their notice never take a batch: there is no latency, and nothing says that it is 0.
+TEST(Serving, NothingServedHasNoLatency) {
+  const TemporaryFolder folder;
+  const std::string file = folder.add("service.json", run_program("example service").out).string();
+  const std::string command = "simulate " + file +
+                              " --set '/platform/market=\"spot\"' --set '/platform/lifetimes={\"mean\":\"1h\"}' --set "
+                              "'/platform/notice=\"1000h\"' --set '/duration=\"10min\"' ";
+  const Json result = Json::parse(run_program(command + "--format json").out);
+  EXPECT_TRUE(result["latency"]["p95_s"].is_null());
+  EXPECT_TRUE(result["usd_per_1000_images"].is_null());
+  EXPECT_EQ(run_program(command).code, 4);
+  EXPECT_THAT(run_program(command).out, AllOf(HasSubstr("p95 -;"), HasSubstr("no request was served")));
 }
 
 TEST(Serving, WhatIsNoServiceIsRefused) {
@@ -82,11 +99,18 @@ TEST(Serving, WhatIsNoServiceIsRefused) {
         {"--serve 5 --p95 1s", "expected one of --model, --recipe and --trace"},
         {"--serve 5 --p95 1s --model dcgan --deadline 5h", "--deadline: says nothing of a service"},
         {"--p95 1s --model dcgan", "--p95: is of a service"},
+        {"--serve 5 --p95 1s --model dcgan --save x.json", "--save: is of a training's plan"},
         {"--serve 5 --p95 1s --model dcgan --gpu nosuch", "no catalog has such a GPU"}}) {
     const Outcome outcome = run_program(std::string("plan ") + flags);
     EXPECT_EQ(outcome.code, 2) << flags;
     EXPECT_THAT(outcome.err, HasSubstr(message)) << flags;
   }
+}
+
+TEST(Serving, OptionsOfAPageSayNothingOfAGenerator) {
+  EXPECT_THAT(run_program("serve --listen 127.0.0.1:1").err, HasSubstr("--listen: says nothing without --generator"));
+  EXPECT_THAT(run_program("serve --generator run --port 4").err, HasSubstr("--port: says nothing with --generator"));
+  EXPECT_THAT(run_program("serve --generator nosuch").err, HasSubstr("--generator: nosuch: found no checkpoint"));
 }
 
 }  // namespace

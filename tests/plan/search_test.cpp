@@ -113,7 +113,7 @@ TEST_F(SearchedPlans, AnUndatedPriceWinsOnlyIfItWouldAtItsWorst) {
   Json plan = planned();  // 2.10 x 1.786 = 3.75
   EXPECT_EQ(plan["chosen"]["region"], "dated");
   EXPECT_TRUE(plan["chosen"]["price"]["doubt"].is_null());
-  EXPECT_THAT(report::plan_text(plan), HasSubstr("3.60 USD/h a node, of 2026-11-01, source the list"));
+  EXPECT_THAT(report::plan_text(plan), HasSubstr("3.60 USD/h a node, of 2026-11-01, 19 days old, source the list"));
 
   prices("one")[1]["per_hour"] = "2.00USD/h";  // 2.00 x 1.786 = 3.57
   plan = planned();

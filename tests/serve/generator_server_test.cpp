@@ -111,11 +111,14 @@ TEST_F(GeneratorServers, RefuseWhatIsTooMuchOrWrong) {
   EXPECT_THAT(post("{\"seed\": -1}")->body, HasSubstr("/seed: found -1"));
   EXPECT_EQ(post("{\"seed\": -1}")->status, 400);
   EXPECT_EQ(post("{\"version\": 3}")->status, 400);
+  EXPECT_EQ(post("\xff")->status, 400);  // whose message is JSON all the same
   EXPECT_EQ(post("{\"size\": 3}")->status, 400);
   EXPECT_EQ(post(std::string(5000, ' '))->status, 413);
   EXPECT_EQ(httplib::Client(server_->address()).Get("/metrics", {{"Range", "bytes=0-1"}})->status, 416);
   EXPECT_EQ(httplib::Client(server_->address()).Get("/generate")->status, 404);
   EXPECT_EQ(post("{\"seed\": 666}")->status, 500);
+  EXPECT_THAT(get("/metrics"),
+              AllOf(HasSubstr("{code=\"400\"} 5\n"), HasSubstr("{code=\"413\"} 1\n"), HasSubstr("{code=\"500\"} 1\n")));
   std::vector<std::future<httplib::Result>> answers;
   {
     const auto held = painter_.hold();

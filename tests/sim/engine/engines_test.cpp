@@ -325,8 +325,7 @@ TEST(Folded, OneRankStandsForThoseInTheSamePlaces) {
           {"nodes": 15, "oversubscription": 3, "latency": "2us"}]})");
   const FabricGraph fabric(platform, platform.instance("node"), 128, 8);
   const Schedule schedule = plan("parameter-server:all", fabric, 100'000'000);
-  const Job folded = job_of(schedule);
-  Job listed = folded;
+  Job folded = job_of(schedule), listed = folded;
   for (int rank = 0; rank < fabric.ranks(); ++rank) listed.communicators[0].members.push_back(rank);
   const auto times = done_times(Engine::folded, fabric, folded), expected = done_times(Engine::folded, fabric, listed);
   for (std::size_t rank = 0; rank < times.size(); ++rank) ASSERT_NEAR(times[rank] / expected[rank], 1, 1e-6) << rank;

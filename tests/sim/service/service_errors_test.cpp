@@ -36,6 +36,8 @@ TEST(ServiceErrors, AreLocated) {
            {R"({"autoscaling": {"min": 1, "max": 4}})", "/autoscaling"},
            {R"({"platform": {"instance": "p3.3xlarge"}})", "did you mean \"p3.2xlarge\"?"},
            {R"({"duration": "1ms"})", "/: the duration is below a second"},
+           {R"({"generator": {"measured": {"01": "7ms"}}})", "/generator/measured/1: is a second time of 1 images"},
+           {R"({"autoscaling": {"min": 1, "max": 2, "queue": 5, "every": "1ns"}})", "\"every\" is too short"},
            {R"({"goal": {}})", "/goal: unknown key; did you mean \"goals\"?"},
        })
     EXPECT_THAT(message_of<ConfigError>([text = more] { service_of(text); }), HasSubstr(message)) << more;
