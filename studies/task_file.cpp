@@ -195,6 +195,8 @@ std::optional<Seconds> slurm_time(const std::string& text) {
   return Seconds{86400.0 * *days + seconds};
 }
 
+bool is_endless(const std::string& time) { return lower_case(time) == "unlimited" || lower_case(time) == "infinite"; }
+
 AskedResources read_slurm(const std::string& file, const std::string& text) {
   AskedResources out{.format = "Slurm script", .gpu = ""};
   int number = 0, all = 0, a_task = 0, tasks = 0, tasks_per_node = 0;
@@ -245,8 +247,7 @@ AskedResources read_slurm(const std::string& file, const std::string& text) {
         out.gpus_per_node = gpus();
       } else if (name == "--gpus" || name == "-G") {
         all = gpus();
-      } else if ((name == "--time" || name == "-t") && lower_case(value) != "unlimited" &&
-                 lower_case(value) != "infinite") {
+      } else if ((name == "--time" || name == "-t") && !is_endless(value)) {
         out.time = slurm_time(value);
         if (!out.time) bad("a time such as 1-12:00:00");
       }
