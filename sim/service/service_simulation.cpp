@@ -201,10 +201,8 @@ class ServiceSimulation {
       become_ready(index);
     else
       add(replica.ready_s, Kind::ready, index);
-    if (replica.reclaim_s < end_s_) {
-      add(replica.notice_s, Kind::notice, index);
-      add(replica.reclaim_s, Kind::reclaim, index);
-    }
+    if (replica.notice_s < end_s_) add(replica.notice_s, Kind::notice, index);
+    if (replica.reclaim_s < end_s_) add(replica.reclaim_s, Kind::reclaim, index);
   }
 
   double life_s() {
@@ -240,7 +238,8 @@ class ServiceSimulation {
       ++record_.reclaims;
       replica.end_s = replica.reclaim_s;  // the provider ends it, and it is paid for until then
       replica.reclaimed = true;
-      add_replica(now_s_ + back_after_s(), false);
+      constexpr double kLeast_s = 1;  // so that nodes whose notice comes when they are granted do not follow at once
+      add_replica(now_s_ + std::max(kLeast_s, back_after_s()), false);
     } else if (is_idle(index)) {
       replica.end_s = std::min(replica.end_s, now_s_);
     }
