@@ -8,6 +8,7 @@
 #include "common/errors.hpp"
 #include "common/json.hpp"
 #include "common/json_value.hpp"
+#include "common/plain_text.hpp"
 #include "plan/pick_trace.hpp"
 #include "plan/service_plan.hpp"
 #include "report/services.hpp"
@@ -16,19 +17,12 @@
 namespace ganymede::cli {
 namespace {
 
+/// Requests a second.
 double rate_of(const std::string& text) {
   const std::size_t slash = text.find('/');
   const std::string unit = slash == std::string::npos ? "s" : text.substr(slash + 1);
   const double seconds = unit == "s" ? 1 : unit == "min" ? 60 : unit == "h" ? 3600 : 0;
-  double rate = 0;
-  try {
-    std::size_t read = 0;
-    rate = std::stod(text.substr(0, slash), &read);
-    if (read != std::min(slash, text.size())) rate = 0;
-  } catch (const std::exception&) {
-    rate = 0;
-  }
-  if (seconds > 0) rate /= seconds;
+  const double rate = parse_number<double>(text.substr(0, slash)).value_or(0) / std::max(seconds, 1.0);
   constexpr double kLeast = 1e-3, kMost = 1e6;
   if (seconds == 0 || !(rate >= kLeast && rate <= kMost))
     throw ConfigError(
@@ -56,6 +50,16 @@ JsonNode generator_of(const std::string& model, const std::string& trace, const 
 
 void run_plan_serve(const std::string& rate, const std::string& p95, const RequestFlags& flags, Shared& shared) {
   if (!flags.file.empty()) throw ConfigError("--serve: a request's file is of a training; flags say everything here");
+  const MeasuredOptions& measured = flags.measured;
+  for (const auto& [option, is_given] : {std::pair("--batch", !flags.batches.empty()),
+                                         {"--certainty", flags.certainty != 0},
+                                         {"--set", !flags.assignments.empty()},
+                                         {"--sure", flags.sure},
+                                         {"--saves", !flags.saves.empty()},
+                                         {"--step", !measured.step.empty()},
+                                         {"--images-per-second", measured.images_per_second != 0},
+                                         {"--on", !measured.gpu.empty()}})
+    if (is_given) throw ConfigError(fmt::format("{}: says nothing of a service (--serve)", option));
   if (p95.empty()) throw ConfigError("--serve: --p95 is missing: the latency that 95 of 100 requests keep, as 300ms");
   plan::ServiceQuestion question{.generator = JsonNode::wrap(Json::object(), "--serve", "."),
                                  .per_second = rate_of(rate)};
@@ -85,6 +89,7 @@ void run_plan_serve(const std::string& rate, const std::string& p95, const Reque
   }
   if (question.catalogs == std::vector<std::string>{"all"}) question.catalogs.clear();
   question.p95 = JsonNode::wrap(Json(p95), "--p95", ".").as_positive<Seconds>();
+  if (!flags.seed.empty()) question.seed = JsonNode::parse(flags.seed, "--seed").as_seed();
   question.generator = generator_of(model, trace, recipe);
   if (!markets.empty()) {
     question.markets.clear();

@@ -30,7 +30,7 @@ void describe(Walk& walk, ServicePlan& plan) {
   walk.member("offers_searched", plan.offers_searched, kCount);
   walk.member("simulated", plan.simulated, {.says = "services that were tried", .low = 0});
   walk.member("offers", plan.offers, {.says = "the cheapest of each GPU, cheapest first"});
-  walk.member("service", plan.service, {.says = "the first of them, as ganymede.service/1"});
+  walk.member_unless("service", plan.service, JsonText{}, {.says = "the first of them, as ganymede.service/1"});
   walk.member("notes", plan.notes);
 }
 

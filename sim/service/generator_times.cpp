@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <map>
 
 #include "calibration/batch_fit.hpp"
@@ -12,6 +11,7 @@
 #include "calibration/workload_model.hpp"
 #include "common/json.hpp"
 #include "common/json_value.hpp"
+#include "common/plain_text.hpp"
 #include "traces/recipe.hpp"
 #include "traces/recorded.hpp"
 
@@ -37,10 +37,8 @@ Points measured_points(const JsonNode& node) {
   Points points;
   for (const auto& [batch, time] : node.as_map()) {
     constexpr int kMostImages = 1 << 20;
-    int images = 0;
-    const auto [end, error] = std::from_chars(batch.data(), batch.data() + batch.size(), images);
-    if (error != std::errc{} || end != batch.data() + batch.size() || images < 1 || images > kMostImages)
-      time.fail("its key is not a number of images, such as \"16\"");
+    const int images = parse_number<int>(batch).value_or(0);
+    if (images < 1 || images > kMostImages) time.fail("its key is not a number of images, such as \"16\"");
     if (points.contains(images)) time.fail(fmt::format("is a second time of {} images", images));
     const double seconds = time.as_positive<Seconds>().si;
     points[images] = {seconds, seconds, seconds};

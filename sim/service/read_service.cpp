@@ -1,11 +1,8 @@
 #include <fmt/format.h>
-
-#include <algorithm>
-#include <charconv>
-
 #include "common/csv.hpp"
 #include "common/json.hpp"
 #include "common/json_value.hpp"
+#include "common/plain_text.hpp"
 #include "sim/scenario/input_cache.hpp"
 #include "sim/scenario/sections.hpp"
 #include "sim/service/service.hpp"
@@ -21,10 +18,9 @@ std::vector<double> read_recording(const JsonNode& node) {
   if (!table.has("t_s")) node.fail("expected a CSV with a column \"t_s\": the seconds at which requests arrive");
   std::vector<double> times;
   for (const CsvTable::Row& row : table.rows()) {
-    double value = 0;
     const std::string& cell = table.at(row, "t_s");
-    const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
-    if (error != std::errc{} || end != cell.data() + cell.size() || !(value >= 0) || value > 1e9)
+    const double value = parse_number<double>(cell).value_or(-1);
+    if (!(value >= 0 && value <= 1e9))
       table.fail(row, "t_s", fmt::format("found \"{}\", expected seconds since the beginning, from 0 to 1e9", cell));
     if (!times.empty() && value < times.back()) table.fail(row, "t_s", "is before the row above");
     times.push_back(value);

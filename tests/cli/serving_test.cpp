@@ -45,7 +45,9 @@ TEST(Serving, APlanRentsWhatHoldsTheGoal) {
   EXPECT_EQ(Json::parse(chosen.out)["latency"]["p95_s"], plan["offers"][0]["p95_s"]);
   EXPECT_THAT(run_program(command).out, HasSubstr("Rent "));
   EXPECT_THAT(run_program(command + "--format csv").out, HasSubstr("gpu,provider,region"));
-  EXPECT_EQ(run_program("plan --serve 30/s --p95 1us --model dcgan --catalog aws").code, 3);
+  const Outcome nothing = run_program("plan --serve 30/s --p95 1us --model dcgan --catalog aws --format json");
+  EXPECT_EQ(nothing.code, 3);
+  EXPECT_TRUE(Json::parse(nothing.out)["offers"].empty());
 }
 
 // The manifests do what was simulated: the same replicas, batches, bounds and rule of scaling; a pod has one GPU.
@@ -100,6 +102,8 @@ TEST(Serving, WhatIsNoServiceIsRefused) {
         {"--serve 5 --p95 1s --model dcgan --deadline 5h", "--deadline: says nothing of a service"},
         {"--p95 1s --model dcgan", "--p95: is of a service"},
         {"--serve 5 --p95 1s --model dcgan --save x.json", "--save: is of a training's plan"},
+        {"--serve 5 --p95 1s --model dcgan --set /x=1", "--set: says nothing of a service"},
+        {"--serve 5 --p95 1s --model dcgan --step 1s --on V100", "--step: says nothing of a service"},
         {"--serve 5 --p95 1s --model dcgan --gpu nosuch", "no catalog has such a GPU"}}) {
     const Outcome outcome = run_program(std::string("plan ") + flags);
     EXPECT_EQ(outcome.code, 2) << flags;

@@ -1,5 +1,5 @@
 #pragma once
-// Those operations of the CPU backend that are not bound by its inner loops: of progressively growing networks, of the
+// Operations of the CPU backend that its inner loops do not bind: those of progressively growing networks, of the
 // gradient penalty and of the losses. Losses are computed in double precision, because a batch of logits costs little.
 
 #include "kernel/ops/eigen/kernels.hpp"
