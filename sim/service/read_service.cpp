@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+
 #include "common/csv.hpp"
 #include "common/json.hpp"
 #include "common/json_value.hpp"
