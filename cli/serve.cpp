@@ -148,12 +148,12 @@ void declare_serve(Parser command, Shared& shared) {
                      "in place of the page: answer requests for images with the generator of this checkpoint");
   command.add_option("--listen", options->listen, "with --generator: where").capture_default_str();
   command.add_option("--batch", options->batch, "with --generator: images drawn at once, at most")
-      .check(integer_between(1, 256))
+      .check(integer_between(1, kernel::kMostDrawnAtOnce))
       .capture_default_str();
   command.add_option("--window", options->window, "with --generator: how long the first of a batch waits for others")
       .capture_default_str();
   command.add_option("--waiting", options->waiting, "with --generator: requests that may wait")
-      .check(integer_between(1, serve::kMostWaiting))
+      .check(integer_between(1, kernel::kMostWaiting))
       .capture_default_str();
   command.add_option("--timeout", options->timeout, "with --generator: a request that waits longer is given up")
       .capture_default_str();

@@ -10,6 +10,7 @@
 #include "common/json_value.hpp"
 #include "exports/kubernetes_pod.hpp"
 #include "exports/yaml.hpp"
+#include "kernel/session/image_maker.hpp"
 #include "platforms/providers.hpp"
 #include "sim/service/service.hpp"
 
@@ -103,12 +104,11 @@ OrderedJson autoscaler(const sim::Service& service, const std::string& name, con
 std::string kubernetes_service(const report::Document& document, const ExportValues& values) {
   const sim::Service service = sim::read_service(document.node);
   const Launch nodes = nodes_of(service);
-  constexpr int kMostImages = 256, kMostWaiting = 400;  // of `ganymede serve`
-  if (service.largest_batch > kMostImages)
+  if (service.largest_batch > kernel::kMostDrawnAtOnce)
     document.node.child("batching")
         .child("largest")
-        .expected(fmt::format("at most {}: `ganymede serve` draws no more at once", kMostImages));
-  const int waiting = std::clamp(service.queue, 1, kMostWaiting);
+        .expected(fmt::format("at most {}: `ganymede serve` draws no more at once", kernel::kMostDrawnAtOnce));
+  const int waiting = std::clamp(service.queue, 1, kernel::kMostWaiting);
   constexpr std::size_t kMostLetters = 40;
   if (!values.text("name").empty()) check_label("--name", values.text("name"), kMostLetters);
   const std::string name =
@@ -132,7 +132,7 @@ std::string kubernetes_service(const report::Document& document, const ExportVal
       document.node.file(), name);
   if (waiting != service.queue)
     words += fmt::format("{} requests may wait, where {} were simulated: `ganymede serve` has 1 to {}.\n", waiting,
-                         service.queue, kMostWaiting);
+                         service.queue, kernel::kMostWaiting);
   if (nodes.spot())
     words += fmt::format("The nodes are spot. {}\n", platforms::provider_of(nodes.provider).kubernetes.spot_remark);
   std::string out = write_yaml_comment(words);

@@ -174,6 +174,10 @@ class Search {
     plan_.notes.emplace_back(
         "latency is that of queue and GPU; the network, decoding and encoding come on top; whether weights and "
         "activations fit in the GPU's memory was not looked at");
+    if (first.market == "spot")
+      plan_.notes.push_back(fmt::format(
+          "{:.0f} s were simulated, in which spot nodes are hardly taken back; simulate the service for days",
+          plan_.simulated_s));
     if (first.nodes == 1) plan_.notes.emplace_back("one node: nothing serves while it is replaced");
   }
 

@@ -19,10 +19,9 @@ struct GeneratorOptions {
   std::int64_t version = 0;  ///< steps of training
   int largest_batch = 8;
   Seconds window{0};    ///< how long the first of a batch waits for others while nothing is drawn
-  int queue = 200;      ///< requests that may wait, at most kMostWaiting; more are refused
+  int queue = 200;      ///< requests that may wait, at most kernel::kMostWaiting; more are refused
   Seconds timeout{30};  ///< a request that has waited for so long is given up
 };
-inline constexpr int kMostWaiting = 400;
 
 class GeneratorServer {
  public:

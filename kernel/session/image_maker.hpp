@@ -12,6 +12,10 @@
 
 namespace ganymede::kernel {
 
+/// Bounds of `ganymede serve --generator`, which the manifests that start it keep: images that are drawn at once, and
+/// requests that wait, each of which holds a thread.
+inline constexpr int kMostDrawnAtOnce = 256, kMostWaiting = 400;
+
 class ImageMaker {
  public:
   /// Only the device's options of `train` are used. Throws ConfigError for a checkpoint of another version's model.
