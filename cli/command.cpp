@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
@@ -15,6 +14,7 @@
 #include "common/errors.hpp"
 #include "common/file.hpp"
 #include "common/json.hpp"
+#include "common/plain_text.hpp"
 #include "common/printable.hpp"
 #include "common/process.hpp"
 #include "common/written.hpp"
@@ -151,11 +151,8 @@ void add_jobs(Parser command, Shared& shared) {
 void add_seed(Parser command, std::uint64_t& seed, const std::string& description) {
   // The parser alone would wrap a negative number and clamp a large one.
   const auto exact = [](const std::string& text) {
-    std::uint64_t value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    return error == std::errc{} && end == text.data() + text.size()
-               ? ""
-               : fmt::format("found {}, expected an integer from 0 to 2^64 - 1", text);
+    return parse_number<std::uint64_t>(text) ? ""
+                                             : fmt::format("found {}, expected an integer from 0 to 2^64 - 1", text);
   };
   command.add_option("--seed", seed, description, exact).capture_default_str();
 }
@@ -164,31 +161,24 @@ std::string not_empty(const std::string& text) { return text.empty() ? "found no
 
 Check positive_integer() {
   const auto check = [](const std::string& text) {
-    std::int64_t value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    return error == std::errc{} && end == text.data() + text.size() && value > 0
-               ? ""
-               : fmt::format("found {}, expected a positive integer", text);
+    const auto value = parse_number<std::int64_t>(text);
+    return value && *value > 0 ? "" : fmt::format("found {}, expected a positive integer", text);
   };
   return {check, "POSITIVE"};
 }
 
 Check positive_number() {
   const auto check = [](const std::string& text) {
-    double value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    return error == std::errc{} && end == text.data() + text.size() && value > 0 && std::isfinite(value)
-               ? ""
-               : fmt::format("found {}, expected a number above 0", text);
+    const auto value = parse_number<double>(text);
+    return value && *value > 0 && std::isfinite(*value) ? "" : fmt::format("found {}, expected a number above 0", text);
   };
   return {check, "POSITIVE"};
 }
 
 Check number_between(double min, double max) {
   const auto check = [min, max](const std::string& text) {
-    double value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    return error == std::errc{} && end == text.data() + text.size() && value >= min && value <= max
+    const auto value = parse_number<double>(text);
+    return value && *value >= min && *value <= max
                ? ""
                : fmt::format("found {}, expected a number from {:g} to {:g}", text, min, max);
   };

@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <memory>
 #include <stdexcept>
 
@@ -12,6 +11,7 @@
 #include "cli/shared_options.hpp"
 #include "common/errors.hpp"
 #include "common/json_value.hpp"
+#include "common/plain_text.hpp"
 #include "exports/simgrid.hpp"
 #include "platforms/overlay.hpp"
 
@@ -111,11 +111,7 @@ namespace {
 
 /// Empty if the text is an index of a list, else why not. The parser alone would accept "1.5".
 std::string check_index(const std::string& text) {
-  std::size_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc{} && end == text.data() + text.size()
-             ? ""
-             : fmt::format("found {}, expected an index, from 0", text);
+  return parse_number<std::size_t>(text) ? "" : fmt::format("found {}, expected an index, from 0", text);
 }
 
 /// Declares one option, whose value goes to its slot as text.

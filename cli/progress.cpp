@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <csignal>
 #include <cstdio>
@@ -13,6 +12,7 @@
 #include <sstream>
 #include <string_view>
 
+#include "common/plain_text.hpp"
 #include "common/printable.hpp"
 #include "common/units.hpp"
 
@@ -48,9 +48,7 @@ std::string highlighted(const Shared& shared, const std::string& text) {
 std::optional<std::size_t> terminal_columns(int descriptor) {
   if (::isatty(descriptor) == 0) return std::nullopt;
   const std::string_view said = variable("COLUMNS");
-  std::size_t columns = 0;
-  const auto [end, error] = std::from_chars(said.data(), said.data() + said.size(), columns);
-  if (error == std::errc{} && end == said.data() + said.size() && columns > 0) return columns;
+  if (const auto columns = parse_number<std::size_t>(said).value_or(0); columns > 0) return columns;
   winsize size{};
   if (::ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
   return std::nullopt;

@@ -2,12 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
-
 #include "cli/shared_options.hpp"
 #include "common/errors.hpp"
 #include "common/json.hpp"
 #include "common/json_value.hpp"
+#include "common/plain_text.hpp"
 #include "plan/request.hpp"
 
 namespace ganymede::cli {
@@ -19,11 +18,9 @@ constexpr const char* kBatchHelp =
 Check probability() {
   const auto rewrite = [](std::string& text) -> std::string {
     const bool percent = text.ends_with('%');
-    double value = 0;
-    const char* last = text.data() + text.size() - (percent ? 1 : 0);
-    const auto [end, error] = std::from_chars(text.data(), last, value);
-    if (percent) value /= 100;
-    if (error != std::errc{} || end != last || !(value >= 0.01 && value <= 1))
+    const std::string_view number = std::string_view(text).substr(0, text.size() - (percent ? 1 : 0));
+    const double value = parse_number<double>(number).value_or(0) / (percent ? 100 : 1);
+    if (!(value >= 0.01 && value <= 1))
       return fmt::format("found {}, expected a probability from 0.01 to 1, such as 0.95 or 95%", text);
     text = fmt::format("{}", value);
     return "";

@@ -3,28 +3,22 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <limits>
 #include <optional>
 
 #include "common/errors.hpp"
+#include "common/plain_text.hpp"
 
 namespace ganymede::studies {
 namespace {
 
 constexpr std::uint64_t kMaxShards = 1'000'000;
 
-std::optional<std::uint64_t> whole_number(std::string_view text) {
-  std::uint64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc{} && end == text.data() + text.size() ? std::optional(value) : std::nullopt;
-}
-
 /// The number in an environment variable. Throws ConfigError if it is set to something else.
 std::optional<std::uint64_t> variable_number(const ReadVariable& variable, const char* name) {
   const char* text = variable(name);
   if (text == nullptr || *text == '\0') return std::nullopt;
-  const auto value = whole_number(text);
+  const auto value = parse_number<std::uint64_t>(text);
   if (!value || *value > std::numeric_limits<std::uint32_t>::max())
     throw ConfigError(fmt::format("--shard auto: {} is \"{}\", expected a whole number", name, text));
   return value;
@@ -117,10 +111,10 @@ Shard read_shard(const std::string& text, const ReadVariable& variable) {
   const std::size_t slash = text.find('/');
   const std::string index = text.substr(0, slash);
   std::optional<std::uint64_t> count;
-  if (slash != std::string::npos) count = whole_number(std::string_view(text).substr(slash + 1));
+  if (slash != std::string::npos) count = parse_number<std::uint64_t>(std::string_view(text).substr(slash + 1));
   const bool valid_count = count && *count >= 1 && *count <= kMaxShards;
   if (index == "auto" && (slash == std::string::npos || valid_count)) return automatic_shard(count, variable);
-  const auto number = whole_number(index);
+  const auto number = parse_number<std::uint64_t>(index);
   if (!number || !valid_count)
     throw ConfigError(fmt::format(
         "--shard: found \"{}\", expected auto, auto/N or I/N with N from 1 to {}, such as 3/64", text, kMaxShards));

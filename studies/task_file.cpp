@@ -4,7 +4,6 @@
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
-#include <charconv>
 #include <set>
 #include <sstream>
 
@@ -30,11 +29,8 @@ std::string text_of(const YAML::Node& node) { return node && node.IsScalar() ? p
 
 /// A count such as 8 or "8"; nothing for anything else.
 std::optional<int> count_of(const YAML::Node& node) {
-  const std::string text = text_of(node);
-  int value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || value < 0 || value > kMostNodes) return {};
-  return value;
+  const auto value = parse_number<int>(text_of(node));
+  return value && *value >= 0 && *value <= kMostNodes ? value : std::nullopt;
 }
 
 int count_at(const std::string& file, const YAML::Node& node, const char* key, int otherwise) {
