@@ -46,6 +46,21 @@ class Fingerprint {
     }
     return hexadecimal(fnv1a(rest.dump()));
   }
+  /// How many pools the scenario itself states as a list; 0: it states one without a list.
+  std::size_t pools() const {
+    const Json& platform = content_.at("platform");
+    return platform.contains("pools") ? platform.at("pools").size() : 0;
+  }
+  /// Makes one pool with all nodes of that list, whose pools must differ in market and name alone.
+  void join_pools() {
+    const Json pools = content_.at("platform").at("pools");
+    Json one = pools.front();
+    std::int64_t nodes = 0;
+    for (const Json& pool : pools) nodes += pool.value("nodes", std::int64_t{1});
+    one["nodes"] = nodes;
+    for (const char* key : {"pools", "links"}) content_["platform"].erase(key);
+    content_["platform"].update(one);
+  }
   /// The hash of one member alone.
   std::string hash_of(const char* key) const { return hexadecimal(fnv1a(content_.at(key).dump())); }
 

@@ -67,6 +67,7 @@ void add_pool_like_first(Scenario& scenario, const std::string& region, platform
   ScenarioPool more;
   more.catalog = first.catalog;
   more.platform = first.platform;
+  more.platform_hash = first.platform_hash;
   more.zone = zone;
   more.pool = first.pool;
   more.pool.region = region;

@@ -2,6 +2,7 @@
 // Pools: nodes of one instance type at one price, how their spot capacity behaves, and the links between pools.
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -59,7 +60,8 @@ struct ScenarioPool {
   std::string name;  ///< "p3.8xlarge us-east-1 spot", or the user's own name.
   std::string catalog;
   std::shared_ptr<const platforms::Platform> platform;
-  std::string zone;        ///< Empty: any zone of the region, which counts as one place.
+  std::uint64_t platform_hash = 0;  ///< Of the texts from which `platform` was read.
+  std::string zone;                 ///< Empty: any zone of the region, which counts as one place.
   policies::Pool pool;     ///< `nodes` is what the scenario asks for: 0 for pools that only the policy may use.
   int max_nodes = 0;       ///< Largest number of nodes held at once.
   platforms::Price price;  ///< Price of one node.
@@ -93,6 +95,8 @@ struct PoolLink {
 
 /// True if both pools are of the same catalog and in the same region and zone; pools without a zone count as one place.
 bool same_place(const ScenarioPool& a, const ScenarioPool& b);
+/// True if the nodes of both pools are of one instance type, with as many GPUs that train at the same pace.
+bool same_nodes(const ScenarioPool& a, const ScenarioPool& b);
 /// The distance between two pools in different places: zones of a region, regions of a provider, or clouds.
 PoolLink::Between between_places(const ScenarioPool& a, const ScenarioPool& b);
 /// USD for each 1e9 bytes from one pool's place to the other's, by the catalog; nullopt if the catalog does not say.

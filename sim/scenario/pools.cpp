@@ -44,11 +44,17 @@ void read_platform(JsonObject& in, ScenarioPool& pool, Fingerprint& fingerprint,
   pool.catalog = choice.catalog;
   pool.platform = std::make_shared<const platforms::Platform>(std::move(choice.platform));
   const std::string at = in.node().pointer() == "/" ? "" : in.node().pointer();
-  if (!choice.inline_platform)  // an inline platform is part of the scenario's text
-    fingerprint.replace(at + "/catalog", platforms::is_provider(pool.catalog)
-                                             ? cache.embedded_hash(pool.catalog, platforms::catalog_text(pool.catalog))
-                                             : fnv1a(read_file(choice.folder / pool.catalog)));
-  if (!choice.overlay.empty()) fingerprint.replace(at + "/overlay", choice.overlay_text);
+  if (choice.inline_platform) {  // it is part of the scenario's text
+    pool.platform_hash = fnv1a(in.node().value().at("catalog").dump());
+    return;
+  }
+  pool.platform_hash = platforms::is_provider(pool.catalog)
+                           ? cache.embedded_hash(pool.catalog, platforms::catalog_text(pool.catalog))
+                           : fnv1a(read_file(choice.folder / pool.catalog));
+  fingerprint.replace(at + "/catalog", pool.platform_hash);
+  if (choice.overlay.empty()) return;
+  fingerprint.replace(at + "/overlay", choice.overlay_text);
+  pool.platform_hash = fnv1a(fmt::format("{} {}", pool.platform_hash, choice.overlay_text));
 }
 
 /// The only region in which `instance` has a price. Throws ConfigError if it has a price in no region, or in several:
@@ -106,6 +112,7 @@ ScenarioPool pool_of(const RentedNodes& nodes) {
   ScenarioPool pool;
   pool.catalog = nodes.catalog;
   pool.platform = nodes.platform;
+  pool.platform_hash = nodes.catalog_hash;
   pool.pool = nodes.pool;
   pool.max_nodes = nodes.pool.nodes;
   pool.price = nodes.platform->price(pool.instance(), nodes.pool.region, nodes.pool.market);
@@ -148,6 +155,11 @@ void read_pools(const JsonNode& node, Scenario& scenario, Fingerprint& fingerpri
 
 bool same_place(const ScenarioPool& a, const ScenarioPool& b) {
   return a.catalog == b.catalog && a.pool.region == b.pool.region && a.zone == b.zone;
+}
+
+bool same_nodes(const ScenarioPool& a, const ScenarioPool& b) {
+  return a.platform_hash == b.platform_hash && a.pool.instance == b.pool.instance &&
+         a.pool.gpus_per_node == b.pool.gpus_per_node && a.step_factor == b.step_factor;
 }
 
 PoolLink::Between between_places(const ScenarioPool& a, const ScenarioPool& b) {

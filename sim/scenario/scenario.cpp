@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <span>
 
 #include "calibration/device_memory.hpp"
 #include "common/errors.hpp"
@@ -182,9 +183,15 @@ void complete(Scenario& scenario, const Fingerprint& fingerprint) {
   scenario.hash_without_seed = fingerprint.hash_without({"seed"});
   set_seed(scenario, scenario.seed);
   scenario.workload_fingerprint = fingerprint.hash_of("workload");
-  scenario.step_fingerprint =
-      fingerprint.hash_without({"seed", "policy", "faults", "deadline", "budget", "checkpoint", "evaluation", "billing",
-                                "/platform/region", "/platform/market", "/platform/zone", "/platform/spot"});
+  Fingerprint steps = fingerprint;
+  const std::span stated(scenario.pools.data(), fingerprint.pools());
+  if (!stated.empty() && std::ranges::all_of(stated, [&](const ScenarioPool& pool) {
+        return same_place(stated.front(), pool) && same_nodes(stated.front(), pool);
+      }))
+    steps.join_pools();
+  scenario.step_fingerprint = steps.hash_without({"seed", "policy", "faults", "deadline", "budget", "checkpoint",
+                                                  "evaluation", "billing", "/platform/region", "/platform/market",
+                                                  "/platform/zone", "/platform/spot", "/platform/name"});
   check_memory(scenario);
   if (scenario.synchronization.placement == Placement::component_split && scenario.dataset.bytes_per_image <= 0)
     scenario.warnings.push_back(

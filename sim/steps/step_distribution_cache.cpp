@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "calibration/statistics.hpp"
@@ -20,10 +21,48 @@ namespace {
 
 constexpr std::size_t kMaxShownWorkers = 1024;
 
-/// The cache key: everything that the steps of a configuration depend on, as text.
+/// The same nodes, counted as the first pool's: where all that train are like its nodes and in one place with them, it
+/// does not matter to a step of synchronous data-parallel training which pool a node is of.
+Configuration in_first_pool(const Scenario& scenario, Configuration configuration) {
+  const Synchronization& sync = scenario.synchronization;
+  if (sync.mode != Mode::all_reduce || sync.placement != Placement::data_parallel || scenario.servers.nodes > 0 ||
+      configuration.slow > 0)
+    return configuration;
+  const ScenarioPool& first = scenario.pools.front();
+  for (std::size_t p = 1; p < scenario.pools.size(); ++p)
+    if (configuration.nodes[p] > 0 && !(same_place(first, scenario.pools[p]) && same_nodes(first, scenario.pools[p])))
+      return configuration;
+  const int nodes = std::accumulate(configuration.nodes.begin(), configuration.nodes.end(), 0);
+  std::fill(configuration.nodes.begin(), configuration.nodes.end(), 0);
+  configuration.nodes.front() = nodes;
+  return configuration;
+}
+
+/// The distribution of nodes that were counted as the first pool's, for the pools whose they are.
+StepDistribution by_pools(StepDistribution steps, const std::vector<int>& nodes) {
+  const PoolStep all = steps.pools.front();
+  const double count = std::accumulate(nodes.begin(), nodes.end(), 0);
+  steps.pools.assign(nodes.size(), {});
+  for (std::size_t p = 0; p < nodes.size(); ++p) {
+    const double share = nodes[p] / count;
+    steps.pools[p] = {share * all.compute, share * all.exposed, share * all.straggler,
+                      share * all.stall,   share * all.lost,    share * all.device};
+  }
+  return steps;
+}
+
+std::shared_ptr<const StepDistribution> with_pools(StepDistribution steps, std::size_t pools) {
+  steps.pools.resize(pools);
+  return std::make_shared<const StepDistribution>(std::move(steps));
+}
+
+/// The cache key: everything that the steps of a configuration depend on, as text. Pools without nodes at the end of
+/// the scenario's, which only its policy may use, say nothing.
 std::string key_of(const Scenario& scenario, const Configuration& configuration) {
   std::string key = scenario.step_fingerprint;
-  for (const int nodes : configuration.nodes) key += fmt::format(" {}", nodes);
+  std::size_t pools = configuration.nodes.size();
+  while (pools > 1 && configuration.nodes[pools - 1] == 0) --pools;
+  for (std::size_t p = 0; p < pools; ++p) key += fmt::format(" {}", configuration.nodes[p]);
   key += fmt::format(" stage {} {}{}{} {} {} {} {} cpus {}", configuration.stage,
                      configuration.cached ? "cached" : "read", configuration.burst ? " burst" : "",
                      configuration.nic_burst ? " nic burst" : "", configuration.network, configuration.storage,
@@ -160,8 +199,14 @@ const StepDistribution& ScenarioSteps::distribution(const Configuration& configu
     known = std::make_shared<const StepDistribution>(parse_distribution(text));
   } else if (cache_) {
     // The factors are no part of the seed, so that longer steps are the same draws.
-    const std::string key = key_of(scenario_, configuration);
-    known = cache_->distribution(key + factors_of(scenario_), [&] { return simulate(configuration, fnv1a(key)); });
+    const Configuration alike = in_first_pool(scenario_, configuration);
+    const std::string key = key_of(scenario_, alike);
+    known = cache_->distribution(key + factors_of(scenario_), [&] { return simulate(alike, fnv1a(key)); });
+    // Whoever has simulated it may have fewer pools, or more.
+    if (alike.nodes != configuration.nodes)
+      known = std::make_shared<const StepDistribution>(by_pools(*known, configuration.nodes));
+    else if (known->pools.size() != scenario_.pools.size())
+      known = with_pools(*known, scenario_.pools.size());
   } else {
     known = std::make_shared<const StepDistribution>(simulate(configuration, scenario_.seed));
   }

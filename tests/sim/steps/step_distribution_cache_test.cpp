@@ -9,6 +9,7 @@
 #include "common/json_value.hpp"
 #include "common/units.hpp"
 #include "sim/scenario/scenario_files.hpp"
+#include "sim/steps/step_simulator.hpp"
 
 namespace ganymede::sim {
 namespace {
@@ -74,6 +75,64 @@ TEST(StepDistributionCache, IsSharedByRunsWhoseStepsAreTheSame) {
   ScenarioSteps alone(scenario, cold);
   EXPECT_NE(&alone.distribution(nodes(2)), &steps.distribution(nodes(2)));
   EXPECT_EQ(alone.distribution(nodes(2)).mean, steps.distribution(nodes(2)).mean);
+}
+
+/// Eight p3.2xlarge as `pools` of one catalog have it.
+Scenario with_pools(const std::string& pools) {
+  return read_scenario(JsonNode::parse(R"({ "schema": "ganymede.scenario/1",
+    "workload": { "trace": "recorded:dcgan-28-cpu", "batch_per_gpu": 64, "steps": 1000 },
+    "platform": )" + pools + R"(, "synchronization": { "scheme": "ring" }, "seed": 1 })",
+                                       "scenario.json"));
+}
+
+Configuration nodes(std::vector<int> counts) {
+  Configuration configuration;
+  configuration.nodes = std::move(counts);
+  return configuration;
+}
+
+// A step does not know which of its nodes may be taken back.
+TEST(StepDistributionCache, IsSharedByMarketsOfOneInstanceTypeInOnePlace) {
+  const Scenario one =
+      with_pools(R"({ "catalog": "aws", "region": "us-east-1", "instance": "p3.2xlarge", "nodes": 8 })");
+  const Scenario two = with_pools(R"({ "pools": [
+    { "catalog": "aws", "region": "us-east-1", "instance": "p3.2xlarge", "nodes": 6, "market": "spot" },
+    { "catalog": "aws", "region": "us-east-1", "instance": "p3.2xlarge", "nodes": 2 } ] })");
+  StepDistributionCache cache;
+  ScenarioSteps alone(one, cache), mixed(two, cache);
+  const StepDistribution& whole = alone.distribution(nodes(8));
+  const StepDistribution& parts = mixed.distribution(nodes({6, 2}));
+  EXPECT_EQ(mixed.distribution(nodes({7, 1})).mean, whole.mean);
+  EXPECT_EQ(mixed.distribution(nodes({0, 8})).mean, whole.mean);
+  EXPECT_EQ(cache.take_new().size(), 1);
+  ASSERT_EQ(parts.pools.size(), 2U);
+  EXPECT_DOUBLE_EQ(parts.pools[0].compute.si, 0.75 * whole.pools[0].compute.si);
+  EXPECT_DOUBLE_EQ(parts.pools[1].exposed.si, 0.25 * whole.pools[0].exposed.si);
+  // Simulated with its own pools, it comes to the same.
+  const auto simulated = StepSimulator(two, nodes({6, 2}), mixed.models(nodes({6, 2})), 7).simulate(Bound::central);
+  EXPECT_NEAR(simulated.mean / whole.mean, 1, 1e-12);
+  for (std::size_t p = 0; p < 2; ++p) {
+    EXPECT_NEAR(simulated.pools[p].compute / parts.pools[p].compute, 1, 1e-12);
+    EXPECT_NEAR(simulated.pools[p].exposed / parts.pools[p].exposed, 1, 1e-12);
+  }
+}
+
+TEST(StepDistributionCache, IsNotSharedByOtherZonesOrSizes) {
+  const Scenario zones = with_pools(R"({ "pools": [
+    { "catalog": "aws", "region": "us-east-1", "zone": "us-east-1a", "instance": "p3.2xlarge", "nodes": 6 },
+    { "catalog": "aws", "region": "us-east-1", "zone": "us-east-1b", "instance": "p3.2xlarge", "nodes": 2 } ],
+    "links": [ { "between": ["p3.2xlarge us-east-1a on-demand", "p3.2xlarge us-east-1b on-demand"],
+                 "bandwidth": "1Gbit/s", "latency": "1ms" } ] })");
+  const Scenario sizes = with_pools(R"({ "pools": [
+    { "catalog": "aws", "region": "us-east-1", "instance": "p3.2xlarge", "nodes": 6 },
+    { "catalog": "aws", "region": "us-east-1", "instance": "p3.8xlarge", "nodes": 2 } ] })");
+  for (const Scenario* scenario : {&zones, &sizes}) {
+    StepDistributionCache cache;
+    ScenarioSteps steps(*scenario, cache);
+    const Seconds mean = steps.distribution(nodes({4, 2})).mean;
+    EXPECT_NE(mean, steps.distribution(nodes({6, 0})).mean);
+    EXPECT_EQ(cache.take_new().size(), 2);
+  }
 }
 
 TEST(StepDistribution, ReadsBackToTheLastBit) {
