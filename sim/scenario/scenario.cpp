@@ -178,20 +178,19 @@ void read_optional_sections(const SectionOf& section, Scenario& scenario, Finger
 }
 
 /// Sets the hashes of a scenario whose sections have been read, and checks what hangs on several of them.
-void complete(Scenario& scenario, const Fingerprint& fingerprint) {
+void complete(Scenario& scenario, Fingerprint fingerprint) {
   scenario.file_hashes = fingerprint.files();
   scenario.hash_without_seed = fingerprint.hash_without({"seed"});
   set_seed(scenario, scenario.seed);
   scenario.workload_fingerprint = fingerprint.hash_of("workload");
-  Fingerprint steps = fingerprint;
   const std::span stated(scenario.pools.data(), fingerprint.pools());
   if (!stated.empty() && std::ranges::all_of(stated, [&](const ScenarioPool& pool) {
         return same_place(stated.front(), pool) && same_nodes(stated.front(), pool);
       }))
-    steps.join_pools();
-  scenario.step_fingerprint = steps.hash_without({"seed", "policy", "faults", "deadline", "budget", "checkpoint",
-                                                  "evaluation", "billing", "/platform/region", "/platform/market",
-                                                  "/platform/zone", "/platform/spot", "/platform/name"});
+    fingerprint.join_pools();
+  scenario.step_fingerprint = fingerprint.hash_without({"seed", "policy", "faults", "deadline", "budget", "checkpoint",
+                                                        "evaluation", "billing", "/platform/region", "/platform/market",
+                                                        "/platform/zone", "/platform/spot", "/platform/name"});
   check_memory(scenario);
   if (scenario.synchronization.placement == Placement::component_split && scenario.dataset.bytes_per_image <= 0)
     scenario.warnings.push_back(
@@ -237,7 +236,7 @@ Scenario read_scenario(const JsonNode& node, ScenarioInputCache& cache) {
   read_optional_sections([&](const char* key) { return in.optional(key); }, scenario, fingerprint);
   scenario.seed = in.required("seed").as_seed();
   in.finish();
-  complete(scenario, fingerprint);
+  complete(scenario, std::move(fingerprint));
   return scenario;
 }
 
@@ -289,7 +288,7 @@ Scenario make_scenario(const ScenarioParts& parts, ScenarioInputCache& cache) {
   };
   read_optional_sections(section, scenario, fingerprint);
   scenario.seed = parts.seed;
-  complete(scenario, fingerprint);
+  complete(scenario, std::move(fingerprint));
   return scenario;
 }
 
