@@ -5,8 +5,10 @@
 #include <sys/stat.h>
 
 #include <csignal>
+#include <cstdlib>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <thread>
 
 #include "cli/command.hpp"
@@ -18,6 +20,7 @@
 #include "kernel/checkpoint.hpp"
 #include "kernel/session/image_maker.hpp"
 #include "serve/generator_server.hpp"
+#include "serve/model_registry.hpp"
 #include "serve/server.hpp"
 
 namespace ganymede::cli {
@@ -94,34 +97,53 @@ void run_serve(const ServeOptions& options, Shared& shared) {
   shared.exit_code = signal == SIGINT ? ExitCode::interrupted : ExitCode::done;
 }
 
-/// Answers requests for images until a signal comes.
-void serve_generator(const ServeOptions& options, Shared& shared) {
+struct Generator {
+  kernel::Checkpoint checkpoint;
+  std::optional<std::int64_t> version;  ///< in a registry
+};
+
+/// The newest checkpoint of a directory, or the one of a model's version in MLflow's registry.
+Generator named_generator(const std::string& name, Shared& shared) {
+  if (serve::is_registered(name)) {
+    const char* server = std::getenv("MLFLOW_TRACKING_URI");
+    const serve::RegisteredModel model =
+        serve::fetch_model(name, server == nullptr ? "" : server, serve::authorization_of_environment());
+    return {kernel::read_checkpoint(fmt::format("{}: {}", name, model.file), model.bytes), model.version};
+  }
   std::vector<std::string> damaged;
-  const auto checkpoint = kernel::last_checkpoint(options.generator, damaged);
+  auto checkpoint = kernel::last_checkpoint(name, damaged);
   for (const std::string& file : damaged) remark(shared, file + "; left aside");
   if (!checkpoint)
-    throw ConfigError(
-        fmt::format("--generator: {}: found no checkpoint, expected a directory that ganymede train --checkpoint wrote",
-                    options.generator));
+    throw ConfigError(fmt::format(
+        "--generator: {}: found no checkpoint, expected a directory that ganymede train --checkpoint wrote, or "
+        "models:/NAME/VERSION",
+        name));
+  return {std::move(*checkpoint), std::nullopt};
+}
+
+/// Answers requests for images until a signal comes.
+void serve_generator(const ServeOptions& options, Shared& shared) {
   const auto time = [](const char* option, const std::string& text) {
     return JsonNode::wrap(Json(text), option, ".").as_quantity<Seconds>();
   };
   const Seconds window = time("--window", options.window), timeout = time("--timeout", options.timeout);
+  const Generator generator = named_generator(options.generator, shared);
   const sigset_t ends = blocked_ends();
-  kernel::ImageMaker maker(*checkpoint, options.device, options.batch);
+  kernel::ImageMaker maker(generator.checkpoint, options.device, options.batch);
   int signal = 0;
   {
     const serve::GeneratorServer server({.listen = options.listen,
                                          .model = maker.model(),
-                                         .version = maker.steps(),
+                                         .version = generator.version.value_or(maker.steps()),
                                          .largest_batch = options.batch,
                                          .window = window,
                                          .queue = options.waiting,
                                          .timeout = timeout},
                                         [&](std::span<const std::uint64_t> seeds) { return maker.draw(seeds); });
     emit(shared, server.address() + "\n");
-    remark(shared, fmt::format("{} after {} steps, on {}; POST /generate, GET /health, GET /metrics; Ctrl-C ends it",
-                               maker.model(), maker.steps(), maker.backend().device));
+    remark(shared, fmt::format("{}{} after {} steps, on {}; POST /generate, GET /health, GET /metrics; Ctrl-C ends it",
+                               generator.version ? options.generator + ": " : "", maker.model(), maker.steps(),
+                               maker.backend().device));
     ::sigwait(&ends, &signal);
   }
   shared.exit_code = signal == SIGINT ? ExitCode::interrupted : ExitCode::done;
@@ -145,7 +167,8 @@ void declare_serve(Parser command, Shared& shared) {
   command.add_option("--short", options->short_run, "time after which a job goes on in the background, behind others")
       .capture_default_str();
   command.add_option("--generator", options->generator,
-                     "in place of the page: answer requests for images with the generator of this checkpoint");
+                     "in place of the page: answer requests for images with the generator of this checkpoint's "
+                     "directory, or of models:/NAME/VERSION in MLflow's registry");
   command.add_option("--listen", options->listen, "with --generator: where").capture_default_str();
   command.add_option("--batch", options->batch, "with --generator: images drawn at once, at most")
       .check(integer_between(1, kernel::kMostDrawnAtOnce))
@@ -190,6 +213,7 @@ Command serve_command() {
               "  ganymede serve --checkpoint run,other/run2         generate images from these\n"
               "  ganymede serve --jobs 2 --limit 2h\n"
               "  ganymede serve --generator run --listen 127.0.0.1:8080\n"
+              "  MLFLOW_TRACKING_URI=http://localhost:5000 ganymede serve --generator models:/digits/3\n"
               "  curl -X POST http://127.0.0.1:8080/generate -d '{\"seed\": 7}' -o image.png\n",
           .about =
               "Serves a page on this machine, for this machine alone: choose a model, platforms, schemes and\n"

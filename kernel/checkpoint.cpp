@@ -58,18 +58,6 @@ std::map<std::int64_t, fs::path, std::greater<>> files_in(const fs::path& direct
   return files;
 }
 
-SafeTensors read_checkpoint(const fs::path& file) {
-  const std::string bytes = read_file(file);
-  if (bytes.size() < kCheckpointPrefix || !bytes.starts_with(kMagic))
-    throw ConfigError(fmt::format("{}: found no checkpoint, expected one that begins with {}", file.string(), kMagic));
-  std::uint64_t sum = 0;
-  std::memcpy(&sum, bytes.data() + kMagic.size(), sizeof sum);
-  const std::string_view content = std::string_view(bytes).substr(kCheckpointPrefix);
-  if (sum != fnv1a(content))
-    throw ConfigError(fmt::format("{}: found another checksum than the file's own: it is damaged", file.string()));
-  return parse_safetensors(content, file.string());
-}
-
 /// The line that the lock's holder wrote: "process 4711 on host-a".
 std::string holder(int file) {
   std::array<char, 200> text{};
@@ -112,6 +100,17 @@ void Metadata::refuse(const std::string& key) const {
   throw ConfigError(fmt::format("{}: \"{}\" of its metadata is \"{}\"", file_, key, text(key)));
 }
 
+Checkpoint read_checkpoint(const std::string& file, std::string_view bytes) {
+  if (bytes.size() < kCheckpointPrefix || !bytes.starts_with(kMagic))
+    throw ConfigError(fmt::format("{}: found no checkpoint, expected one that begins with {}", file, kMagic));
+  std::uint64_t sum = 0;
+  std::memcpy(&sum, bytes.data() + kMagic.size(), sizeof sum);
+  const std::string_view content = bytes.substr(kCheckpointPrefix);
+  if (sum != fnv1a(content))
+    throw ConfigError(fmt::format("{}: found another checksum than the file's own: it is damaged", file));
+  return {file, parse_safetensors(content, file)};
+}
+
 std::string write_checkpoint(const SafeTensors& content) {
   const std::string tensors = write_safetensors(content);
   const std::uint64_t sum = fnv1a(tensors);
@@ -141,7 +140,7 @@ std::optional<Checkpoint> last_checkpoint(const fs::path& directory, std::vector
   const auto files = files_in(directory);
   for (const auto& [step, file] : files) {
     try {
-      return Checkpoint{file.string(), read_checkpoint(file)};
+      return read_checkpoint(file.string(), read_file(file));
     } catch (const ConfigError& damaged) {
       remarks.emplace_back(damaged.what());
     }

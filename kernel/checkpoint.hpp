@@ -10,6 +10,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "common/random.hpp"
@@ -42,6 +43,9 @@ struct Checkpoint {
 
   Metadata metadata() const { return {content.metadata, file}; }
 };
+
+/// Reads the bytes of a checkpoint file. Throws ConfigError, which names `file`, if they are none, or are damaged.
+Checkpoint read_checkpoint(const std::string& file, std::string_view bytes);
 
 /// The bytes of a checkpoint file.
 std::string write_checkpoint(const SafeTensors& content);

@@ -10,48 +10,17 @@ import glob
 import json
 import math
 import os
-from typing import Any, Dict, Iterator, List, Optional, Tuple
+from typing import Any, Dict, List, Optional
 
+from . import _run_log
 from ._errors import InputError
 from ._program import PathLike
 
 _SUFFIX = ".ganymede"
-Scalar = Tuple[str, float, int, float]  # tag, value, step, Unix time
-
-
-def _lines(log: str) -> Iterator[Dict[str, Any]]:
-    """The lines of a run log. The last may be in writing."""
-    with open(log, encoding="utf-8") as file:
-        for number, text in enumerate(file, 1):
-            try:
-                line = json.loads(text)
-                if not isinstance(line, dict) or (number == 1) > (line.get("schema") == "ganymede.run-log/1"):
-                    raise ValueError("expected a ganymede.run-log/1")
-                yield line
-            except ValueError as error:
-                if text.endswith("\n"):
-                    raise InputError(f"{log}: line {number}: {error}", log, None, number) from error
-
-
-def _scalars(log: str) -> Iterator[Scalar]:
-    batch, step, at, paused = 0, 0, 0.0, 0.0
-    for line in _lines(log):
-        now = float(line["unix_s"])
-        if "schema" in line:
-            batch, step, at, paused = int(line["batch"]), int(line.get("first_step", 0)), now, 0.0
-        elif "pause" in line:
-            paused += float(line["seconds"])
-            yield f"pause/{line['pause']}", float(line["seconds"]), int(line["step"]), now
-        elif "end" not in line:
-            for name, loss in line.get("losses", {}).items():
-                yield f"loss/{name}", math.nan if loss is None else float(loss), int(line["step"]), now
-            if line["step"] > step and now - at > paused:
-                yield "images_per_second", (line["step"] - step) * batch / (now - at - paused), int(line["step"]), now
-            step, at, paused = int(line["step"]), now, 0.0
 
 
 def write(log: PathLike, folder: PathLike) -> None:
-    """Writes losses, images a second and the seconds of pauses of a run log as scalars into a folder for TensorBoard.
+    """Writes losses, quality, images a second and the seconds of pauses of a run log as scalars into a folder for TensorBoard.
 
     Called again as the log grows, it replaces what it has written before. Other files of the folder stay.
     """
@@ -61,7 +30,7 @@ def write(log: PathLike, folder: PathLike) -> None:
         from tensorboard.summary.writer.event_file_writer import EventFileWriter
     except ImportError as error:
         raise ImportError("this needs TensorBoard: pip install 'ganymede[tensorboard]'") from error
-    scalars = list(_scalars(os.fspath(log)))
+    scalars = list(_run_log.scalars(os.fspath(log)))
     before = glob.glob(os.path.join(glob.escape(os.fspath(folder)), f"events.out.tfevents.*{_SUFFIX}"))
     writer = EventFileWriter(os.fspath(folder), filename_suffix=_SUFFIX)
     for tag, value, step, now in scalars:
