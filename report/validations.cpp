@@ -17,38 +17,61 @@ std::string exact(double value) { return fmt::format("{:.6g}", value); }
 std::string error_text(const OrderedJson& share) { return signed_percent(share.get<double>()); }
 std::string plain_percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
 
+const char* role_text(const OrderedJson& cell) {
+  if (cell.contains("alternative")) return "other reading";
+  if (cell.contains("predicted")) return "predicted";
+  return cell.at("role") == "none" ? "not predicted" : cell.at("role") == "shown" ? "not measured" : "fitted";
+}
+
+/// The baseline "no communication", and the best other.
+std::pair<std::string, std::string> baselines_text(const OrderedJson& cell) {
+  std::string ideal, best;
+  double least = INFINITY;
+  if (cell.contains("predicted"))
+    for (const OrderedJson& baseline : cell.at("baselines")) {
+      if (baseline.at("name") == "no communication")
+        ideal = error_text(baseline.at("error"));
+      else if (std::abs(baseline.at("error").get<double>()) < least) {
+        least = std::abs(baseline.at("error").get<double>());
+        best = fmt::format("{}: {}", baseline.at("name").get<std::string>(), error_text(baseline.at("error")));
+      }
+    }
+  return {ideal, best};
+}
+
 std::string cells_text(const OrderedJson& cells, std::size_t width) {
   Table table(
       {"series", "", "unit", "", ">measured", ">predicted", ">90 % interval", "", ">error", ">ideal", "best other"});
   std::string series;
+  std::vector<std::pair<std::string, std::string>> unpredicted;  // reason, and the figures that it is of
   for (const OrderedJson& cell : cells) {
     const std::string name = cell.at("series");
     if (!series.empty() && name != series) table.rule();
     const bool predicted = cell.contains("predicted");
-    std::string ideal, best;
-    double least = INFINITY;
-    if (predicted)
-      for (const OrderedJson& baseline : cell.at("baselines")) {
-        if (baseline.at("name") == "no communication")
-          ideal = error_text(baseline.at("error"));
-        else if (std::abs(baseline.at("error").get<double>()) < least) {
-          least = std::abs(baseline.at("error").get<double>());
-          best = fmt::format("{}: {}", baseline.at("name").get<std::string>(), error_text(baseline.at("error")));
-        }
-      }
-    table.add({name == series ? "" : name, cell.at("what"), cell.at("unit"),
-               cell.contains("alternative") ? "other reading"
-               : predicted                  ? "predicted"
-                                            : "fitted",
-               number(cell.at("measured").get<double>()), predicted ? number(cell.at("predicted").get<double>()) : "",
+    const auto [ideal, best] = baselines_text(cell);
+    table.add({name == series ? "" : name, cell.at("what"), cell.at("unit"), role_text(cell),
+               cell.contains("measured") ? number(cell.at("measured").get<double>()) : "",
+               predicted                    ? number(cell.at("predicted").get<double>())
+               : cell.at("role") == "shown" ? number(cell.at("simulated").get<double>())
+                                            : "",
                predicted ? fmt::format("{} .. {}", number(cell.at("interval_90").at(0).get<double>()),
                                        number(cell.at("interval_90").at(1).get<double>()))
                          : "",
                predicted && !cell.at("interval_holds").get<bool>() ? "missed" : "",
                predicted ? error_text(cell.at("error")) : "", ideal, best});
     series = name;
+    if (!cell.contains("because")) continue;
+    const std::string what = cell.at("what"), because = cell.at("because");
+    const auto same =
+        std::find_if(unpredicted.begin(), unpredicted.end(), [&](const auto& other) { return other.first == because; });
+    if (same == unpredicted.end())
+      unpredicted.emplace_back(because, what);
+    else
+      same->second += "; " + what;
   }
-  return table.text(width);
+  std::string out = table.text(width);
+  for (const auto& [because, what] : unpredicted) out += fmt::format("\nnot predicted, because {}: {}", because, what);
+  return out + (unpredicted.empty() ? "" : "\n");
 }
 
 std::string summary_text(const OrderedJson& summary) {
@@ -67,11 +90,9 @@ std::string summary_text(const OrderedJson& summary) {
 }
 
 /// A claim that comes out as its study expects is no failure.
-std::string claim_word(const OrderedJson& claim) {
-  const std::string word = claim.at("holds").get<bool>() ? "holds" : "DOES NOT HOLD";
-  if (claim.at("holds") == claim.at("expected"))
-    return claim.at("holds").get<bool>() ? word : "does not hold, as expected";
-  return claim.at("holds").get<bool>() ? "HOLDS, which the study does not expect" : word;
+const char* claim_word(bool holds, bool expected) {
+  if (holds == expected) return holds ? "holds" : "does not hold, as expected";
+  return holds ? "HOLDS, which the study does not expect" : "DOES NOT HOLD";
 }
 
 std::string study_text(const OrderedJson& study, bool details, std::size_t width) {
@@ -95,7 +116,12 @@ std::string study_text(const OrderedJson& study, bool details, std::size_t width
     for (const OrderedJson& value : claim.at("values"))
       values += fmt::format("{}{} {}", values.empty() ? "" : " > ", value.at("run").get<std::string>(),
                             exact(value.at("value").get<double>()));
-    out += fmt::format("\n{}: {} ({})", claim_word(claim), claim.at("text").get<std::string>(), values);
+    out += fmt::format("\n{}: {} ({}{})", claim_word(claim.at("holds").get<bool>(), claim.at("expected").get<bool>()),
+                       claim.at("text").get<std::string>(), values,
+                       claim.at("within_error").get<bool>()
+                           ? fmt::format("; {} apart, which is less than such a ratio may be off",
+                                         plain_percent(std::abs(claim.at("margin").get<double>())))
+                           : "");
   }
   if (!study.at("claims").empty()) out += "\n";
   for (const OrderedJson& table : study.at("compute_fractions")) {
@@ -107,6 +133,9 @@ std::string study_text(const OrderedJson& study, bool details, std::size_t width
                        fractions.text(width));
   }
   out += fmt::format("\n{}\n", summary_text(study.at("summary")));
+  if (study.contains("other_quantities"))
+    for (const auto& [quantity, summary] : study.at("other_quantities").items())
+      out += fmt::format("{}: {}\n", quantity, summary_text(summary));
   for (const OrderedJson& promise : study.at("promises"))
     out += fmt::format("promise {}: {} cells within {} on average{}; {}\n",
                        promise.at("kept").get<bool>() ? "kept" : "BROKEN", promise.at("cells").get<std::string>(),
@@ -211,8 +240,8 @@ std::string validation_csv(const OrderedJson& result) {
         for (const OrderedJson& baseline : cell.at("baselines"))
           if (baseline.at("name") == "no communication") ideal = baseline.at("error").dump();
       table.add({study.at("name"), cell.at("series"), cell.at("what"), cell.at("unit"), cell.at("role"),
-                 cell.at("measured").dump(), predicted ? cell.at("predicted").dump() : "",
-                 predicted ? cell.at("interval_90").at(0).dump() : "",
+                 cell.contains("measured") ? cell.at("measured").dump() : "",
+                 predicted ? cell.at("predicted").dump() : "", predicted ? cell.at("interval_90").at(0).dump() : "",
                  predicted ? cell.at("interval_90").at(1).dump() : "", predicted ? cell.at("error").dump() : "",
                  ideal});
     }
@@ -257,7 +286,7 @@ Section of_study(const Json& study, std::size_t number) {
   Table table({"series", "what", "role", ">measured", ">predicted", "90 % interval", ">error", "unit"});
   for (const Json& cell : study.at("cells")) {
     const bool predicted = cell.contains("predicted") && cell.at("predicted").is_number();
-    std::string interval;
+    std::string interval = cell.contains("because") ? "not predicted, because " + cell.value("because", "") : "";
     if (cell.contains("interval_90"))
       interval =
           fmt::format("{:.4g} .. {:.4g}{}", amount(cell.at("interval_90").at(0)), amount(cell.at("interval_90").at(1)),
@@ -265,11 +294,21 @@ Section of_study(const Json& study, std::size_t number) {
     table.add(
         {cell.value("series", ""), cell.value("what", ""), cell.value("role", ""),
          cell.contains("measured") ? fmt::format("{:.4g}", amount(cell.at("measured"))) : "",
-         predicted ? fmt::format("{:.4g}", amount(cell.at("predicted"))) : "", interval,
+         predicted                           ? fmt::format("{:.4g}", amount(cell.at("predicted")))
+         : cell.value("role", "") == "shown" ? fmt::format("{:.4g}", amount(cell.at("simulated")))
+                                             : "",
+         interval,
          cell.contains("error") && cell.at("error").is_number() ? signed_percent(cell.at("error").get<double>()) : "",
          cell.value("unit", "")});
   }
   out.tables = html_of(table, "Figures");
+  if (study.contains("claims") && !study.at("claims").empty()) {
+    Table claims({"claim", "", ">apart", "more than such a ratio may be off"});
+    for (const Json& claim : study.at("claims"))
+      claims.add({claim.value("text", ""), claim_word(claim.value("holds", false), claim.value("expected", true)),
+                  percent(std::abs(claim.value("margin", 0.0))), claim.value("within_error", false) ? "no" : "yes"});
+    out.tables += html_of(claims, "Claims");
+  }
   if (study.contains("assumptions") && !study.at("assumptions").empty()) {
     out.tables += "<details><summary>What is assumed</summary><ul>\n";
     for (const Json& assumption : study.at("assumptions"))

@@ -244,10 +244,12 @@ CellPrediction ScalingSeries::predict(const ScalingCell& cell) const {
 }
 
 std::vector<ComputeFraction> ScalingSeries::compute_fractions(const std::vector<int>& gpus,
-                                                              const std::vector<double>& bytes) const {
+                                                              const std::vector<double>& bytes,
+                                                              const std::optional<sim::Scheme>& scheme) const {
   std::vector<ComputeFraction> out;
   for (const double size : bytes) {
     ScalingSeries scaled = *this;
+    if (scheme) scaled.scheme_ = *scheme;
     for (auto& bucket : scaled.shape_.buckets) bucket.bytes *= size / gradient_bytes();
     for (const int count : gpus) {
       ScalingCell cell = cells_.front();

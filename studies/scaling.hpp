@@ -123,8 +123,10 @@ class ScalingSeries {
   /// catalog as it ships, or on the study's own platform. Its interval is the result's. Nullopt for what no scenario
   /// can say: a fit to several GPUs, and another batch than the stated one. Call fit() first.
   std::optional<SimulatedCell> replay(const ScalingCell& cell) const;
-  /// The share of a step that is compute, for each number of GPUs and each size of all gradients.
-  std::vector<ComputeFraction> compute_fractions(const std::vector<int>& gpus, const std::vector<double>& bytes) const;
+  /// The share of a step that is compute, for each number of GPUs and each size of all gradients; by another scheme
+  /// than the series' if one is given.
+  std::vector<ComputeFraction> compute_fractions(const std::vector<int>& gpus, const std::vector<double>& bytes,
+                                                 const std::optional<sim::Scheme>& scheme = {}) const;
 
  private:
   void read_options(JsonObject& in);

@@ -1,8 +1,11 @@
 #include "studies/validation.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
+#include "calibration/quality/goal.hpp"
 #include "common/embedded.hpp"
 #include "common/json.hpp"
 #include "common/json_value.hpp"
@@ -48,41 +51,112 @@ std::string as_pointer(const JsonNode& node) {
   }
 }
 
-RunCell read_cell(const JsonNode& node, const Validation& validation) {
-  JsonObject in(node);
-  RunCell cell;
-  cell.what = in.required("what").as_string();
-  cell.unit = in.required("unit").as_string();
-  std::vector<std::string> runs, cells;
-  for (const auto& run : validation.runs) runs.push_back(run.first);
-  for (const RunCell& other : validation.run_cells) cells.push_back(other.what);
-  cell.run = in.required("run").as_choice(runs);
+/// The names of what cells and claims may be about.
+std::vector<std::string> names_of_runs(const Validation& validation) {
+  std::vector<std::string> names;
+  for (const auto& run : validation.runs) names.push_back(run.first);
+  for (const StudyAnswer& answer : validation.answers) names.push_back(answer.name);
+  return names;
+}
+
+/// Whence the cell's prediction comes.
+void read_source(JsonObject& in, const Validation& validation, RunCell& cell) {
+  std::vector<std::string> cells;
+  for (const RunCell& other : validation.run_cells)
+    if (other.role == CellRole::fit || other.role == CellRole::predict) cells.push_back(other.what);
+  cell.run = in.required("run").as_choice(names_of_runs(validation));
   cell.value = as_pointer(in.required("value"));
   if (auto scale = in.optional("scale")) cell.scale = scale->as_number(1e-12, 1e12);
-  cell.measured = in.required("measured").as_number(1e-12, 1e12);
-  cell.fit = in.required("role").as_choice({"fit", "predict"}) == "fit";
+  if (auto error = in.optional("error")) cell.error = error->as_number(0, 10);
   if (auto anchor = in.optional("anchor")) cell.anchor = anchor->as_choice(cells);
   if (auto baselines = in.optional("baselines"))
     for (const auto& [name, factor] : baselines->as_map()) {
       if (cell.anchor.empty()) factor.fail("a baseline is a multiple of the anchor's measurement, and there is none");
       cell.baselines.emplace_back(name, factor.as_number(1e-6, 1e6));
     }
+}
+
+RunCell read_cell(const JsonNode& node, const Validation& validation) {
+  JsonObject in(node);
+  RunCell cell;
+  cell.what = in.required("what").as_string();
+  cell.unit = in.required("unit").as_string();
+  const std::string role = in.required("role").as_choice({"fit", "predict", "shown", "none"});
+  cell.role = role == "fit"       ? CellRole::fit
+              : role == "predict" ? CellRole::predict
+              : role == "shown"   ? CellRole::shown
+                                  : CellRole::none;
+  if (auto quantity = in.optional("quantity")) cell.quantity = quantity->as_choice(cell_quantities());
+  if (cell.role == CellRole::none)
+    cell.because = in.required("because").as_string();
+  else
+    read_source(in, validation, cell);
+  if (cell.role != CellRole::shown) cell.measured = in.required("measured").as_number(1e-12, 1e12);
   cell.tags = read_tags(in);
   in.finish();
   return cell;
 }
 
+/// Reads an order of two or more different runs: one that compares a scenario with itself tests nothing.
 OrderClaim read_claim(const JsonNode& node, const Validation& validation) {
   JsonObject in(node);
   OrderClaim claim;
   claim.text = in.required("text").as_string();
   claim.value = as_pointer(in.required("value"));
-  std::vector<std::string> runs;
-  for (const auto& run : validation.runs) runs.push_back(run.first);
-  for (const JsonNode& run : in.required("falls").as_array()) claim.runs.push_back(run.as_choice(runs));
   if (auto expected = in.optional("expected")) claim.expected = expected->as_choice({"holds", "fails"}) == "holds";
+  const JsonNode falls = in.required("falls");
+  for (const JsonNode& run : falls.as_array()) {
+    claim.runs.push_back(run.as_choice(names_of_runs(validation)));
+    const auto content = [&](const std::string& name) {
+      const auto found = std::find_if(validation.runs.begin(), validation.runs.end(),
+                                      [&](const auto& other) { return other.first == name; });
+      return found == validation.runs.end() ? Json(name) : found->second.value();
+    };
+    for (auto before = claim.runs.begin(); before + 1 != claim.runs.end(); ++before)
+      if (content(*before) == content(claim.runs.back()))
+        run.fail(fmt::format("is the same run as \"{}\": a claim that compares a number with itself tests nothing",
+                             *before));
+  }
+  if (claim.runs.size() < 2) falls.expected("two runs or more");
   in.finish();
   return claim;
+}
+
+/// Reads { "command": …, "data": …, "result": what the command printed }, and what a longer training would be.
+StudyAnswer read_training(const std::string& name, const JsonNode& node) {
+  JsonObject in(node);
+  in.required("command").as_string();
+  in.required("data").as_string();
+  if (auto full = in.optional("full_steps"))
+    full->as_integer(1, 1'000'000'000);  // for tools/reproduce.sh, as is the next
+  if (auto dataset = in.optional("dataset")) dataset->as_choice({"mnist", "cifar-10"});
+  JsonNode result = in.required("result");
+  result.as_map();
+  in.finish();
+  return {name, "recorded training", std::move(result)};
+}
+
+/// Reads what `quality forecast` is asked, and asks it.
+StudyAnswer read_forecast(const std::string& name, const JsonNode& node) {
+  JsonObject in(node);
+  const calibration::QualityGoal goal =
+      calibration::QualityGoal::read(in.required("goal"), in.required("model").as_string());
+  const double batch = in.required("batch").as_number(1, 1e9), images = in.required("images").as_number(1, 1e15);
+  in.finish();
+  const calibration::QualityInterval best = goal.given({}, "", batch, images).best;
+  Json result = {{"best_fid", {{"median", best.median}, {"interval", {best.low, best.high}}}}};
+  return {name, "quality forecast", JsonNode::wrap(std::move(result), node.file(), node.directory())};
+}
+
+void read_answers(JsonObject& in, Validation& out) {
+  for (const char* kind : {"trainings", "forecasts"})
+    if (auto list = in.optional(kind))
+      for (const auto& [name, node] : list->as_map()) {
+        const std::vector<std::string> names = names_of_runs(out);
+        if (std::find(names.begin(), names.end(), name) != names.end()) node.fail("has the name of another run");
+        out.answers.push_back(kind == std::string_view("trainings") ? read_training(name, node)
+                                                                    : read_forecast(name, node));
+      }
 }
 
 Promise read_promise(const JsonNode& node) {
@@ -104,6 +178,7 @@ FractionTable read_fractions(const JsonNode& node, const Validation& validation)
   table.series = in.required("series").as_choice(names);
   for (const double count : in.required("gpus").as_numbers(1, 65536)) table.gpus.push_back(static_cast<int>(count));
   table.bytes = in.required("bytes").as_numbers(1, 1e12);
+  if (auto scheme = in.optional("scheme")) table.scheme = sim::read_scheme(*scheme);
   in.finish();
   return table;
 }
@@ -136,6 +211,11 @@ void read_fixed_step(const JsonNode& node, std::vector<ScalingSeries>& series) {
 
 }  // namespace
 
+const std::vector<std::string>& cell_quantities() {
+  static const std::vector<std::string> names = {"time", "cost", "utilization", "memory", "quality"};
+  return names;
+}
+
 Validation read_validation(const JsonNode& root) {
   JsonObject in(root);
   check_schema(in, "ganymede.validation/1");
@@ -164,6 +244,7 @@ Validation read_validation(const JsonNode& root) {
   }
   if (auto runs = in.optional("runs"))
     for (const auto& [name, run] : runs->as_map()) out.runs.emplace_back(name, read_run(run, out.runs));
+  read_answers(in, out);
   if (auto links = in.optional("links"))
     out.links = links->as_choice({"measured", "datasheet", "assumed", kPlayedNetwork});
   if (auto error = in.optional("run_error")) out.run_error = error->as_number(0, 10);
@@ -176,8 +257,8 @@ Validation read_validation(const JsonNode& root) {
   if (auto promises = in.optional("promises"))
     for (const JsonNode& promise : promises->as_array()) out.promises.push_back(read_promise(promise));
   in.finish();
-  if (out.series.empty() && out.runs.empty() && out.curves.empty())
-    root.expected("\"series\", \"collectives\" or \"runs\"");
+  if (out.series.empty() && out.runs.empty() && out.curves.empty() && out.answers.empty())
+    root.expected("\"series\", \"collectives\", \"runs\", \"trainings\" or \"forecasts\"");
   return out;
 }
 

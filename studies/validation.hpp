@@ -2,10 +2,13 @@
 // Compares predictions with published measurements. A file says what was measured, which measurements may calibrate,
 // what is assumed and from which source; all other measurements are predicted by the simulator.
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "common/json.hpp"
 #include "common/json_fwd.hpp"
 #include "common/json_value.hpp"
 #include "studies/collective_curve.hpp"
@@ -14,16 +17,29 @@
 
 namespace ganymede::studies {
 
-/// A measured quantity of a whole run, predicted by simulating a scenario: either directly, or in proportion to another
-/// cell that calibrates it.
+/// What is known of a training without simulating it: what `ganymede train` has printed, or a forecast of its FID.
+struct StudyAnswer {
+  std::string name, evidence;
+  JsonNode result;
+};
+
+/// What is done with a figure: it calibrates; it is predicted; it is predicted and nobody has measured it; or nothing
+/// predicts it.
+enum class CellRole : std::uint8_t { fit, predict, shown, none };
+
+/// A quantity of a whole run, predicted by simulating a scenario, or from an answer: either directly, or in
+/// proportion to another cell that calibrates it.
 struct RunCell {
-  std::string what;   ///< for people
-  std::string unit;   ///< unit of `measured`
-  std::string run;    ///< name of the scenario
-  std::string value;  ///< JSON pointer into the result
-  double scale = 1;   ///< factor from the result's unit to `unit`
-  double measured = 0;
-  bool fit = false;    ///< the cell calibrates and is not predicted
+  std::string what;               ///< for people
+  std::string unit;               ///< unit of `measured`
+  std::string quantity = "time";  ///< one of cell_quantities(); each has a summary of its own
+  CellRole role = CellRole::predict;
+  std::string because;  ///< `none`: why nothing predicts it
+  std::string run;      ///< name of the scenario or of the answer
+  std::string value;    ///< JSON pointer into the result
+  double scale = 1;     ///< factor from the result's unit to `unit`
+  double measured = 0;  ///< 0: `shown`
+  double error = 0;     ///< assumed 90 % half-width, relative; 0: the study's
   std::string anchor;  ///< another cell's `what`: the prediction is that cell's measurement times the ratio of the runs
   std::vector<std::pair<std::string, double>> baselines;  ///< name, and factor on the anchor's measurement
   std::vector<std::string> tags;
@@ -37,6 +53,9 @@ struct OrderClaim {
   bool expected = true;           ///< false: the study says that the model contradicts the claim, and why
 };
 
+/// "time", and what summaries and totals of times leave out.
+const std::vector<std::string>& cell_quantities();
+
 /// The promise of the documentation about a study's predicted cells.
 struct Promise {
   std::string tag;        ///< tag of the cells that the promise is about; all cells if empty
@@ -47,6 +66,7 @@ struct Promise {
 /// A table of the share of a step that is compute, for numbers of GPUs and sizes of gradients.
 struct FractionTable {
   std::string title, series;
+  std::optional<sim::Scheme> scheme;  ///< in place of the series'
   std::vector<int> gpus;
   std::vector<double> bytes;
 };
@@ -60,6 +80,7 @@ struct Validation {
   std::vector<ScalingSeries> series;
   std::vector<CollectiveCurve> curves;
   std::vector<std::pair<std::string, JsonNode>> runs;  ///< scenarios by name
+  std::vector<StudyAnswer> answers;
   std::string links;  ///< of a rehearsal: what its network's links come from (rehearsed_links.hpp); "": no rehearsal
   RehearsedLinks rehearsed;  ///< rehearsals that widen or narrow the intervals
   double run_error = 0;      ///< assumed 90 % half-width of a ratio of two runs, relative

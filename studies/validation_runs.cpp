@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "common/errors.hpp"
@@ -37,11 +38,16 @@ bool has_tag(const OrderedJson& cell, const std::string& tag) {
          (cell.contains("tags") && std::find(cell["tags"].begin(), cell["tags"].end(), tag) != cell["tags"].end());
 }
 
-/// Errors of the predicted cells with this tag (all if it is empty), without alternative readings.
-CellErrors errors_of(const OrderedJson& cells, const std::string& tag) {
+std::string quantity_of(const OrderedJson& cell) {
+  return cell.contains("quantity") ? cell["quantity"].get<std::string>() : "time";
+}
+
+/// Errors of the predicted cells of the quantity with this tag (all if it is empty), without alternative readings.
+CellErrors errors_of(const OrderedJson& cells, const std::string& tag, const std::string& quantity = "time") {
   CellErrors out;
   for (const OrderedJson& cell : cells) {
-    if (!cell.contains("predicted") || cell.contains("alternative") || !has_tag(cell, tag)) continue;
+    if (!cell.contains("predicted") || cell.contains("alternative")) continue;
+    if (!has_tag(cell, tag) || quantity_of(cell) != quantity) continue;
     const double error = std::abs(cell["error"].get<double>());
     ++out.count;
     out.in_interval += cell["interval_holds"].get<bool>() ? 1 : 0;
@@ -98,6 +104,7 @@ OrderedJson coverage_json(const std::vector<OrderedJson>& studies) {
   for (const OrderedJson& study : studies)
     for (const OrderedJson& cell : study["cells"]) {
       if (!study["in_totals"].get<bool>() || !cell.contains("evidence") || cell.contains("alternative")) continue;
+      if (quantity_of(cell) != "time") continue;
       auto& [mine, replayed] = classes[cell["evidence"]];
       mine.sources.insert(study["name"]);
       const double value = cell["predicted"].get<double>();
@@ -121,9 +128,9 @@ OrderedJson coverage_json(const std::vector<OrderedJson>& studies) {
 }
 
 OrderedJson cell_json(const std::string& series, const std::string& what, const std::string& unit, double measured,
-                      bool fit, const std::vector<std::string>& tags) {
-  OrderedJson out = {
-      {"series", series}, {"what", what}, {"unit", unit}, {"role", fit ? "fit" : "predict"}, {"measured", measured}};
+                      const char* role, const std::vector<std::string>& tags) {
+  OrderedJson out = {{"series", series}, {"what", what}, {"unit", unit}, {"role", role}};
+  if (measured > 0) out["measured"] = measured;
   if (!tags.empty()) out["tags"] = tags;
   return out;
 }
@@ -140,7 +147,7 @@ void add_prediction(OrderedJson& cell, double value, double low, double high, co
   cell["baselines"] = all;
 }
 
-/// The results of a study's scenarios, each simulated once.
+/// The results of a study's scenarios, each simulated once, and its answers.
 class StudyRuns {
  public:
   explicit StudyRuns(const Validation& validation) {
@@ -149,6 +156,7 @@ class StudyRuns {
       const std::string text = run_child([&] { return documents::result_text(sim::simulate(scenario)); });
       results_[name] = Json::parse(text);
     }
+    for (const StudyAnswer& answer : validation.answers) results_[answer.name] = answer.result.value();
   }
   /// The number that a JSON pointer finds in the result of `run`. Throws ConfigError if there is none.
   double value(const std::string& run, const std::string& pointer) const {
@@ -171,7 +179,7 @@ void predict_series(Validation& validation, bool replay, OrderedJson& out) {
     for (const ScalingCell& cell : series.cells()) {
       OrderedJson row = cell_json(
           series.name(), fmt::format("{} GPU{}, {} images each", cell.gpus, cell.gpus == 1 ? "" : "s", cell.batch),
-          series.unit(), cell.measured, cell.fit, cell.tags);
+          series.unit(), cell.measured, cell.fit ? "fit" : "predict", cell.tags);
       row["gpus"] = cell.gpus;
       if (series.alternative()) row["alternative"] = true;
       if (!cell.fit) {
@@ -203,8 +211,8 @@ void predict_curves(const Validation& validation, OrderedJson& out) {
     const std::vector<double> times = curve.predict();
     for (std::size_t i = 0; i < times.size(); ++i) {
       const CurveCell& cell = curve.cells()[i];
-      OrderedJson row =
-          cell_json(curve.name(), to_string(Bytes{static_cast<double>(cell.bytes)}), "us", cell.measured_us, false, {});
+      OrderedJson row = cell_json(curve.name(), to_string(Bytes{static_cast<double>(cell.bytes)}), "us",
+                                  cell.measured_us, "predict", {});
       row["gpus"] = curve.gpus();
       add_prediction(row, times[i], times[i] / curve.interval(), times[i] * curve.interval(), {});
       row["evidence"] = curve.evidence();
@@ -222,16 +230,36 @@ double width_of_rehearsal(const Validation& validation, const RunCell& cell, con
   return portable_exp(half_width_of_rehearsal(validation.links, share * validation.rehearsed.factor(validation.links)));
 }
 
-void predict_runs(const Validation& validation, OrderedJson& out) {
-  if (validation.runs.empty()) return;
-  const StudyRuns runs(validation);
+const char* name_of(CellRole role) {
+  return role == CellRole::fit       ? "fit"
+         : role == CellRole::predict ? "predict"
+         : role == CellRole::shown   ? "shown"
+                                     : "none";
+}
+
+/// Whence the prediction of a cell of runs comes.
+std::string evidence_of(const Validation& validation, const RunCell& cell) {
+  if (!validation.links.empty()) return fmt::format("rehearsal, {} network", validation.links);
+  std::string of = "run";
+  for (const StudyAnswer& answer : validation.answers)
+    if (answer.name == cell.run) of = answer.evidence;
+  return cell.anchor.empty() ? of : "ratio of two " + of + "s";
+}
+
+void predict_runs(const Validation& validation, const StudyRuns& runs, OrderedJson& out) {
   std::map<std::string, std::pair<double, double>> anchors;  // by RunCell::what: the simulated and the measured value
   for (const RunCell& cell : validation.run_cells) {
+    OrderedJson row = cell_json("runs", cell.what, cell.unit, cell.measured, name_of(cell.role), cell.tags);
+    if (cell.quantity != "time") row["quantity"] = cell.quantity;
+    if (cell.role == CellRole::none) {
+      row["because"] = cell.because;
+      out["cells"].push_back(std::move(row));
+      continue;
+    }
     const double simulated = runs.value(cell.run, cell.value) * cell.scale;
     anchors[cell.what] = {simulated, cell.measured};
-    OrderedJson row = cell_json("runs", cell.what, cell.unit, cell.measured, cell.fit, cell.tags);
     row["simulated"] = simulated;
-    if (!cell.fit) {
+    if (cell.role == CellRole::predict) {
       double value = simulated;
       std::vector<Baseline> baselines;
       if (!cell.anchor.empty()) {
@@ -240,26 +268,35 @@ void predict_runs(const Validation& validation, OrderedJson& out) {
         for (const auto& [name, factor] : cell.baselines) baselines.push_back({name, factor * anchor_measured});
         row["anchor"] = cell.anchor;
       }
-      const double factor =
-          validation.links.empty() ? 1 + validation.run_error : width_of_rehearsal(validation, cell, runs);
-      add_prediction(row, value, value / factor, value * factor, baselines);
-      row["evidence"] =
-          validation.links.empty() ? "ratio of two runs" : fmt::format("rehearsal, {} network", validation.links);
+      const double factor = validation.links.empty() ? 1 + (cell.error > 0 ? cell.error : validation.run_error)
+                                                     : width_of_rehearsal(validation, cell, runs);
+      const double most = cell.quantity == "utilization" ? 1 : INFINITY;  // a share of time
+      add_prediction(row, value, value / factor, std::min(most, value * factor), baselines);
+      row["evidence"] = evidence_of(validation, cell);
     }
     out["cells"].push_back(std::move(row));
   }
+}
+
+void test_claims(const Validation& validation, const StudyRuns& runs, OrderedJson& out) {
   for (const OrderClaim& claim : validation.claims) {
     OrderedJson values = OrderedJson::array();
-    bool holds = true;
-    double before = INFINITY;
+    double margin = 1;  // the least difference of two neighbours, relative to the larger
+    std::optional<double> before;
     for (const std::string& run : claim.runs) {
       const double value = runs.value(run, claim.value);
-      // Values that print alike are no order: a difference of less than half of the fourth digit is the model's noise.
-      holds = holds && value < before * (1 - 5e-4);
+      const double larger = std::max(before.value_or(value), value);
+      if (before) margin = std::min(margin, larger > 0 ? (*before - value) / larger : 0);
       before = value;
       values.push_back({{"run", run}, {"value", value}});
     }
-    out["claims"].push_back({{"text", claim.text}, {"holds", holds}, {"expected", claim.expected}, {"values", values}});
+    // Values that print alike are no order: a difference of less than half of the fourth digit is the model's noise.
+    out["claims"].push_back({{"text", claim.text},
+                             {"holds", margin > 5e-4},
+                             {"expected", claim.expected},
+                             {"margin", margin},
+                             {"within_error", std::abs(margin) < validation.run_error / (1 + validation.run_error)},
+                             {"values", values}});
   }
 }
 
@@ -290,16 +327,23 @@ OrderedJson run_validation(Validation validation, bool replay) {
   for (const char* list : {"fitted", "cells", "claims", "compute_fractions"}) out[list] = OrderedJson::array();
   predict_series(validation, replay, out);
   predict_curves(validation, out);
-  predict_runs(validation, out);
+  if (!validation.run_cells.empty() || !validation.claims.empty()) {
+    const StudyRuns runs(validation);
+    predict_runs(validation, runs, out);
+    test_claims(validation, runs, out);
+  }
   for (const FractionTable& table : validation.fractions) {
     const auto series = std::find_if(validation.series.begin(), validation.series.end(),
                                      [&](const ScalingSeries& s) { return s.name() == table.series; });
     OrderedJson rows = OrderedJson::array();
-    for (const ComputeFraction& row : series->compute_fractions(table.gpus, table.bytes))
+    for (const ComputeFraction& row : series->compute_fractions(table.gpus, table.bytes, table.scheme))
       rows.push_back({{"gpus", row.gpus}, {"bytes", row.bytes}, {"compute_fraction", row.share}});
     out["compute_fractions"].push_back({{"title", table.title}, {"series", table.series}, {"rows", rows}});
   }
   out["summary"] = summary_json(errors_of(out["cells"], ""));
+  for (const std::string& quantity : cell_quantities())
+    if (const CellErrors errors = errors_of(out["cells"], "", quantity); quantity != "time" && errors.count > 0)
+      out["other_quantities"][quantity] = summary_json(errors);
   out["promises"] = OrderedJson::array();
   for (const Promise& promise : validation.promises) out["promises"].push_back(promise_json(promise, out["cells"]));
   return out;

@@ -4,9 +4,10 @@
   tools/validated.py [--check] [--program build/release/bin/ganymede]
 
 A page holds them between `<!-- validated: WHAT -->` and `<!-- /validated -->`; nobody types them. WHAT is `all` (by kind of
-evidence), `studies` (a row a study) or `cells` (the study of the page's folder: its runs, its claims, and a row for each
-series, or for each `; NAME=PATTERN` that follows, where PATTERN is found in "series, cell, tags, evidence"). With --check
-nothing is written: the program prints what differs and fails, as a test of the documentation does.
+evidence), `studies` (a row a study, of times alone), `papers` (a row for each table of the five papers), `curve` (the
+recorded quality.json of the page's folder) or `cells` (the study of the page's folder: its runs, its claims, and a row for
+each series, or for each `; NAME=PATTERN` that follows, where PATTERN is found in "series, cell, tags, evidence"). With
+--check nothing is written: the program prints what differs and fails, as a test of the documentation does.
 
 bench/priors.json has the hash of every constant that a prediction rests on, and which studies and logs had been read
 when it was made. Where a constant has changed since, all that is there now counts as seen; a study or a log that comes
@@ -23,6 +24,7 @@ import re
 import statistics
 import subprocess
 import sys
+import textwrap
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BLOCK = re.compile(r"(<!-- validated: (\w+)((?:;\s[^;]*?)*)\s*-->\n).*?(<!-- /validated -->)", re.S)
@@ -31,6 +33,8 @@ CONSTANTS = ["calibration/worker_variation.hpp", "calibration/batch_step.*", "ca
              "calibration/gpu_transfer.cpp", "calibration/kernels/*.cpp", "sim/collectives/nccl_*.cpp",
              "sim/collectives/host_paths.cpp", "sim/collectives/server_placement.cpp", "sim/steps/interference.cpp",
              "platforms/catalog/*.json"]
+PAPERS = ["multi_gpu_mirrored_2023", "distributed_gans_2025", "resource_aware_2025", "kubernetes_platforms",
+          "infrastructure_survey"]
 CALIBRATED = 10  # sources; a class with fewer has no interval that is calibrated on sources left out
 
 
@@ -65,8 +69,9 @@ def table(head, rows):
     return "\n".join("| " + " | ".join(row) + " |" for row in [head, ["---"] * len(head)] + rows) + "\n"
 
 
-def predicted(study):
-    return [cell for cell in study["cells"] if "predicted" in cell and "alternative" not in cell]
+def predicted(study, quantity="time"):
+    return [cell for cell in study["cells"]
+            if "predicted" in cell and "alternative" not in cell and cell.get("quantity", "time") == quantity]
 
 
 def errors(cells):
@@ -120,13 +125,55 @@ def all_studies(result):
     return table(["study", "figures", "error", "worst", "ideal", "held", "claims"], rows)
 
 
+def all_papers(result):
+    """Every figure of the five papers by its table: what is predicted, calibrates, or is not predicted."""
+    rows = []
+    for study in result["studies"]:
+        if study["name"] not in PAPERS:
+            continue
+        groups = {}
+        for cell in study["cells"]:
+            if cell["role"] != "shown" and "alternative" not in cell:
+                tag = next((tag for tag in cell.get("tags", []) if tag.startswith("table")), "elsewhere")
+                groups.setdefault((tag, cell.get("quantity", "time")), []).append(cell)
+        for (tag, quantity), cells in sorted(groups.items()):
+            found = [cell for cell in cells if "predicted" in cell]
+            rows.append([f"[{study['name']}]", tag, quantity, str(len(cells)),
+                         str(sum(cell["role"] == "fit" for cell in cells)),
+                         str(sum(cell["role"] == "none" for cell in cells)), str(len(found))] +
+                        ([percent(statistics.mean(errors(found))), percent(max(errors(found))), held(found)] if found
+                         else ["", "", ""]))
+        if study["claims"]:
+            rows.append([f"[{study['name']}]", "claims", "", str(len(study["claims"])), "", "", "", "", "",
+                         f"{sum(claim['holds'] for claim in study['claims'])} hold"])
+    return table(["paper", "of", "quantity", "figures", "fitted", "not predicted", "predicted", "error", "worst", "held"],
+                 rows)
+
+
+def run_rows(study):
+    """What the study says of whole runs: predictions, then what nobody measured, then what nothing predicts."""
+    runs = [cell for cell in study["cells"] if cell["series"] == "runs"]
+    out = []
+    rows = [[cell["what"], f"{cell['measured']:.4g} {cell['unit']}", f"{cell['predicted']:.4g}",
+             f"{100 * cell['error']:+.1f} %"] for cell in runs if "predicted" in cell]
+    if rows:
+        out.append(table(["", "measured", "predicted", "error"], rows))
+    rows = [[cell["what"], f"{cell['simulated']:.4g} {cell['unit']}"] for cell in runs if cell["role"] == "shown"]
+    if rows:
+        out.append(table(["not measured", "simulated"], rows))
+    reasons = {}
+    for cell in runs:
+        if cell["role"] == "none":
+            reasons.setdefault(cell["because"], []).append(f"{cell['what']} ({cell['measured']:.4g})")
+    if reasons:
+        out.append("**Not predicted**, with what was measured:\n\n" + "".join(
+            textwrap.fill(f"- {'; '.join(what)}: because {why}.", 100, subsequent_indent="  ", break_on_hyphens=False) + "\n"
+            for why, what in reasons.items()))
+    return "\n".join(out)
+
+
 def cells_of(study, patterns):
-    cells, out = [cell for cell in study["cells"] if "predicted" in cell], ""
-    runs = [cell for cell in cells if cell["series"] == "runs"]
-    if runs:
-        out += table(["", "measured", "predicted", "error"],
-                     [[cell["what"], f"{cell['measured']:.4g} {cell['unit']}", f"{cell['predicted']:.4g}",
-                       f"{100 * cell['error']:+.1f} %"] for cell in runs])
+    cells, out = [cell for cell in study["cells"] if "predicted" in cell], run_rows(study)
     groups = {}
     for cell in cells:
         if cell["series"] == "runs":
@@ -142,9 +189,21 @@ def cells_of(study, patterns):
     if study["claims"]:
         words = {(True, True): "holds", (False, False): "does not hold, as expected", (False, True): "DOES NOT HOLD",
                  (True, False): "HOLDS, not expected"}
-        out += ("\n" if out else "") + table(["claim", ""], [[claim["text"], words[claim["holds"], claim["expected"]]]
-                                                            for claim in study["claims"]])
+        out += ("\n" if out else "") + table(["claim", "", "apart", "more than such a ratio may be off"],
+                                             [[claim["text"], words[claim["holds"], claim["expected"]],
+                                               percent(abs(claim["margin"])), "no" if claim["within_error"] else "yes"]
+                                              for claim in study["claims"]])
     return out
+
+
+def curve_of(name):
+    """FID by images of the curves in the study's quality.json."""
+    with open(os.path.join(ROOT, "studies", name, "quality.json"), encoding="utf-8") as file:
+        curves = json.load(file)["curves"]
+    images = [point["images"] for point in curves[0]["points"]][1::2]
+    return table(["batch"] + [f"FID after {count:,.0f}" for count in images],
+                 [[str(curve["batch"])] + [f"{point['fid']:.0f}" for point in curve["points"] if point["images"] in images]
+                  for curve in curves])
 
 
 def output_of(command):
@@ -166,7 +225,7 @@ def main():
     studies = {study["name"]: study for study in result["studies"]}
     pages = {PRIORS: priors(set(studies) | {row["log"] for rows in logs.values() for row in rows})}
     blind = (set(studies) | {row["log"] for rows in logs.values() for row in rows}) - set(json.loads(pages[PRIORS])["seen"])
-    write = {"all": lambda name, _: all_kinds(result, logs), "studies": lambda name, _: all_studies(result),
+    write = {"curve": lambda name, _: curve_of(name), "papers": lambda name, _: all_papers(result), "all": lambda name, _: all_kinds(result, logs), "studies": lambda name, _: all_studies(result),
              "cells": lambda name, patterns: cells_of(studies[name], patterns),
              "blind": lambda name, _: f"Predicted before they were read: {', '.join(sorted(blind)) or 'none'}.\n"}
     for page in [os.path.join(ROOT, "README.md"), *sorted(glob.glob(os.path.join(ROOT, "studies/**/README.md"), recursive=True))]:

@@ -151,7 +151,8 @@ class Catalog:
 
 @dataclass(frozen=True)
 class Prediction:
-    """A published measurement, and what is predicted for it unless it calibrates (`role` is then "fit"). `error` is
+    """A published measurement, and what is predicted for it unless it calibrates (`role` is then "fit"), or nothing predicts
+    it ("none": `because` says why); "shown" is a simulated figure that nobody has measured. `error` is
     predicted / measured - 1; `low` and `high` are the 90 % interval.
     """
 
@@ -160,13 +161,16 @@ class Prediction:
     what: str
     unit: str
     role: str
-    measured: float
+    measured: Optional[float]
     predicted: Optional[float]
     low: Optional[float]
     high: Optional[float]
     error: Optional[float]
     interval_holds: Optional[bool]
     gpus: Optional[int]
+    quantity: str
+    simulated: Optional[float]
+    because: Optional[str]
 
 
 @dataclass(frozen=True, repr=False)
@@ -215,11 +219,14 @@ def _prediction(study: str, cell: Document) -> Prediction:
         cell["what"],
         cell["unit"],
         cell["role"],
-        cell["measured"],
+        cell.get("measured"),
         cell.get("predicted"),
         interval[0],
         interval[1],
         cell.get("error"),
         cell.get("interval_holds"),
         cell.get("gpus"),
+        cell.get("quantity", "time"),
+        cell.get("simulated"),
+        cell.get("because"),
     )

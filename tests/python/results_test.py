@@ -190,6 +190,12 @@ class Lists(unittest.TestCase):
         for row in predicted:
             self.assertAlmostEqual(row.error, row.predicted / row.measured - 1)
         self.assertIn("Predicted against published", validation._repr_html_())
+        other = {row.what: row for row in ganymede.validate("distributed_gans_2025") if row.quantity != "time"}
+        self.assertIn("inception score", other["AWS: IS"].because)
+        self.assertEqual((other["AWS: IS"].measured, other["AWS: IS"].predicted), (8.2, None))
+        cost = other["4 V100 of AWS: cost"]
+        self.assertEqual((cost.role, cost.measured), ("shown", None))
+        self.assertGreater(cost.simulated, 0)
 
     def test_a_study_is_never_an_option(self):
         with working_folder() as folder:
