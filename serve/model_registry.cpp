@@ -16,7 +16,6 @@ namespace ganymede::serve {
 namespace {
 
 constexpr std::string_view kScheme = "models:/";
-constexpr const char* kWait = "did not answer within 10 s, or broke off";
 
 /// One server of MLflow, below the path of its address.
 class Registry {
@@ -48,7 +47,7 @@ class Registry {
 
   std::string get(const std::string& route, const httplib::Params& parameters, const std::string& what) const {
     const httplib::Result answer = client_->Get(prefix_ + route, parameters, httplib::Headers{});
-    if (!answer) throw Failure(fmt::format("{}: {}: {}", server_, kWait, httplib::to_string(answer.error())));
+    if (!answer) throw Failure(fmt::format("{}: gave no answer ({})", server_, httplib::to_string(answer.error())));
     if (answer->status == 200) return answer->body;
     std::string why = fmt::format("status {}", answer->status);
     try {

@@ -46,12 +46,14 @@ class Board(unittest.TestCase):
     def test_a_log_becomes_scalars(self):
         self.write_log({"step": 10, "unix_s": 1004.0, "losses": {"generator": 1.5, "discriminator": None}},
                        {"pause": "evaluation", "seconds": 2.0, "step": 10, "unix_s": 1006.0},
+                       {"quality": {"fid": 48.5, "reference": "x 256"}, "step": 10, "unix_s": 1006.0},
                        {"step": 20, "unix_s": 1010.0, "losses": {"generator": 1.25, "discriminator": 0.5}})
         ganymede.tensorboard.write(self.log, self.board)
         found = self.scalars()
         self.assertEqual(found["loss/generator"], [(10, 1004.0, 1.5), (20, 1010.0, 1.25)])
         self.assertTrue(math.isnan(found["loss/discriminator"][0][2]))
         self.assertEqual(found["pause/evaluation"], [(10, 1006.0, 2.0)])
+        self.assertEqual(found["quality/fid"], [(10, 1006.0, 48.5)])
         # 10 steps of 64 images in 4 s; then 6 s, of which the pause took 2.
         self.assertEqual(found["images_per_second"], [(10, 1004.0, 160.0), (20, 1010.0, 160.0)])
 

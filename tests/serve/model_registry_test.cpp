@@ -93,7 +93,8 @@ TEST_F(ModelRegistry, SaysWhatIsWrong) {
     EXPECT_THAT(message_of<ConfigError>([&] { fetch_model("models:/digits/2", server, ""); }),
                 HasSubstr("MLFLOW_TRACKING_URI: found"))
         << server;
-  EXPECT_THROW(fetch_model("models:/digits/2", "http://127.0.0.1:9", ""), Failure);
+  EXPECT_THAT(message_of<Failure>([&] { fetch_model("models:/digits/2", "http://127.0.0.1:9", ""); }),
+              HasSubstr("http://127.0.0.1:9: gave no answer"));
 }
 
 }  // namespace
