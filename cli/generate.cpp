@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "cli/command.hpp"
@@ -23,6 +24,7 @@ struct GenerateArguments {
   std::string checkpoint;
   int count = 64;
   std::uint64_t seed = 1;
+  std::optional<int> only;
   kernel::TrainOptions options;
 };
 
@@ -46,7 +48,8 @@ void generate(const GenerateArguments& arguments, const Shared& shared) {
   check_output(shared);
   const kernel::Checkpoint checkpoint = open_checkpoint(arguments, shared);
   auto waiting = show_elapsed(shared, fmt::format("drawing {} images", arguments.count));
-  const kernel::DrawnImages drawn = kernel::draw_images(checkpoint, arguments.options, arguments.count, arguments.seed);
+  const kernel::DrawnImages drawn =
+      kernel::draw_images(checkpoint, arguments.options, arguments.count, arguments.seed, arguments.only);
   waiting.reset();
   write_file(shared.output, drawn.png);
   if (shared.format == "json") {
@@ -74,6 +77,8 @@ void declare_generate(Parser command, Shared& shared) {
   auto arguments = std::make_shared<GenerateArguments>();
   command.add_option("--checkpoint", arguments->checkpoint, "the directory of ganymede train --checkpoint").required();
   command.add_option("--count", arguments->count, "number of images, drawn in a grid").capture_default_str();
+  command.add_option("--class", arguments->only,
+                     "draw only this class of a model that learns classes; default: image I has class SEED + I");
   add_device_options(command, arguments->options);
   add_seed(command, arguments->seed, "seed of the latents");
   add_result(command, shared, {"table", "json"});

@@ -251,8 +251,15 @@ std::string TrainingEstimate::after_step(std::int64_t done, double now_s) {
                      grows_ ? "; steps get longer as the images grow" : "");
 }
 
-TrainingLine::TrainingLine(std::int64_t first, std::int64_t last, int batch, bool grows, const Shared& shared)
-    : shared_(shared), first_(first), last_(last), batch_(batch), estimate_(last - first, grows), progress_{first, {}} {
+TrainingLine::TrainingLine(std::int64_t first, std::int64_t last, int batch, bool grows, kernel::LossNames names,
+                           const Shared& shared)
+    : shared_(shared),
+      first_(first),
+      last_(last),
+      batch_(batch),
+      names_(names),
+      estimate_(last - first, grows),
+      progress_{first, {}} {
   if (shared.progress_fd < 0 && shows_progress(shared))
     line_ = std::make_unique<ProgressLine>([this](double seconds, std::size_t) { return text(seconds); });
 }
@@ -281,9 +288,9 @@ std::string TrainingLine::text(double seconds) {
   const std::int64_t done = progress_.step - first_, steps = last_ - first_;
   const double rate = static_cast<double>(done) / seconds;
   const auto left = static_cast<double>(steps - done);
-  return fmt::format("step {}/{}  {}{}  discriminator {:.4f}  generator {:.4f}  {:.0f} images/s", done, steps,
-                     duration_text(seconds), rate > 0 ? fmt::format(", {} left", duration_text(left / rate)) : "",
-                     progress_.losses.discriminator, progress_.losses.generator, rate * batch_);
+  return fmt::format("step {}/{}  {}{}  {} {:.4f}  {} {:.4f}  {:.0f} images/s", done, steps, duration_text(seconds),
+                     rate > 0 ? fmt::format(", {} left", duration_text(left / rate)) : "", names_.discriminator,
+                     progress_.losses.discriminator, names_.generator, progress_.losses.generator, rate * batch_);
 }
 
 }  // namespace ganymede::cli

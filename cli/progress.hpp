@@ -97,7 +97,8 @@ class TrainingLine {
  public:
   /// The training does the steps after `first` up to `last`, each of `batch` images over all replicas. `shared` must
   /// outlive this.
-  TrainingLine(std::int64_t first, std::int64_t last, int batch, bool grows, const Shared& shared);
+  TrainingLine(std::int64_t first, std::int64_t last, int batch, bool grows, kernel::LossNames names,
+               const Shared& shared);
   void show(const kernel::Progress& progress);
 
  private:
@@ -107,6 +108,7 @@ class TrainingLine {
   const Shared& shared_;
   std::int64_t first_, last_;
   int batch_;
+  kernel::LossNames names_;
   TrainingEstimate estimate_;
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
   std::chrono::steady_clock::time_point next_{};  ///< before which nothing is told

@@ -24,8 +24,8 @@ kernel::SessionView view_on(const Shared& shared) {
   return {.remark = [&shared](const std::string& sentence) { remark(shared, sentence); },
           .waiting = [&shared](const std::string& what) -> std::shared_ptr<void> { return show_elapsed(shared, what); },
           .steps =
-              [&shared](std::int64_t first, std::int64_t last, int batch, bool grows) {
-                auto line = std::make_shared<TrainingLine>(first, last, batch, grows, shared);
+              [&shared](std::int64_t first, std::int64_t last, int batch, bool grows, kernel::LossNames names) {
+                auto line = std::make_shared<TrainingLine>(first, last, batch, grows, names, shared);
                 return [line](const kernel::Progress& progress) { line->show(progress); };
               }};
 }

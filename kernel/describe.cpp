@@ -46,16 +46,19 @@ std::vector<std::pair<std::string, double>> memory_in_use(Gan& gan, const Tensor
   for (const auto& [kind, bytes] : kinds)
     if (kind != "activations" && kind != "shared" && kind != "workspace") always += bytes;
   std::vector<std::pair<std::string, double>> in_use;
-  for (Phase phase{}; static_cast<std::size_t>(phase) < kPhaseCount; phase = Phase{static_cast<int>(phase) + 1}) {
-    if (phase == Phase::discriminator_gradient_penalty && !options.gradient_penalty) continue;
+  const bool variational = gan.step == StepKind::variational;
+  for (const Phase phase : phases_of(gan.step, options.gradient_penalty)) {
     const std::string_view name = kPhases[static_cast<std::size_t>(phase)].name;
     const bool computes = phase > Phase::copy && name.find("update") == std::string_view::npos;
-    const bool by_generator = phase == Phase::generator_forward || phase == Phase::generator_backward;
+    const bool by_generator = phase == Phase::generator_forward || phase == Phase::generator_backward ||
+                              phase == Phase::decoder_forward || phase == Phase::decoder_backward;
     const bool shares = name.find("forward") == std::string_view::npos || !options.activations.is_plain();
     double bytes = always;
-    // The generator's activations are needed until its own backward pass, near the end of the step.
-    if (phase >= Phase::generator_forward && phase <= Phase::generator_backward) bytes += of_generator;
-    if (computes && !by_generator) bytes += of_discriminator;
+    // The generator's activations are needed until its own backward pass, near the end of the step; an encoder's until
+    // the end.
+    if (variational ? by_generator : phase >= Phase::generator_forward && phase <= Phase::generator_backward)
+      bytes += of_generator;
+    if (computes && (variational || !by_generator)) bytes += of_discriminator;
     if (computes && shares) bytes += kinds.at("shared");
     if (computes) bytes += workspace(by_generator ? gan.generator : gan.discriminator);
     in_use.emplace_back(name, bytes);

@@ -7,9 +7,11 @@ namespace {
 
 void set_storage(Gan& gan, GanOptions options) {
   gan.discriminator.keep_tangents(options.gradient_penalty);
-  // The discriminator's passes come between the generator's forward and backward pass and overwrite the shared memory.
-  gan.generator.store_activations(options.activations, true);
-  if (!options.gradient_penalty) gan.discriminator.store_activations(options.activations, false);
+  // The discriminator's passes come between the generator's forward and backward pass and overwrite the shared memory;
+  // a decoder's come between the encoder's.
+  const bool variational = gan.step == StepKind::variational;
+  gan.generator.store_activations(options.activations, !variational);
+  if (!options.gradient_penalty) gan.discriminator.store_activations(options.activations, variational);
 }
 
 void plan_small(Gan& gan, Arena& arena, int batch, GanOptions options) {
@@ -24,6 +26,11 @@ void plan_small(Gan& gan, Arena& arena, int batch, GanOptions options) {
   }
   if (options.gradient_penalty)
     for (Tensor* images : {&gan.between, &gan.direction}) *images = arena.tensor(pixels, batch);
+  if (gan.classes > 0) *gan.labels = arena.tensor(gan.classes, batch);
+  if (gan.step == StepKind::adversarial) return;
+  gan.direction = arena.tensor(pixels, batch);
+  gan.noise = arena.tensor(gan.generator.inputs(), batch);
+  gan.d_code = arena.tensor(gan.discriminator.outputs(), batch);
 }
 
 }  // namespace
@@ -111,8 +118,16 @@ void Gan::take_over(const Gan& from, TensorOps& ops) {
         ops.copy(average.floats() + range.offset, from.average.floats() + old.offset, range.size);
 }
 
-void Gan::place_real(TensorOps& ops, std::span<const std::uint8_t> host_pixels) {
-  ops.load_images(real, host_pixels, darkest, channels());
+void Gan::place_classes(TensorOps& ops, const std::function<int(int)>& of_image) {
+  if (classes == 0) return;
+  std::vector<float> values(labels->size());
+  for (int i = 0; i < batch; ++i) values[static_cast<std::size_t>(of_image(i) * batch + i)] = 1;
+  ops.write_rows(*labels, values, classes);
+}
+
+void Gan::place_real(TensorOps& ops, std::span<const std::uint8_t> host_bytes) {
+  ops.load_images(real, host_bytes.first(real.size()), darkest, channels());
+  if (classes > 0) ops.load_images(*labels, host_bytes.subspan(real.size()), 0, classes);
   if (!fading) return;
   const BlockShape halves = image.halves(image.channels);
   ops.pool(coarse, real, halves, 1.0F / static_cast<float>(halves.elements()));
@@ -123,6 +138,10 @@ void Gan::place_real(TensorOps& ops, std::span<const std::uint8_t> host_pixels) 
 double Gan::step_flops_per_image(int discriminator_updates, bool gradient_penalty) const {
   const double g = generator.forward_flops_per_image(), g_first = generator.first_layer_flops_per_image();
   const double d = discriminator.forward_flops_per_image(), d_first = discriminator.first_layer_flops_per_image();
+  // Both networks once forward and back; only the gradient of the encoder's images is left out.
+  if (step == StepKind::variational)
+    return 3 * g + 3 * d - d_first + generator.recomputed_flops_per_image() +
+           discriminator.recomputed_flops_per_image();
   // The generator's forward pass; then, for real and for fake images, the discriminator's forward pass and the
   // gradients of its weights and activations (a forward pass's cost each), without the gradient of the images.
   double discriminator_update = g + 2 * (3 * d - d_first);

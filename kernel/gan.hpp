@@ -1,6 +1,7 @@
 #pragma once
 // A generator, its discriminator, and the small tensors of their training step.
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <span>
@@ -22,9 +23,25 @@ struct ImageShape {
   bool operator==(const ImageShape&) const = default;
 };
 
+/// What a step of a model does; step_clock.hpp lists the phases.
+enum class StepKind {
+  adversarial,  ///< the discriminator's updates, then the generator's, through the discriminator
+  variational,  ///< an autoencoder's: the discriminator is its encoder, the generator its decoder, updated together
+};
+
+/// How people are told of a step's losses.
+struct LossNames {
+  const char *discriminator, *generator;
+};
+constexpr LossNames loss_names(StepKind step) {
+  if (step == StepKind::variational) return {"divergence", "reconstruction"};
+  return {"discriminator", "generator"};
+}
+
 struct Losses {
-  double discriminator = 0;  ///< sum of its losses on real and on fake images, and the gradient penalty
-  double generator = 0;
+  double discriminator =
+      0;  ///< sum of its losses on real and on fake images, and the penalty; of an encoder the divergence
+  double generator = 0;  ///< of a decoder the reconstruction's
 };
 
 /// Random numbers of a step, one stream for each consumer.
@@ -63,6 +80,10 @@ struct Gan {
   bool fading = false;
   bool dense = false;  ///< the networks see an image's features as channels of one position
   float darkest = 0;   ///< the value of black in the networks' images, 0 or -1; white is 1
+  StepKind step = StepKind::adversarial;
+  int classes = 0;  ///< those of the labels that the networks see; 0: they see none
+  /// [classes x batch]: 1 at an image's class, else 0. Shared with the layers that read it.
+  std::shared_ptr<Tensor> labels = std::make_shared<Tensor>();
   Network generator;
   Network discriminator;
 
@@ -74,6 +95,8 @@ struct Gan {
   float* losses = nullptr;              ///< [kLossSlots]
   Tensor coarse = {}, blurred = {};     ///< while fading: real images at half the size, and enlarged again
   Tensor between = {}, direction = {};  ///< the gradient penalty's images, and the tangent's direction
+  Tensor noise = {},
+         d_code = {};  ///< an autoencoder's: see TensorOps::sample_code; `direction` is its images' gradient
   Buffer small = {};
   Buffer shared = {};   ///< memory that both networks use in turns
   Buffer average = {};  ///< moving average of the generator's parameters; empty without GanOptions::average
@@ -81,9 +104,12 @@ struct Gan {
   /// Allocates everything for batches of `batch_size` images and draws the initial weights from `seed`. Throws
   /// Infeasible if memory is short.
   void prepare(TensorOps& ops, int batch_size, std::uint64_t seed, GanOptions options = {});
-  /// Makes images of `host_pixels` (see TensorOps::load_images) the real ones. While newest layers fade in, real images
-  /// do so too: each is a mix of the image and its version at half the size.
-  void place_real(TensorOps& ops, std::span<const std::uint8_t> host_pixels);
+  /// Makes images of the loader's bytes (see TensorOps::load_images) the real ones; a label's bytes for each class
+  /// follow those of all images. While newest layers fade in, real images do so too: each is a mix of the image and its
+  /// version at half the size.
+  void place_real(TensorOps& ops, std::span<const std::uint8_t> host_bytes);
+  /// Makes `of_image(i)` the class of each image i. Must be called between steps; does nothing without classes.
+  void place_classes(TensorOps& ops, const std::function<int(int)>& of_image);
   bool has_average() const { return average.bytes() > 0; }
 
   /// Bytes that prepare(batch_size) would allocate on the device, by kind ("parameters", "activations", ...). Must be

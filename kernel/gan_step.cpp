@@ -32,6 +32,9 @@ constexpr GradientRequest kSecondBatch{.weights = true, .accumulate = true, .inp
 constexpr GradientRequest kFrozen{.weights = false, .accumulate = false, .input = true};
 constexpr GradientRequest kGeneratorUpdate{.weights = true, .accumulate = false, .input = false};
 
+/// Deviation of a pixel around an autoencoder's image, where black is -1 and white 1.
+constexpr float kPixelDeviation = 0.5F;
+
 using LayerDone = std::function<void(std::size_t)>;
 /// For backward passes whose gradients are not final yet or not needed.
 constexpr auto kNoReduction = [](std::size_t) {};
@@ -68,15 +71,28 @@ void add_penalty_gradient(Gan& gan, TensorOps& ops, Tensor fake, StepRandom& ran
 }
 
 void update_average(Gan& gan, TensorOps& ops, float decay_max) {
+  if (!gan.has_average()) return;
   const auto t = static_cast<float>(gan.generator.updates());
   const float decay = std::min(decay_max, (1 + t) / (10 + t));
   ops.average(gan.average.floats(), gan.generator.parameter_data(), gan.generator.parameter_floats(), decay);
 }
 
-}  // namespace
+/// What follows the last gradients of a layer.
+LayerDone discriminator_done(StepClock& clock, Reducers reducers) {
+  return [&clock, reducer = reducers.discriminator](std::size_t layer) {
+    clock.discriminator_layer_done(layer);
+    if (reducer != nullptr) reducer->layer_done(layer);
+  };
+}
+LayerDone generator_done(StepClock& clock, Reducers reducers) {
+  return [&clock, reducer = reducers.generator](std::size_t layer) {
+    clock.generator_layer_done(layer);
+    if (reducer != nullptr) reducer->layer_done(layer);
+  };
+}
 
-void begin_gan_step(Gan& gan, TensorOps& ops, StepRandom& random, const StepOptions& options, StepClock& clock,
-                    const LoadReal& load_real, Reducers reducers) {
+void begin_adversarial_step(Gan& gan, TensorOps& ops, StepRandom& random, const StepOptions& options, StepClock& clock,
+                            const LoadReal& load_real, Reducers reducers) {
   Network& generator = gan.generator;
   Network& discriminator = gan.discriminator;
   const Terms terms = terms_of(options.loss);
@@ -97,13 +113,10 @@ void begin_gan_step(Gan& gan, TensorOps& ops, StepRandom& random, const StepOpti
     clock.begin_phase(Phase::discriminator_forward_fake);
     logits = forward(discriminator, ops, fake, random.dropout);
     clock.begin_phase(Phase::discriminator_backward_fake);
-    const auto done = [&](std::size_t layer) {
-      clock.discriminator_layer_done(layer);
-      if (reducers.discriminator != nullptr) reducers.discriminator->layer_done(layer);
-    };
+    const LayerDone done = discriminator_done(clock, reducers);
     const bool penalized = options.loss == AdversarialLoss::wasserstein;
     backward(discriminator, ops, adversarial_gradient(gan, ops, logits, terms.fake, kLossFake), kSecondBatch,
-             penalized ? LayerDone(kNoReduction) : LayerDone(done));
+             penalized ? LayerDone(kNoReduction) : done);
     if (penalized) {
       clock.begin_phase(Phase::discriminator_gradient_penalty);
       add_penalty_gradient(gan, ops, fake, random, options.penalty, done);
@@ -122,14 +135,47 @@ void begin_gan_step(Gan& gan, TensorOps& ops, StepRandom& random, const StepOpti
       backward(discriminator, ops, adversarial_gradient(gan, ops, logits, terms.generator, kLossGenerator), kFrozen,
                kNoReduction);
   clock.begin_phase(Phase::generator_backward);
-  backward(generator, ops, d_fake, kGeneratorUpdate, [&](std::size_t layer) {
-    clock.generator_layer_done(layer);
-    if (reducers.generator != nullptr) reducers.generator->layer_done(layer);
-  });
+  backward(generator, ops, d_fake, kGeneratorUpdate, generator_done(clock, reducers));
   if (reducers.generator != nullptr) reducers.generator->wait();
   clock.begin_phase(Phase::generator_update);
   update(generator, ops, options.adam);
-  if (gan.has_average()) update_average(gan, ops, options.average_decay);
+}
+
+/// Kingma and Welling 2014: the loss is the divergence of the code's distribution from the standard normal one, and the
+/// reconstruction's -log p, up to a constant, if pixels are normal around the decoder's with kPixelDeviation.
+void begin_variational_step(Gan& gan, TensorOps& ops, StepRandom& random, const StepOptions& options, StepClock& clock,
+                            const LoadReal& load_real, Reducers reducers) {
+  Network &encoder = gan.discriminator, &decoder = gan.generator;
+  clock.begin_update(0);
+  load_real();
+  clock.begin_phase(Phase::encoder_forward);
+  const Tensor code = forward(encoder, ops, gan.real, random.dropout);
+  clock.begin_phase(Phase::decoder_forward);
+  ops.fill_normal(gan.noise, random.latent);
+  ops.sample_code(gan.latent, code, gan.noise);
+  const Tensor images = forward(decoder, ops, gan.latent, random.dropout);
+  clock.begin_phase(Phase::decoder_backward);
+  ops.squared_error(gan.losses + kLossGenerator, gan.direction, images, gan.real,
+                    0.5F / (kPixelDeviation * kPixelDeviation));
+  const Tensor d_latent = backward(decoder, ops, gan.direction, {}, generator_done(clock, reducers));
+  clock.begin_phase(Phase::encoder_backward);
+  ops.sample_code_backward(gan.losses + kLossFake, gan.d_code, d_latent, code, gan.noise);
+  if (reducers.generator != nullptr) reducers.generator->wait();  // processes exchange one network at a time
+  backward(encoder, ops, gan.d_code, kFirstBatch, discriminator_done(clock, reducers));
+  clock.begin_phase(Phase::decoder_update);
+  update(decoder, ops, options.adam);
+  if (reducers.discriminator != nullptr) reducers.discriminator->wait();
+  clock.begin_phase(Phase::encoder_update);
+  update(encoder, ops, options.adam);
+}
+
+}  // namespace
+
+void begin_gan_step(Gan& gan, TensorOps& ops, StepRandom& random, const StepOptions& options, StepClock& clock,
+                    const LoadReal& load_real, Reducers reducers) {
+  (gan.step == StepKind::variational ? begin_variational_step : begin_adversarial_step)(gan, ops, random, options,
+                                                                                        clock, load_real, reducers);
+  update_average(gan, ops, options.average_decay);
   ops.end_step(gan.losses, kLossSlots);
 }
 

@@ -39,8 +39,9 @@ struct Reducers {
 /// Loads the next batch of real images into gan.real.
 using LoadReal = std::function<void()>;
 
-/// One step: the discriminator's updates, each on a batch of real and one of fake images, then the generator's update,
-/// which uses the fake images of the last discriminator update. Does not wait for the losses.
+/// One step of the model's kind (Gan::step). Adversarial: the discriminator's updates, each on a batch of real and one
+/// of fake images, then the generator's update, which uses the fake images of the last discriminator update. Does not
+/// wait for the losses.
 void begin_gan_step(Gan& gan, TensorOps& ops, StepRandom& random, const StepOptions& options, StepClock& clock,
                     const LoadReal& load_real, Reducers reducers = {});
 /// The losses of the first step that has begun and whose losses were not taken yet; at most kStepsAhead have begun.

@@ -204,6 +204,10 @@ std::unique_ptr<Layer> tanh_image(std::string name, int features);
 std::unique_ptr<Layer> leaky_dropout(std::string name, int features, float slope, float drop);
 /// leaky_dropout, then a dense layer with one output, whose parameters have the name `name`.
 std::unique_ptr<Layer> dropped_logit(std::string name, int features, float slope, float drop);
+/// Appends a channel for each class, which is 1 at every position if the image has that class, else 0. `labels`: see
+/// Gan::labels; it is read at each pass.
+std::unique_ptr<Layer> labelled(std::string name, int channels, int positions, int classes,
+                                std::shared_ptr<const Tensor> labels);
 /// 1 / (1 + exp(-x)), for images with values in [0, 1].
 std::unique_ptr<Layer> sigmoid(std::string name, int features);
 

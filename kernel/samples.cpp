@@ -57,19 +57,23 @@ std::string encode_png(const std::vector<std::uint8_t>& pixels, int width, int h
 
 }  // namespace
 
-std::vector<float> sample_images(Gan& gan, TensorOps& ops, std::uint64_t seed, int count) {
+std::vector<float> sample_images(Gan& gan, TensorOps& ops, std::uint64_t seed, int count, std::optional<int> only) {
   RandomStream latents(seed, "kernel/samples");
-  return sample_images(
-      gan, ops, [&] { ops.fill_normal(gan.latent, latents); }, count);
+  const auto fill = [&](int first) {
+    ops.fill_normal(gan.latent, latents);
+    gan.place_classes(
+        ops, [&](int i) { return only.value_or(class_of_seed(gan, seed + static_cast<unsigned>(first + i))); });
+  };
+  return sample_images(gan, ops, fill, count);
 }
 
-std::vector<float> sample_images(Gan& gan, TensorOps& ops, const std::function<void()>& fill, int images_wanted) {
+std::vector<float> sample_images(Gan& gan, TensorOps& ops, const std::function<void(int)>& fill, int images_wanted) {
   const auto count = static_cast<std::size_t>(images_wanted);
   const auto pixels = static_cast<std::size_t>(gan.image.pixels()), batch = static_cast<std::size_t>(gan.batch);
   const WithAverage average(gan, ops);
   std::vector<float> images(count * pixels), generated(pixels * batch);  // `generated` is [pixels x batch]
   for (std::size_t done = 0; done < count; done += batch) {
-    fill();
+    fill(static_cast<int>(done));
     ops.read_rows(generated, gan.generator.infer(ops, gan.latent), gan.channels());
     for (std::size_t i = 0; i < std::min(batch, count - done); ++i)
       for (std::size_t p = 0; p < pixels; ++p)
@@ -116,8 +120,8 @@ std::string png_grid(std::span<const float> images, ImageShape shape, int rows, 
   return encode_png(picture, width, height, shape.channels);
 }
 
-std::string sample_grid(Gan& gan, TensorOps& ops, std::uint64_t seed, int count) {
-  return png_of(gan, sample_images(gan, ops, seed, count), count, 1);
+std::string sample_grid(Gan& gan, TensorOps& ops, std::uint64_t seed, int count, std::optional<int> only) {
+  return png_of(gan, sample_images(gan, ops, seed, count, only), count, 1);
 }
 
 std::string png_of(const Gan& gan, const std::vector<float>& samples, int count, int gap) {

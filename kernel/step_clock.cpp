@@ -5,6 +5,7 @@
 #include <cmath>
 #include <numeric>
 #include <string>
+#include <utility>
 
 namespace ganymede::kernel {
 namespace {
@@ -54,6 +55,16 @@ void append(std::vector<traces::TraceBucket>& all, std::vector<traces::TraceBuck
 }
 
 }  // namespace
+
+std::vector<Phase> phases_of(StepKind kind, bool gradient_penalty) {
+  std::vector<Phase> phases;
+  for (Phase phase{}; static_cast<std::size_t>(phase) < kPhaseCount; phase = Phase{static_cast<int>(phase) + 1}) {
+    const bool variational = phase >= Phase::encoder_forward, shared = phase <= Phase::copy;
+    if (!shared && variational != (kind == StepKind::variational)) continue;
+    if (phase != Phase::discriminator_gradient_penalty || gradient_penalty) phases.push_back(phase);
+  }
+  return phases;
+}
 
 void StepClock::record(TensorOps& ops, std::size_t generator_layers, std::size_t discriminator_layers,
                        int discriminator_updates) {
@@ -214,27 +225,32 @@ traces::TraceBatch make_trace_batch(const Gan& gan, const StepClock& clock, std:
   batch.warmup_steps_dropped = static_cast<int>(warmup);
   batch.wall_s = after_warmup(clock.wall_s(), warmup);
   const int updates = clock.discriminator_updates();
-  // The phase that finishes the discriminator's gradients.
-  const Phase last = clock.times(Phase::discriminator_gradient_penalty).seconds.empty()
-                         ? Phase::discriminator_backward_fake
-                         : Phase::discriminator_gradient_penalty;
+  const bool variational = gan.step == StepKind::variational;
+  const bool penalty = !clock.times(Phase::discriminator_gradient_penalty).seconds.empty();
+  // The phases that finish the gradients of the two networks.
+  const Phase of_generator = variational ? Phase::decoder_backward : Phase::generator_backward;
+  const Phase of_discriminator = variational ? Phase::encoder_backward
+                                 : penalty   ? Phase::discriminator_gradient_penalty
+                                             : Phase::discriminator_backward_fake;
   double backward_s = 0;
-  for (int update = 0; update < updates; ++update) backward_s += sum(clock.times(last, update).seconds);
+  for (int update = 0; update < updates; ++update) backward_s += sum(clock.times(of_discriminator, update).seconds);
+  const std::vector<Phase> phases = phases_of(gan.step, penalty);
+  auto of_the_generator =
+      make_buckets(gan.generator, clock.generator_ready_s(), sum(clock.times(of_generator).seconds), of_generator);
+  if (variational) append(batch.buckets, std::exchange(of_the_generator, {}));  // ready before the encoder's
   for (int update = 0; update < updates; ++update) {
-    for (Phase phase{}; phase < kFirstOfGenerator; phase = Phase{static_cast<int>(phase) + 1})
-      if (!clock.times(phase, update).seconds.empty()) batch.phases.push_back(make_phase(clock, phase, update, warmup));
-    auto buckets = make_buckets(gan.discriminator, clock.discriminator_ready_s(), backward_s, last);
+    for (const Phase phase : phases)
+      if (phase < kFirstOfGenerator) batch.phases.push_back(make_phase(clock, phase, update, warmup));
+    auto buckets = make_buckets(gan.discriminator, clock.discriminator_ready_s(), backward_s, of_discriminator);
     for (traces::TraceBucket& bucket : buckets) {
-      bucket.after_phase = name_of(last, update);
+      bucket.after_phase = name_of(of_discriminator, update);
       if (updates > 1) bucket.before_phase = name_of(Phase::discriminator_update, update);
     }
     append(batch.buckets, std::move(buckets));
   }
-  for (Phase phase = kFirstOfGenerator; static_cast<std::size_t>(phase) < kPhaseCount;
-       phase = Phase{static_cast<int>(phase) + 1})
-    batch.phases.push_back(make_phase(clock, phase, 0, warmup));
-  append(batch.buckets, make_buckets(gan.generator, clock.generator_ready_s(),
-                                     sum(clock.times(Phase::generator_backward).seconds), Phase::generator_backward));
+  for (const Phase phase : phases)
+    if (phase >= kFirstOfGenerator) batch.phases.push_back(make_phase(clock, phase, 0, warmup));
+  append(batch.buckets, std::move(of_the_generator));
   return batch;
 }
 

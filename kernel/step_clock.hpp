@@ -34,6 +34,12 @@ enum class Phase {
   generator_backward_through_discriminator,
   generator_backward,
   generator_update,
+  encoder_forward,  // from here on those of a variational step
+  decoder_forward,
+  decoder_backward,
+  encoder_backward,
+  decoder_update,
+  encoder_update,
 };
 
 /// The phases before this one form the discriminator's update, which a step may repeat.
@@ -63,8 +69,17 @@ inline constexpr PhaseInfo kPhases[] = {
     {"generator.backward_through_discriminator", "generator", "compute"},
     {"generator.backward", "generator", "compute"},
     {"generator.update", "generator", "compute"},
+    {"encoder.forward", "encoder", "compute"},
+    {"decoder.forward", "decoder", "compute"},
+    {"decoder.backward", "decoder", "compute"},
+    {"encoder.backward", "encoder", "compute"},
+    {"decoder.update", "decoder", "compute"},
+    {"encoder.update", "encoder", "compute"},
 };
 inline constexpr std::size_t kPhaseCount = std::size(kPhases);
+/// The phases of a step of this kind, in order. With several discriminator updates those before kFirstOfGenerator
+/// repeat.
+std::vector<Phase> phases_of(StepKind kind, bool gradient_penalty);
 
 class StepClock {
  public:

@@ -85,6 +85,11 @@ void check(const TrainOptions& options) {
   if (options.backend == "cpu" && !options.precision.empty() && options.precision != "fp32")
     refuse("--precision", options.precision, "fp32 with --backend cpu");
   if (!options.loss.empty()) check_name("--loss", options.loss, kLossNames);
+  if (model.build_default().step == StepKind::variational) {
+    if (!options.loss.empty()) refuse("--loss", options.loss, fmt::format("none: {} has no adversary", model.name));
+    if (options.discriminator_steps != 1)
+      refuse("--d-steps", options.discriminator_steps, fmt::format("1: {} updates both networks once", model.name));
+  }
   if (options.stage_steps < 0 || options.stage_steps > kMaxSteps)
     refuse("--stage-steps", options.stage_steps, fmt::format("1 to {}", kMaxSteps));
   if (options.stage_steps > 0 && !model.grows())
@@ -142,7 +147,8 @@ std::unique_ptr<Backend> make_backend(const TrainOptions& options) {
   CudaOptions cuda{.device = options.gpu,
                    .graph = options.graph && !options.host_random,
                    .host_random = options.host_random,
-                   .loads_a_step = options.discriminator_steps,
+                   // A load of labels beside each of images.
+                   .loads_a_step = options.discriminator_steps * (build_gan(options).classes > 0 ? 2 : 1),
                    .choices = options.time_algorithms ? &kept_choices() : nullptr,
                    .plans = &kept_plans()};
   if (!options.precision.empty()) cuda.precision = Precision(index_of(kPrecisionNames, options.precision));
@@ -172,7 +178,7 @@ Trainer::Trainer(const TrainOptions& options, Communicator* communicator, std::u
   }
   check_memory(options_, *ops_, ops_->available_bytes());
   ops_->timeline().set_while_waiting([this] {
-    if (const auto ahead = batches_->peek()) ops_->timeline().prefetch_images(*ahead);
+    if (const auto ahead = batches_->peek()) ops_->timeline().prefetch_images(ahead->first(gan_->real.size()));
   });
   enter_stage(current_stage());
 }
@@ -185,6 +191,7 @@ TrainingStage Trainer::current_stage() const { return stage_after(model_, image_
 
 void Trainer::enter_stage(const TrainingStage& stage) {
   Gan next = model_.build(image_, stage.growth);
+  if (next.classes > 0) check_labels(dataset_, next.classes, next.model);
   const GanOptions gan_options = gan_options_of(options_);
   memory_bytes_ = next.planned_memory_bytes(*ops_, options_.batch, gan_options);
   const auto& judges = next.discriminator.layers();
@@ -241,7 +248,8 @@ void Trainer::start_loader(std::int64_t epoch, std::size_t position) {
   };
   const bool whole = gan_->image == image_;
   batches_.emplace(dataset_.images.count, bytes, whole ? Loader::Read(read_whole) : Loader::Read(read_small),
-                   options_.batch, options_.seed, options_.loader, shard());
+                   options_.batch, options_.seed, options_.loader, shard(),
+                   ImageLabels{dataset_.labels, gan_->classes});
   batches_->seek(epoch, position);
   ops_->timeline().discard_step();
 }
@@ -297,9 +305,9 @@ Progress Trainer::take_step() {
   losses = mean_over_processes(losses);
   const std::int64_t number = steps_done_ - begun_;
   if (!std::isfinite(losses.discriminator) || !std::isfinite(losses.generator))
-    throw Failure(
-        fmt::format("step {}: the losses are no longer finite (discriminator {}, generator {}); try a lower --lr",
-                    number, losses.discriminator, losses.generator));
+    throw Failure(fmt::format("step {}: the losses are no longer finite ({} {}, {} {}); try a lower --lr", number,
+                              loss_names(gan_->step).discriminator, losses.discriminator,
+                              loss_names(gan_->step).generator, losses.generator));
   return {number, losses};
 }
 

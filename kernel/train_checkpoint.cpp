@@ -21,7 +21,7 @@ std::string text_of(const RandomStream::State& state) {
 
 SafeTensors Trainer::checkpoint() {
   pause();
-  if (data_sum_ == 0) data_sum_ = dataset_.fingerprint();
+  if (data_sum_ == 0) data_sum_ = dataset_.fingerprint(gan_->classes > 0);
   SafeTensors content = tensors_of(*gan_, *ops_, true);
   content.metadata.merge(std::map<std::string, std::string>{
       {"image", to_string(gan_->whole)},
@@ -43,7 +43,7 @@ SafeTensors Trainer::checkpoint() {
 }
 
 void Trainer::restore(const SafeTensors& checkpoint, const std::string& file) {
-  if (data_sum_ == 0) data_sum_ = dataset_.fingerprint();
+  if (data_sum_ == 0) data_sum_ = dataset_.fingerprint(gan_->classes > 0);
   const Metadata in(checkpoint.metadata, file);
   in.expect("model", options_.model);
   in.expect("image", to_string(gan_->whole));

@@ -4,7 +4,8 @@
 Draws initial weights with PyTorch, writes them as safetensors, trains both programs for some steps from these weights
 on the same batches and latents, and compares the losses of every step and the weights at the end. Random numbers are
 those of ganymede, which this script draws too (xoshiro256++, polar method, Fisher-Yates). It covers the models
-without dropout: dcgan-28, dcgan-32 and dcgan-64.
+without dropout: dcgan-28, dcgan-32 and dcgan-64, the conditional cgan-28 and cgan-32, and the autoencoders vae-28 and
+vae-32, whose losses are those of the encoder (divergence) and the decoder (reconstruction).
 
 Adam's epsilon is 1e-4, its rate 1e-5, and the initial weights have a standard deviation of 0.1, so that rounding errors
 do not grow. With the usual 1e-8, 2e-4 and 0.02, batch norms divide by deviations near their own epsilon, and Adam steps
@@ -37,8 +38,9 @@ except ImportError:
     sys.exit(77)
 
 MASK = (1 << 64) - 1
-SHAPES = {"dcgan-28": (1, 28, 7), "dcgan-32": (3, 32, 4), "dcgan-64": (3, 64, 4)}
-LATENT, CHANNELS, SLOPE = 100, 64, 0.2
+SHAPES = {"28": (1, 28, 7), "32": (3, 32, 4), "64": (3, 64, 4)}
+MODELS = ("dcgan-28", "dcgan-32", "dcgan-64", "cgan-28", "cgan-32", "vae-28", "vae-32")
+LATENT, CODE, CLASSES, CHANNELS, SLOPE = 100, 32, 10, 64, 0.2
 RATE, EPSILON = 1e-5, 1e-4
 
 
@@ -105,10 +107,10 @@ class Chain(nn.Module):
 
 
 class Generator(Chain):
-    def __init__(self, channels, size, least):
+    def __init__(self, channels, size, least, inputs):
         super().__init__()
         width, at, number = CHANNELS * size // least // 2, least, 1
-        self.add("conv1", nn.ConvTranspose2d(LATENT, width, least, 1, 0, bias=False))
+        self.add("conv1", nn.ConvTranspose2d(inputs, width, least, 1, 0, bias=False))
         self.add("norm1", nn.BatchNorm2d(width))
         while 2 * at < size:
             number += 1
@@ -126,7 +128,7 @@ class Generator(Chain):
 
 
 class Discriminator(Chain):
-    def __init__(self, channels, size, least):
+    def __init__(self, channels, size, least, outputs):
         super().__init__()
         width, at, number = CHANNELS, size // 2, 1
         self.add("conv1", nn.Conv2d(channels, width, 4, 2, 1, bias=False))
@@ -136,14 +138,26 @@ class Discriminator(Chain):
             width, at = 2 * width, at // 2
             self.add(f"norm{number}", nn.BatchNorm2d(width))
         self.last = f"conv{number + 1}"
-        self.add(self.last, nn.Conv2d(width, 1, least, 1, 0, bias=False))
+        self.add(self.last, nn.Conv2d(width, outputs, least, 1, 0, bias=False))
 
     def forward(self, x):
         for name in self.order:
             x = getattr(self, name)(x)
             if name == "conv1" or name.startswith("norm"):
                 x = F.leaky_relu(x, SLOPE)
-        return x.reshape(-1)
+        return x.flatten(1)
+
+
+class Labelled(nn.Module):
+    """A network that sees the class beside its input, a channel for each; `labels` is set before a pass."""
+
+    def __init__(self, inner):
+        super().__init__()
+        self.inner = inner
+
+    def forward(self, x):
+        planes = F.one_hot(self.labels, CLASSES).float().reshape(-1, CLASSES, 1, 1).expand(-1, -1, *x.shape[2:])
+        return self.inner(torch.cat([x, planes], 1))
 
 
 def draw(module):
@@ -154,10 +168,11 @@ def draw(module):
             nn.init.normal_(layer.weight, 1, 0.02)
 
 
-def tensors_of(generator, discriminator):
+def tensors_of(options, generator, discriminator):
     named = {}
-    for network, module in (("generator", generator), ("discriminator", discriminator)):
-        for name, value in module.state_dict().items():
+    names = ("decoder", "encoder") if options.model.startswith("vae") else ("generator", "discriminator")
+    for network, module in zip(names, (generator, discriminator)):
+        for name, value in getattr(module, "inner", module).state_dict().items():
             if not name.endswith("num_batches_tracked"):
                 named[f"{network}.{name}"] = value.detach()
     return named
@@ -198,7 +213,8 @@ def write_idx(path, images):
 class Batches:
     """The order of images of kernel/data/batches.cpp."""
 
-    def __init__(self, images, batch, seed):
+    def __init__(self, images, batch, seed, labels=None):
+        self.labels = images if labels is None else labels
         self.images, self.batch, self.seed, self.epoch, self.at = images, batch, seed, 1, 0
         self.shuffle()
 
@@ -215,6 +231,7 @@ class Batches:
             self.shuffle()
         chosen = self.order[self.at : self.at + self.batch]
         self.at += self.batch
+        self.classes = self.labels[chosen]
         return self.images[chosen].float() * (2.0 / 255.0) - 1.0
 
 
@@ -228,20 +245,42 @@ def losses_of(name):
     }[name]
 
 
-def train(options, generator, discriminator, images):
+def normals(latents, count, batch):
+    values = torch.tensor([latents.normal() for _ in range(count * batch)], dtype=torch.float64)
+    return values.float().reshape(count, batch).t()
+
+
+def train_autoencoder(options, decoder, encoder, images, labels):
+    adam = torch.optim.Adam([*decoder.parameters(), *encoder.parameters()], lr=RATE, betas=(0.9, 0.999), eps=EPSILON)
+    batches, latents = Batches(images, options.batch, options.seed, labels), Stream(options.seed, "kernel/latent")
+    history = []
+    for _ in range(options.steps):
+        adam.zero_grad()
+        real = batches.next()
+        mean, log_variance = encoder(real).chunk(2, 1)
+        z = mean + torch.exp(log_variance / 2) * normals(latents, CODE, options.batch)
+        reconstruction = 2 * ((decoder(z.reshape(-1, CODE, 1, 1)) - real) ** 2).sum() / options.batch
+        divergence = 0.5 * (mean**2 + log_variance.exp() - log_variance - 1).sum() / options.batch
+        (reconstruction + divergence).backward()
+        adam.step()
+        history.append((divergence.item(), reconstruction.item()))
+    return history
+
+
+def train(options, generator, discriminator, images, labels):
     rates = dict(lr=RATE, betas=(0.5, 0.999), eps=EPSILON)
     g_adam, d_adam = torch.optim.Adam(generator.parameters(), **rates), torch.optim.Adam(discriminator.parameters(), **rates)
-    batches, latents = Batches(images, options.batch, options.seed), Stream(options.seed, "kernel/latent")
+    batches, latents = Batches(images, options.batch, options.seed, labels), Stream(options.seed, "kernel/latent")
     real_loss, fake_loss, generator_loss = losses_of(options.loss)
     history = []
     for _ in range(options.steps):
         for _ in range(options.d_steps):
             d_adam.zero_grad()
             images_now = batches.next()
+            generator.labels = discriminator.labels = batches.classes
             real = real_loss(discriminator(images_now))
             real.backward()
-            values = torch.tensor([latents.normal() for _ in range(LATENT * options.batch)], dtype=torch.float64)
-            fake = generator(values.float().reshape(LATENT, options.batch).t().reshape(-1, LATENT, 1, 1))
+            fake = generator(normals(latents, LATENT, options.batch).reshape(-1, LATENT, 1, 1))
             lie = fake_loss(discriminator(fake.detach()))
             lie.backward()
             penalty = torch.zeros(())
@@ -264,44 +303,52 @@ def train(options, generator, discriminator, images):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--program", default="build/release/bin/ganymede")
-    parser.add_argument("--model", choices=sorted(SHAPES), default="dcgan-32")
+    parser.add_argument("--model", choices=MODELS, default="dcgan-32")
     parser.add_argument("--steps", type=int, default=10)
     parser.add_argument("--backend", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--batch", type=int, default=8)
     parser.add_argument("--d-steps", type=int, default=1)
-    parser.add_argument("--loss", choices=("non-saturating", "minimax", "hinge", "wgan-gp"), default="non-saturating")
+    parser.add_argument("--loss", choices=("non-saturating", "minimax", "hinge", "wgan-gp", "divergence"), default="non-saturating",
+                        help="divergence: that of an autoencoder, which has no other")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--tolerance", type=float, default=5e-4, help="of losses: relative above 1, absolute below")
     options = parser.parse_args()
     torch.manual_seed(options.seed)
-    channels, size, least = SHAPES[options.model]
-    generator, discriminator = Generator(channels, size, least), Discriminator(channels, size, least)
+    channels, size, least = SHAPES[options.model[-2:]]
+    is_vae, classes = options.model.startswith("vae"), CLASSES if options.model.startswith("cgan") else 0
+    generator = Generator(channels, size, least, CODE if is_vae else LATENT + classes)
+    discriminator = Discriminator(channels + classes, size, least, 2 * CODE if is_vae else 1)
+    if classes:
+        generator, discriminator = Labelled(generator), Labelled(discriminator)
     draw(generator)
     draw(discriminator)
+    labels = torch.randint(0, CLASSES, (3 * options.batch + 1,))
     images = torch.randint(0, 256, (3 * options.batch + 1, channels, size, size), dtype=torch.uint8)
     with tempfile.TemporaryDirectory() as folder:
         write_idx(os.path.join(folder, "train-images-idx3-ubyte"), images)
+        with open(os.path.join(folder, "train-labels-idx1-ubyte"), "wb") as file:
+            file.write(struct.pack(">II", 0x801, len(labels)) + bytes(labels.tolist()))
         before, after = os.path.join(folder, "before.safetensors"), os.path.join(folder, "after.safetensors")
-        write_safetensors(before, tensors_of(generator, discriminator))
+        write_safetensors(before, tensors_of(options, generator, discriminator))
         # On a machine with little of ours, bench/kernel_step takes the same options and prints the same.
         is_step = os.path.basename(options.program) == "kernel_step"
         of_program = ["--losses"] if is_step else ["train", "--format", "json", "--quiet", "--steps"]
         command = [options.program, *of_program, str(options.steps), "--model", options.model, "--dataset", folder, "--init", before,
-                   "--batch", str(options.batch), "--d-steps", str(options.d_steps), "--loss",
-                   options.loss, "--seed", str(options.seed), "--lr", str(RATE), "--epsilon", str(EPSILON), "--weights", after, "--backend", options.backend,
+                   "--batch", str(options.batch), *([] if is_vae else ["--d-steps", str(options.d_steps), "--loss", options.loss]), "--seed", str(options.seed), "--lr", str(RATE), "--epsilon", str(EPSILON), "--weights", after, "--backend", options.backend,
                    "--host-random", *(["--precision", "fp32"] if options.backend == "cuda" else [])]
         ours = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)["history"]
         found = read_safetensors(after)
-    theirs = train(options, generator, discriminator, images)
+    theirs = (train_autoencoder if is_vae else train)(options, generator, discriminator, images, labels)
+    names = ("divergence", "reconstruction") if is_vae else ("discriminator", "generator")
     shown = {entry["step"]: (entry["discriminator"], entry["generator"]) for entry in ours}
     print(f"{options.model}, batch {options.batch}, {options.loss}, {options.d_steps} discriminator update(s) a step\n"
-          f"{'step':>5} {'discriminator':>14} {'PyTorch':>12} {'generator':>12} {'PyTorch':>12}")
+          f"{'step':>5} {names[0]:>14} {'PyTorch':>12} {names[1]:>14} {'PyTorch':>12}")
     worst = 0.0
     for step in sorted(shown):
         pairs = list(zip(shown[step], theirs[step - 1]))
         worst = max([worst] + [abs(a - b) / max(abs(b), 1) for a, b in pairs])
-        print(f"{step:>5} {pairs[0][0]:>14.6f} {pairs[0][1]:>12.6f} {pairs[1][0]:>12.6f} {pairs[1][1]:>12.6f}")
-    expected = tensors_of(generator, discriminator)
+        print(f"{step:>5} {pairs[0][0]:>14.6f} {pairs[0][1]:>12.6f} {pairs[1][0]:>14.6f} {pairs[1][1]:>12.6f}")
+    expected = tensors_of(options, generator, discriminator)
     off = {name: ((found[name] - value).norm() / value.norm().clamp_min(1e-3)).item() for name, value in expected.items()}
     name = max(off, key=off.get)
     good = worst <= options.tolerance and len(found) == len(expected)

@@ -165,9 +165,12 @@ void Dataset::decode_all() {
   if (images.pixels.empty()) images = pictures->decode_all();
 }
 
-std::uint64_t Dataset::fingerprint() const {
-  if (pictures) return pictures->fingerprint();
-  return fnv1a({reinterpret_cast<const char*>(images.pixels.data()), images.pixels.size()});
+std::uint64_t Dataset::fingerprint(bool with_labels) const {
+  const auto hash = [](const std::vector<std::uint8_t>& bytes) {
+    return fnv1a({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  };
+  const std::uint64_t of_labels = with_labels ? hash(labels) : 0;
+  return of_labels ^ (pictures ? pictures->fingerprint() : hash(images.pixels));
 }
 
 fs::path cache_directory() {
@@ -216,6 +219,18 @@ Dataset open_dataset(const std::string& name, ImageShape shape, PictureReading p
                                   images.height, images.width, images.channels, shape.height, shape.width,
                                   shape.channels));
   return dataset;
+}
+
+void check_labels(const Dataset& dataset, int classes, const std::string& model) {
+  if (dataset.labels.empty())
+    throw ConfigError(fmt::format(
+        "--dataset: {}: found images without labels, expected a class from 0 to {} for each, which {} learns from: IDX "
+        "files with their labels, CIFAR-10's files, or {}",
+        dataset.name, classes - 1, model, kBuiltinDataset));
+  const auto largest = std::max_element(dataset.labels.begin(), dataset.labels.end());
+  if (*largest >= classes)
+    throw ConfigError(fmt::format("--dataset: {}: image {}: found class {}, expected 0 to {} for {}", dataset.name,
+                                  largest - dataset.labels.begin(), *largest, classes - 1, model));
 }
 
 std::vector<std::filesystem::path> clip_files(const std::filesystem::path& directory, int frames_of_clip) {

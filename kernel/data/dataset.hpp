@@ -25,8 +25,9 @@ struct Dataset {
   /// Decodes all picture files into `images.pixels`; does nothing if that was done. Throws ConfigError with the file if
   /// one is damaged.
   void decode_all();
-  /// A hash that tells data sets apart: of the pixels, or for picture files of their names and sizes.
-  std::uint64_t fingerprint() const;
+  /// A hash that tells data sets apart: of the pixels, or for picture files of their names and sizes; with the labels,
+  /// if a training uses them.
+  std::uint64_t fingerprint(bool with_labels = false) const;
 };
 
 /// When picture files are decoded.
@@ -46,6 +47,9 @@ inline constexpr const char* kBuiltinDataset = "builtin";
 /// Throws ConfigError if the directory has none of these, a file is damaged, labels and images differ in number, or the
 /// images have another shape.
 Dataset open_dataset(const std::string& name, ImageShape shape, PictureReading pictures = {});
+
+/// Throws ConfigError unless each image has one of these classes, from which `model` learns.
+void check_labels(const Dataset& dataset, int classes, const std::string& model);
 
 /// The image shape that a directory's files state themselves (IDX and CIFAR-10). Returns nothing for the built-in set,
 /// for pictures and if there is no such directory. Throws ConfigError if the IDX file is damaged.

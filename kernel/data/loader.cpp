@@ -13,15 +13,16 @@
 namespace ganymede::kernel {
 
 Loader::Loader(int images, std::size_t image_bytes, Read read, int batch, std::uint64_t seed, LoaderOptions options,
-               Shard shard)
+               Shard shard, ImageLabels labels)
     : image_bytes_(image_bytes),
       read_(std::move(read)),
       options_(options),
       shard_(shard),
+      labels_(labels),
       order_(images, batch * shard.ranks, seed),
       slots_(static_cast<std::size_t>(options.prefetch) + 1) {
   for (Slot& slot : slots_) {
-    slot.bytes.resize(static_cast<std::size_t>(batch) * image_bytes);
+    slot.bytes.resize(static_cast<std::size_t>(batch) * (image_bytes + static_cast<std::size_t>(labels.classes)));
     slot.indices.resize(static_cast<std::size_t>(batch));
   }
   start();
@@ -64,7 +65,13 @@ void Loader::draw(Slot& slot) {
 }
 
 void Loader::fill(Slot& slot) {
-  for (std::size_t i = 0; i < slot.indices.size(); ++i) read_(slot.indices[i], slot.bytes.data() + i * image_bytes_);
+  const std::size_t batch = slot.indices.size();
+  for (std::size_t i = 0; i < batch; ++i) read_(slot.indices[i], slot.bytes.data() + i * image_bytes_);
+  std::uint8_t* label = slot.bytes.data() + batch * image_bytes_;
+  for (std::size_t i = 0; labels_.classes > 0 && i < batch; ++i, label += labels_.classes) {
+    std::fill_n(label, labels_.classes, std::uint8_t{0});
+    label[labels_.of_images[slot.indices[i]]] = 255;
+  }
 }
 
 void Loader::work() {

@@ -48,6 +48,12 @@ struct LoaderOptions {
   int threads = 1;   ///< threads that make batches
 };
 
+/// A class for each image, below `classes`; no classes: the batches have none.
+struct ImageLabels {
+  std::span<const std::uint8_t> of_images = {};
+  int classes = 0;
+};
+
 class Loader {
  public:
   /// Writes image `index` to `out`. Several threads call it at once. If it throws, next() throws the same for that
@@ -57,13 +63,13 @@ class Loader {
   /// Draws batches of `batch` images out of `images`, of `image_bytes` bytes each. With several processes all draw the
   /// same global batches of ranks x `batch` images, and each loads its shard's part.
   Loader(int images, std::size_t image_bytes, Read read, int batch, std::uint64_t seed, LoaderOptions options,
-         Shard shard = {});
+         Shard shard = {}, ImageLabels labels = {});
   ~Loader();
   Loader(const Loader&) = delete;
   Loader& operator=(const Loader&) = delete;
 
-  /// The next batch's bytes, [batch x image], valid until the next call. Waits until the batch is made. Allocates
-  /// nothing.
+  /// The next batch's bytes, [batch x image] and then [batch x classes]: 255 at an image's class, else 0. They are
+  /// valid until the next call. Waits until the batch is made. Allocates nothing.
   std::span<const std::uint8_t> next();
 
   /// The bytes that next() will return, if that batch is already made; valid until next() has been called twice. Always
@@ -96,6 +102,7 @@ class Loader {
   Read read_;
   LoaderOptions options_;
   Shard shard_;
+  ImageLabels labels_;
   Order order_;
   std::int64_t epoch_ = 1;
   std::size_t position_ = 0;

@@ -14,6 +14,10 @@
   ROW(dcgan_28) \
   ROW(dcgan_32) \
   ROW(dcgan_64) \
+  ROW(cgan_28) \
+  ROW(cgan_32) \
+  ROW(vae_28) \
+  ROW(vae_32) \
   ROW(progressive_gan) \
   ROW(progressive_gan_video)
 // clang-format on

@@ -273,6 +273,36 @@ void TensorOps::fill(Tensor x, float value) {
   do_fill(x, value);
 }
 
+void TensorOps::append_channels(Tensor y, Tensor x, Tensor more) {
+  assert(y.batch == x.batch && y.batch == more.batch && (y.features - x.features) % more.features == 0);
+  const Counted counted(*this, "append_channels", y, traffic(x), traffic(y));
+  do_append_channels(y, x, more, (y.features - x.features) / more.features);
+}
+
+void TensorOps::leading_channels(Tensor dx, Tensor dy, int positions) {
+  assert(dx.batch == dy.batch && dx.features < dy.features && dx.features % positions == 0);
+  const Counted counted(*this, "leading_channels", dx, traffic(dx), traffic(dx));
+  do_leading_channels(dx, dy, positions);
+}
+
+void TensorOps::squared_error(float* loss, Tensor dy, Tensor y, Tensor x, float weight) {
+  assert(same_shape(dy, y) && same_shape(y, x));
+  const Counted counted(*this, "squared_error", y, 2 * traffic(y), traffic(dy));
+  do_squared_error(loss, dy, y, x, weight);
+}
+
+void TensorOps::sample_code(Tensor z, Tensor code, Tensor noise) {
+  assert(same_shape(z, noise) && code.features == 2 * z.features && code.batch == z.batch);
+  const Counted counted(*this, "sample_code", z, 3 * traffic(z), traffic(z));
+  do_sample_code(z, code, noise);
+}
+
+void TensorOps::sample_code_backward(float* loss, Tensor d_code, Tensor dz, Tensor code, Tensor noise) {
+  assert(same_shape(d_code, code) && same_shape(dz, noise) && code.features == 2 * dz.features);
+  const Counted counted(*this, "sample_code_backward", dz, 4 * traffic(dz), 2 * traffic(dz));
+  do_sample_code_backward(loss, d_code, dz, code, noise);
+}
+
 void TensorOps::adversarial_loss(float* loss, Tensor d_logits, Tensor logits, LossTerm term) {
   assert(same_shape(d_logits, logits) && logits.features == 1);
   const Counted counted(*this, "adversarial_loss", logits, traffic(logits), traffic(logits) + 1);

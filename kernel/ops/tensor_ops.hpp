@@ -177,6 +177,11 @@ class TensorOps {
   /// y = a x + b y. If b is 0, y may hold anything before.
   void combine(Tensor y, float a, Tensor x, float b);
   void fill(Tensor x, float value);
+  /// y [channels of x, then those of `more`] = x, and `more` [channels x batch] at every position; its data is null:
+  /// zero.
+  void append_channels(Tensor y, Tensor x, Tensor more);
+  /// The backward pass to x: dx = the first channels of dy, at so many positions.
+  void leading_channels(Tensor dx, Tensor dy, int positions);
   /// average = decay average + (1 - decay) values, over `count` floats; decay from 0 to below 1.
   void average(float* average, const float* values, std::size_t count, float decay);
   /// Copies `count` floats within device memory.
@@ -209,6 +214,14 @@ class TensorOps {
   void gradient_penalty(float* loss, Tensor direction, Tensor gradient, float weight);
   /// *loss = mean over the batch of -log softmax(logits)[label], logits [classes x batch]; d_logits = its gradient.
   void classification_loss(float* loss, Tensor d_logits, Tensor logits, std::span<const std::uint8_t> host_labels);
+  /// *loss = weight * mean over the batch of |y - x|^2, dy = its gradient.
+  void squared_error(float* loss, Tensor dy, Tensor y, Tensor x, float weight);
+  /// A variational autoencoder's sample (Kingma and Welling 2014): z = mean + exp(log variance / 2) noise, where `code`
+  /// [2 z.features x batch] holds the means and then the logarithms of the variances.
+  void sample_code(Tensor z, Tensor code, Tensor noise);
+  /// *loss = mean over the batch of the divergence of the code's normal distribution from the standard one; d_code =
+  /// its gradient, and what dz passes on.
+  void sample_code_backward(float* loss, Tensor d_code, Tensor dz, Tensor code, Tensor noise);
 
   // ---- Data-parallel training ----
 
@@ -291,6 +304,8 @@ class TensorOps {
   virtual void do_upsample(Tensor fine, Tensor coarse, const BlockShape& shape, float factor) = 0;
   virtual void do_combine(Tensor y, float a, Tensor x, float b) = 0;
   virtual void do_fill(Tensor x, float value) = 0;
+  virtual void do_append_channels(Tensor y, Tensor x, Tensor more, int positions) = 0;
+  virtual void do_leading_channels(Tensor dx, Tensor dy, int positions) = 0;
   virtual void do_average(float* average, const float* values, std::size_t count, float decay) = 0;
   virtual void do_copy(float* to, const float* from, std::size_t count) = 0;
   virtual void do_copy_elements(Tensor to, Tensor from) { do_copy(to.floats(), from.floats(), to.size()); }
@@ -307,6 +322,9 @@ class TensorOps {
   virtual void do_gradient_penalty(float* loss, Tensor direction, Tensor gradient, float weight) = 0;
   virtual void do_classification_loss(float* loss, Tensor d_logits, Tensor logits,
                                       std::span<const std::uint8_t> host_labels) = 0;
+  virtual void do_squared_error(float* loss, Tensor dy, Tensor y, Tensor x, float weight) = 0;
+  virtual void do_sample_code(Tensor z, Tensor code, Tensor noise) = 0;
+  virtual void do_sample_code_backward(float* loss, Tensor d_code, Tensor dz, Tensor code, Tensor noise) = 0;
 
   // Bytes are counted in floats of 4 bytes.
   double traffic(Tensor x) const;       ///< bytes of the tensor

@@ -1,8 +1,11 @@
 #include "kernel/session/draw_images.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 
+#include "common/errors.hpp"
 #include "kernel/models/models.hpp"
 #include "kernel/samples.hpp"
 #include "kernel/session/image_maker.hpp"
@@ -23,11 +26,16 @@ Gan built_gan(const Checkpoint& checkpoint) {
 
 }  // namespace
 
-DrawnImages draw_images(const Checkpoint& checkpoint, const TrainOptions& train, int count, std::uint64_t seed) {
+DrawnImages draw_images(const Checkpoint& checkpoint, const TrainOptions& train, int count, std::uint64_t seed,
+                        std::optional<int> only) {
   using Clock = std::chrono::steady_clock;
   constexpr int kMostAtOnce = 64;
   const auto backend = make_backend(train);
   Gan gan = built_gan(checkpoint);
+  if (only && (*only < 0 || *only >= gan.classes))
+    throw ConfigError(fmt::format("--class: found {}, expected {}", *only,
+                                  gan.classes == 0 ? fmt::format("none: {} learns no classes", gan.model)
+                                                   : fmt::format("0 to {} for {}", gan.classes - 1, gan.model)));
   DrawnImages drawn{.model = gan.model, .png = {}, .backend = backend->info, .batch = std::min(count, kMostAtOnce)};
   const GanOptions options{.average = holds_average(checkpoint.content)};
   for (const auto& [kind, bytes] : gan.planned_memory_bytes(*backend->ops, drawn.batch, options))
@@ -35,7 +43,7 @@ DrawnImages draw_images(const Checkpoint& checkpoint, const TrainOptions& train,
   gan.prepare(*backend->ops, drawn.batch, 0, options);
   set_tensors(gan, *backend->ops, checkpoint.content, true, checkpoint.file);
   const auto begin = Clock::now();
-  drawn.png = sample_grid(gan, *backend->ops, seed, count);
+  drawn.png = sample_grid(gan, *backend->ops, seed, count, only);
   drawn.seconds = std::chrono::duration<double>(Clock::now() - begin).count();
   return drawn;
 }
@@ -61,8 +69,12 @@ std::vector<std::string> ImageMaker::draw(std::span<const std::uint64_t> seeds) 
     for (std::size_t row = 0; row < size; ++row) latents[row * batch + i] = one[row];
   }
   const int count = static_cast<int>(seeds.size());
-  const std::vector<float> images = sample_images(
-      gan, ops, [&] { ops.write(gan.latent, latents); }, count);
+  const auto fill = [&](int) {
+    ops.write(gan.latent, latents);
+    gan.place_classes(
+        ops, [&](int i) { return class_of_seed(gan, seeds[std::min(static_cast<std::size_t>(i), seeds.size() - 1)]); });
+  };
+  const std::vector<float> images = sample_images(gan, ops, fill, count);
   const auto pixels = static_cast<std::ptrdiff_t>(gan.image.pixels());
   std::vector<std::string> pngs;
   for (int i = 0; i < count; ++i)

@@ -195,7 +195,10 @@ void Replica::run() {
   if (options_.quality != 0 && first_) prepare_to_measure();
   const std::int64_t first = trainer_.steps_done(), last = options_.steps;
   std::function<void(const Progress&)> show;
-  if (view_.steps) show = view_.steps(first, last, trainer_.global_batch(), find_model(options_.train.model).grows());
+  report_.loss_names = loss_names(trainer_.gan().step);
+  if (view_.steps)
+    show =
+        view_.steps(first, last, trainer_.global_batch(), find_model(options_.train.model).grows(), report_.loss_names);
   const StopOnSignals signals;
   const std::int64_t interval = std::max<std::int64_t>(1, (last - first) / kReports);
   report_.history.reserve(2 * kReports);

@@ -31,7 +31,8 @@ struct SessionOptions {
 };
 
 struct SessionReport {
-  Shard shard;           ///< this process's; the files and the report are the first one's
+  Shard shard;  ///< this process's; the files and the report are the first one's
+  LossNames loss_names = kernel::loss_names({});
   bool stopped = false;  ///< by SIGINT or SIGTERM; then nothing below is set
   std::string dataset;
   int images = 0;  ///< of the data set
@@ -57,7 +58,8 @@ struct SessionView {
   std::function<std::shared_ptr<void>(const std::string& what)> waiting;
   /// Tells that the steps after `first` up to `last` begin, each of `batch` images over all replicas; a model that
   /// grows has larger images in later ones. The returned function is called after each step.
-  std::function<std::function<void(const Progress&)>(std::int64_t first, std::int64_t last, int batch, bool grows)>
+  std::function<std::function<void(const Progress&)>(std::int64_t first, std::int64_t last, int batch, bool grows,
+                                                     LossNames names)>
       steps;
 };
 

@@ -71,11 +71,13 @@ std::string to_table(const SessionReport& report, const SessionOptions& options)
                            : to_string(Seconds{report.waited_s /
                                                static_cast<double>(std::max<std::int64_t>(1, report.result.steps))}) +
                                  " a step waited for them");
+  const std::size_t wide = std::string_view(report.loss_names.generator).size();
   if (!report.history.empty())
-    out += fmt::format("\n{:>10}  {:>18}  {:>14}\n", "step", "discriminator loss", "generator loss");
+    out += fmt::format("\n{:>10}  {:>13} loss  {:>{}} loss\n", "step", report.loss_names.discriminator,
+                       report.loss_names.generator, wide);
   for (const auto& point : report.history)
-    out +=
-        fmt::format("{:>10}  {:>18.4f}  {:>14.4f}\n", point.step, point.losses.discriminator, point.losses.generator);
+    out += fmt::format("{:>10}  {:>18.4f}  {:>{}.4f}\n", point.step, point.losses.discriminator, point.losses.generator,
+                       wide + 5);
   out += quality_table(report);
   out += fmt::format("\nmemory   {} predicted, {} allocated at most, {} resident at most in this process\n",
                      to_string(Bytes{report.predicted_bytes}), to_string(Bytes{report.allocated_peak_bytes}),

@@ -49,8 +49,8 @@ class Processes : public testing::Test {
 };
 
 TEST_F(Processes, OfHalfABatchGiveTheLossesOfOneOfTheWhole) {
-  // One model with dropout, and one with batch norms over the whole batch.
-  for (const char* model : {"mlp-gan", "dcgan-28"}) {
+  // One model with dropout, and those with batch norms over the whole batch.
+  for (const char* model : {"mlp-gan", "dcgan-28", "cgan-28", "vae-28"}) {
     const std::string arguments = std::string("--steps 6 --model ") + model;
     const Json whole = history(1, arguments + " --batch 16");
     expect_near(history(2, arguments + " --batch 8 --sync-batch-norm"), whole, 2e-6);

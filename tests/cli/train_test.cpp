@@ -105,6 +105,38 @@ TEST(Train, WritesSamplesAtIntervals) {
   EXPECT_EQ(scratch.files(), 3U);
 }
 
+TEST(Train, AClassIsDrawnByItsNumber) {
+  const Scratch scratch;
+  const std::string folder = (scratch / "run").string(), draw = "generate --checkpoint " + folder + " --count 3 -o ";
+  ASSERT_EQ(run_program("train --model cgan-28 --batch 4 --steps 1 --checkpoint " + folder).code, 0);
+  const auto drawn = [&](const std::string& options) {
+    const std::string file = (scratch / "drawn.png").string();
+    EXPECT_EQ(run_program(draw + file + options).code, 0);
+    return content_of(file);
+  };
+  const std::string fives = drawn(" --class 5");
+  EXPECT_TRUE(fives == drawn(" --class 5"));
+  EXPECT_FALSE(fives == drawn(" --class 6"));
+  EXPECT_FALSE(fives == drawn(""));
+  const Outcome beyond = run_program(draw + (scratch / "x.png").string() + " --class 10");
+  EXPECT_EQ(beyond.code, 2);
+  EXPECT_THAT(beyond.err, HasSubstr("--class: found 10, expected 0 to 9 for cgan-28"));
+}
+
+TEST(Train, AnAutoencodersTraceIsSimulated) {
+  const Scratch scratch;
+  const std::string trace = (scratch / "vae.json").string();
+  const Outcome trained = run_program("train --model vae-28 --batch 4 --steps 12 --trace " + trace);
+  ASSERT_EQ(trained.code, 0) << trained.err;
+  EXPECT_THAT(trained.out, HasSubstr("reconstruction loss"));
+  const std::string scenario = (scratch / "scenario.json").string();
+  ASSERT_EQ(run_program("example scenario -o " + scenario).code, 0);
+  const Outcome simulated = run_program("simulate " + scenario + " --set /workload/trace=" + trace +
+                                        " --set /workload/batch_per_gpu=4 --format json");
+  EXPECT_EQ(simulated.code, 0) << simulated.err;
+  EXPECT_GT(Json::parse(simulated.out)["time"]["total_s"].get<double>(), 0);
+}
+
 TEST(Train, BadInputIsLocated) {
   const Scratch scratch;
   const std::string folder = (scratch / "run").string();
@@ -125,6 +157,8 @@ TEST(Train, BadInputIsLocated) {
   expect_rejected("generate --checkpoint " + folder, "--output");
   expect_rejected("generate --checkpoint " + folder + " --count 0 -o " + (scratch / "x.png").string(),
                   "--count: found 0");
+  expect_rejected("generate --checkpoint " + folder + " --class 3 -o " + (scratch / "x.png").string(),
+                  "--class: found 3, expected none: mlp-gan learns no classes");
   expect_rejected("generate --checkpoint " + (scratch / "none").string() + " -o " + (scratch / "x.png").string(),
                   "found no checkpoint");
 }

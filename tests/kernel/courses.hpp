@@ -54,7 +54,9 @@ inline Course run(const Backend& backend, const Steps& what, int steps) {
     const Losses losses = gan_step(gan, ops, random, options, clock, [&] {
       std::vector<std::uint8_t> bytes(static_cast<std::size_t>(gan.image.pixels() * 3));
       for (auto& byte : bytes) byte = static_cast<std::uint8_t>(pixels.below(256));
-      ops.load_images(gan.real, bytes, gan.darkest, gan.channels());
+      for (int i = 0; gan.classes > 0 && i < 3 * gan.classes; ++i)
+        bytes.push_back(i % (gan.classes + 2) == 0 ? 255 : 0);
+      gan.place_real(ops, bytes);
     });
     course.losses.insert(course.losses.end(), {losses.discriminator, losses.generator});
   }
@@ -68,10 +70,18 @@ inline const Steps kSteps[] = {
     {"dcgan-28", AdversarialLoss::non_saturating, {}, 2},
     {"dcgan-28", AdversarialLoss::wasserstein},
     {"dcgan-32", AdversarialLoss::hinge, {}, 1, true},
+    {"cgan-28", AdversarialLoss::non_saturating, {}, 2},
+    {"cgan-28", AdversarialLoss::wasserstein},
+    {"vae-28", AdversarialLoss::non_saturating},
+    {"vae-28", AdversarialLoss::non_saturating, {}, 1, true},
     {"progressive-gan", AdversarialLoss::wasserstein, {1, true}},
     {"progressive-gan", AdversarialLoss::wasserstein, {1, false}},
     {"progressive-gan-video", AdversarialLoss::wasserstein, {1, true}},
 };
+/// Loads of images and of labels in a step.
+inline int loads_of(const Steps& steps) {
+  return steps.discriminator_steps * (find_model(steps.model).build_default().classes > 0 ? 2 : 1);
+}
 inline std::string name_of_steps(const testing::TestParamInfo<Steps>& instance) {
   std::string name = instance.param.model + std::string("_") + std::to_string(instance.index);
   std::replace(name.begin(), name.end(), '-', '_');

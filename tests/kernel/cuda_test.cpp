@@ -82,7 +82,7 @@ TEST_P(CudaSteps, OfAnotherInstructionSetAreWithinTheTolerance) {
 
 TEST_P(CudaSteps, ReplayedAreThoseRunCallByCall) {
   if (!is_short(GetParam())) LONG_TEST();
-  const CudaOptions options{.loads_a_step = GetParam().discriminator_steps};
+  const CudaOptions options{.loads_a_step = loads_of(GetParam())};
   const auto replayed = std::make_shared<HostDevice>(options.loads_a_step);
   CudaOptions plain = options;
   plain.graph = false;
@@ -340,7 +340,7 @@ TEST_P(GpuSteps, AreTheCpusWithTheSameRandomNumbers) {
 }
 
 TEST_P(GpuSteps, ReplayedAreThoseRunCallByCall) {
-  CudaOptions options{.precision = Precision::fp32, .loads_a_step = GetParam().discriminator_steps};
+  CudaOptions options{.precision = Precision::fp32, .loads_a_step = loads_of(GetParam())};
   const auto replayed = open_cuda_backend(options);
   options.graph = false;
   const auto called = open_cuda_backend(options);

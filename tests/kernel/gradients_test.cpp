@@ -185,6 +185,9 @@ TEST_P(GradientTest, Resampling) {
   check_layer(*downsample("layer", clip), 3);
 }
 TEST_P(GradientTest, MinibatchStddev) { check_layer(*minibatch_stddev("layer", 3, 4), 6); }
+TEST_P(GradientTest, Labelled) {
+  check_layer(*labelled("layer", 2, 3, 4, std::make_shared<Tensor>(device_.tensor(4, 5))), 5);
+}
 TEST_P(GradientTest, Faded) {
   Layers main, skip;
   main.push_back(upsample("up", {.channels = 2, .height = 4, .width = 4}));

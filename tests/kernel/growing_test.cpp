@@ -286,6 +286,13 @@ TEST_P(PenaltyTest, ItsGradientIsThatOfThePenalty) {
   grown.push_back(minibatch_stddev("deviation", 3, 4));
   grown.push_back(convolution("last", {4, 2, 2, 1, 2, 1, 0}, 0.4F));
   check_penalty_gradient(device, std::move(grown), "deviation");
+
+  Layers seeing;
+  seeing.push_back(convolution("first", {2, 4, 4, 3, 3, 1, 1}, 0.5F));
+  seeing.push_back(batch_norm_leaky("norm", {.channels = 3, .positions = 16, .deviation = 0.5F}, 1));
+  seeing.push_back(labelled("label", 3, 16, 2, std::make_shared<Tensor>(device.tensor(2, 5))));
+  seeing.push_back(convolution("last", {5, 4, 4, 1, 4, 1, 0}, 0.5F));
+  check_penalty_gradient(device, std::move(seeing), "label");
 }
 
 // For a linear critic the penalty is weight (|w| - 1)^2, whatever the images are.

@@ -44,7 +44,7 @@ TEST(Session, TellsWritesAndReportsWhatItDoes) {
   const SessionView view{.remark = [&](const std::string& sentence) { said.push_back(sentence); },
                          .waiting = {},
                          .steps =
-                             [&](std::int64_t first, std::int64_t last, int batch, bool grows) {
+                             [&](std::int64_t first, std::int64_t last, int batch, bool grows, LossNames) {
                                EXPECT_EQ(first, 0);
                                EXPECT_EQ(last, 6);
                                EXPECT_EQ(batch, 16);

@@ -3,6 +3,7 @@
 
 #include "kernel/ops/cuda/activations.hpp"
 #include "kernel/ops/cuda/blocks.hpp"
+#include "kernel/ops/cuda/codes.hpp"
 #include "kernel/ops/cuda/elements.hpp"
 #include "kernel/ops/cuda/losses.hpp"
 #include "kernel/ops/cuda/make_backend.hpp"

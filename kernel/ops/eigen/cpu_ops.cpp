@@ -200,4 +200,48 @@ void CpuOps::do_classification_loss(float* loss, Tensor d_logits, Tensor logits,
   *loss = static_cast<float>(sum / logits.batch);
 }
 
+void CpuOps::do_append_channels(Tensor y, Tensor x, Tensor more, int positions) {
+  std::memcpy(y.floats(), x.floats(), x.size() * sizeof(float));
+  float* to = y.floats() + x.size();
+  for (int row = 0; row < more.features * positions; ++row, to += y.batch)
+    if (more.data == nullptr)
+      std::fill_n(to, y.batch, 0.0F);
+    else
+      std::copy_n(more.floats() + std::ptrdiff_t{row / positions} * y.batch, y.batch, to);
+}
+
+void CpuOps::do_leading_channels(Tensor dx, Tensor dy, int /*positions*/) {
+  std::memcpy(dx.floats(), dy.floats(), dx.size() * sizeof(float));
+}
+
+void CpuOps::do_squared_error(float* loss, Tensor dy, Tensor y, Tensor x, float weight) {
+  const float factor = 2 * weight / static_cast<float>(y.batch);
+  double sum = 0;
+  for (std::size_t i = 0; i < y.size(); ++i) {
+    const float difference = y.floats()[i] - x.floats()[i];
+    sum += double{difference} * double{difference};
+    dy.floats()[i] = factor * difference;
+  }
+  *loss = static_cast<float>(double{weight} * sum / y.batch);
+}
+
+void CpuOps::do_sample_code(Tensor z, Tensor code, Tensor noise) {
+  for (std::size_t i = 0; i < z.size(); ++i)
+    z.floats()[i] = code.floats()[i] + std::exp(code.floats()[z.size() + i] / 2) * noise.floats()[i];
+}
+
+void CpuOps::do_sample_code_backward(float* loss, Tensor d_code, Tensor dz, Tensor code, Tensor noise) {
+  const std::size_t size = dz.size();
+  const auto many = static_cast<float>(dz.batch);
+  double sum = 0;
+  for (std::size_t i = 0; i < size; ++i) {
+    const float mean = code.floats()[i], log_variance = code.floats()[size + i], variance = std::exp(log_variance);
+    sum += (double{mean} * double{mean} + double{variance} - double{log_variance} - 1) / 2;
+    d_code.floats()[i] = dz.floats()[i] + mean / many;
+    d_code.floats()[size + i] =
+        dz.floats()[i] * noise.floats()[i] * std::exp(log_variance / 2) / 2 + (variance - 1) / (2 * many);
+  }
+  *loss = static_cast<float>(sum / dz.batch);
+}
+
 }  // namespace ganymede::kernel

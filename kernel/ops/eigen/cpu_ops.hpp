@@ -33,6 +33,11 @@ class CpuOps : public TensorOps {
   void do_adversarial_loss(float* loss, Tensor d_logits, Tensor logits, LossTerm term) override;
   void do_classification_loss(float* loss, Tensor d_logits, Tensor logits,
                               std::span<const std::uint8_t> labels) override;
+  void do_append_channels(Tensor y, Tensor x, Tensor more, int positions) override;
+  void do_leading_channels(Tensor dx, Tensor dy, int positions) override;
+  void do_squared_error(float* loss, Tensor dy, Tensor y, Tensor x, float weight) override;
+  void do_sample_code(Tensor z, Tensor code, Tensor noise) override;
+  void do_sample_code_backward(float* loss, Tensor d_code, Tensor dz, Tensor code, Tensor noise) override;
 
   /// Calls function(begin, end) on several threads for ranges of `count` items, each of which is `elements` floats.
   template <class Function>

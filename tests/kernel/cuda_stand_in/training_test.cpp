@@ -35,7 +35,7 @@ void expect_same(const Course& found, const Course& expected) {
 
 TEST_P(StandInSteps, AreTheSameInEveryOrderAndReplayed) {
   NOT_SANITIZED("tests of one operation each take the same paths");
-  CudaOptions options{.precision = Precision::fp32, .loads_a_step = GetParam().discriminator_steps};
+  CudaOptions options{.precision = Precision::fp32, .loads_a_step = loads_of(GetParam())};
   const Course late = course(Order::late, options, GetParam(), 3);
   expect_same(course(Order::others_first, options, GetParam(), 3), late);
   options.graph = false;
@@ -63,7 +63,7 @@ TEST(StandInTrainer, HasTheSameLossesInEveryOrder) {
 
 TEST_P(StandInSteps, InBf16StayNearThoseOfFp32AndAreReplayedTheSame) {
   NOT_SANITIZED("tests of one operation each take the same paths");
-  CudaOptions options{.precision = Precision::fp32, .loads_a_step = GetParam().discriminator_steps};
+  CudaOptions options{.precision = Precision::fp32, .loads_a_step = loads_of(GetParam())};
   const Course exact = course(Order::late, options, GetParam(), 2);
   options.precision = Precision::bf16;
   const Course found = course(Order::late, options, GetParam(), 2);
