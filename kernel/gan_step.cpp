@@ -19,6 +19,7 @@ Terms terms_of(AdversarialLoss loss) {
     case AdversarialLoss::wasserstein:
       return {LossTerm::negative_logit, LossTerm::logit, LossTerm::negative_logit};
     case AdversarialLoss::non_saturating:
+    case AdversarialLoss::r1:
       break;
   }
   return {LossTerm::cross_entropy_real, LossTerm::cross_entropy_fake, LossTerm::cross_entropy_real};
@@ -50,21 +51,24 @@ Tensor adversarial_gradient(Gan& gan, TensorOps& ops, Tensor logits, LossTerm te
   return gan.d_logits;
 }
 
-/// Adds the gradient of the gradient penalty (Gulrajani et al. 2017) to the discriminator's gradients.
+/// Adds the gradient of the gradient penalty (Gulrajani et al. 2017), or of R1 (Mescheder et al. 2018), to the
+/// discriminator's gradients.
 ///
-/// Let S be the sum of the logits of images interpolated between real and fake ones, and g_i its gradient with respect
-/// to image i. The penalty is P = weight * mean of (|g_i| - 1)^2. Its gradient with respect to the weights equals that
-/// of sum u_i . g_i with u_i = 2 weight / batch (|g_i| - 1) g_i / |g_i| held constant, and this sum is the tangent of
-/// the logits along u. So the second derivatives are never formed: a forward pass, a backward pass to the images, the
-/// tangent, and a backward pass through both.
-void add_penalty_gradient(Gan& gan, TensorOps& ops, Tensor fake, StepRandom& random, float weight,
+/// Let S be the sum of the logits of images interpolated between real and fake ones, for R1 of the real ones, and g_i
+/// its gradient with respect to image i. The penalty is P = weight * mean of (|g_i| - c)^2, where c is 1, for R1 0. Its
+/// gradient with respect to the weights equals that of sum u_i . g_i with u_i = 2 weight / batch (|g_i| - c) g_i /
+/// |g_i| held constant, and this sum is the tangent of the logits along u. So the second derivatives are never formed:
+/// a forward pass, a backward pass to the images, the tangent, and a backward pass through both.
+void add_penalty_gradient(Gan& gan, TensorOps& ops, Tensor fake, StepRandom& random, const StepOptions& options,
                           const LayerDone& layer_done) {
   Network& discriminator = gan.discriminator;
-  ops.interpolate(gan.between, gan.real, fake, random.latent);
-  forward(discriminator, ops, gan.between, random.dropout);
+  const bool at_real = options.loss == AdversarialLoss::r1;
+  if (!at_real) ops.interpolate(gan.between, gan.real, fake, random.latent);
+  forward(discriminator, ops, at_real ? gan.real : gan.between, random.dropout);
   ops.fill(gan.d_logits, 1);
   const Tensor gradient = backward(discriminator, ops, gan.d_logits, kFrozen, kNoReduction);
-  ops.gradient_penalty(gan.losses + kLossPenalty, gan.direction, gradient, weight);
+  ops.gradient_penalty(gan.losses + kLossPenalty, gan.direction, gradient,
+                       at_real ? options.penalty / 2 : options.penalty, at_real ? 0.0F : 1.0F);
   discriminator.tangent(ops, gan.direction);
   ops.fill(gan.d_logits, 1);
   discriminator.tangent_backward(ops, gan.d_logits, layer_done);
@@ -114,12 +118,12 @@ void begin_adversarial_step(Gan& gan, TensorOps& ops, StepRandom& random, const 
     logits = forward(discriminator, ops, fake, random.dropout);
     clock.begin_phase(Phase::discriminator_backward_fake);
     const LayerDone done = discriminator_done(clock, reducers);
-    const bool penalized = options.loss == AdversarialLoss::wasserstein;
+    const bool penalized = has_penalty(options.loss);
     backward(discriminator, ops, adversarial_gradient(gan, ops, logits, terms.fake, kLossFake), kSecondBatch,
              penalized ? LayerDone(kNoReduction) : done);
     if (penalized) {
       clock.begin_phase(Phase::discriminator_gradient_penalty);
-      add_penalty_gradient(gan, ops, fake, random, options.penalty, done);
+      add_penalty_gradient(gan, ops, fake, random, options, done);
     }
     if (reducers.discriminator != nullptr) reducers.discriminator->wait();
     clock.begin_phase(Phase::discriminator_update);

@@ -15,15 +15,20 @@ enum class AdversarialLoss {
   minimax,  ///< cross-entropy; the generator minimises log(1 - D(G(z))), which saturates while the discriminator wins
   hinge,    ///< Lim and Ye 2017
   wasserstein,  ///< with gradient penalty (Gulrajani et al. 2017), whose authors use no batch norm in the critic
+  r1,           ///< non-saturating, with a penalty of the gradient at real images (Mescheder et al. 2018)
 };
 /// The names that --loss takes, in the order of AdversarialLoss.
-inline constexpr std::string_view kLossNames[] = {"non-saturating", "minimax", "hinge", "wgan-gp"};
+inline constexpr std::string_view kLossNames[] = {"non-saturating", "minimax", "hinge", "wgan-gp", "r1"};
+/// Whether a loss has a penalty of the discriminator's gradient by the images.
+constexpr bool has_penalty(AdversarialLoss loss) {
+  return loss == AdversarialLoss::wasserstein || loss == AdversarialLoss::r1;
+}
 
 struct StepOptions {
   AdversarialLoss loss = AdversarialLoss::non_saturating;
   int discriminator_steps = 1;  ///< updates of the discriminator in a step, each on a batch of its own
   AdamParameters adam;
-  float penalty = 10;  ///< weight of the gradient penalty; 10 is its authors' value
+  float penalty = 10;  ///< weight of the gradient penalty, of R1 twice its weight; 10 is the value of both's authors
   /// Decay of the moving average of the generator's parameters, with which samples are drawn; 0: no average. At update
   /// t it is at most (1 + t) / (10 + t), as in TensorFlow's ExponentialMovingAverage, so that the initial weights are
   /// forgotten soon.

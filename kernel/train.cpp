@@ -124,7 +124,7 @@ Compression compression_of(const std::string& name) { return Compression(index_o
 
 GanOptions gan_options_of(const TrainOptions& options) {
   return {.average = options.average_decay > 0,
-          .gradient_penalty = step_options_of(options).loss == AdversarialLoss::wasserstein,
+          .gradient_penalty = has_penalty(step_options_of(options).loss),
           .activations = {options.recompute, compression_of(options.activations)}};
 }
 
@@ -198,9 +198,9 @@ void Trainer::enter_stage(const TrainingStage& stage) {
   if (ops_->norm_communicator() != nullptr && gan_options.gradient_penalty &&
       std::any_of(judges.begin(), judges.end(), [](const auto& layer) { return !layer->statistics().empty(); }))
     throw ConfigError(fmt::format(
-        "--sync-batch-norm: found it with wgan-gp, expected another loss for {}: the gradient penalty differentiates "
-        "its discriminator's batch norms for one process's images only",
-        options_.model));
+        "--sync-batch-norm: found it with {}, expected another loss for {}: the gradient penalty differentiates its "
+        "discriminator's batch norms for one process's images only",
+        kLossNames[static_cast<std::size_t>(step_options_.loss)], options_.model));
   if (gan_) gan_->release_activations();
   next.prepare(*ops_, options_.batch, options_.seed, gan_options);
   if (gan_) next.take_over(*gan_, *ops_);

@@ -239,6 +239,7 @@ def losses_of(name):
     up, down = (lambda l: F.softplus(-l).mean()), (lambda l: F.softplus(l).mean())
     return {
         "non-saturating": (up, down, up),
+        "r1": (up, down, up),
         "minimax": (up, down, lambda l: -F.softplus(l).mean()),
         "wgan-gp": (lambda l: -l.mean(), lambda l: l.mean(), lambda l: -l.mean()),
         "hinge": (lambda l: F.relu(1 - l).mean(), lambda l: F.relu(1 + l).mean(), lambda l: -l.mean()),
@@ -291,6 +292,11 @@ def train(options, generator, discriminator, images, labels):
                 gradient, = torch.autograd.grad(discriminator(between).sum(), between, create_graph=True)
                 penalty = 10 * ((gradient.flatten(1).norm(dim=1) - 1) ** 2).mean()
                 penalty.backward()
+            if options.loss == "r1":
+                at_real = images_now.clone().requires_grad_()
+                gradient, = torch.autograd.grad(discriminator(at_real).sum(), at_real, create_graph=True)
+                penalty = 5 * gradient.square().sum() / options.batch
+                penalty.backward()
             d_adam.step()
         g_adam.zero_grad()
         wish = generator_loss(discriminator(fake))
@@ -308,7 +314,7 @@ def main():
     parser.add_argument("--backend", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--batch", type=int, default=8)
     parser.add_argument("--d-steps", type=int, default=1)
-    parser.add_argument("--loss", choices=("non-saturating", "minimax", "hinge", "wgan-gp", "divergence"), default="non-saturating",
+    parser.add_argument("--loss", choices=("non-saturating", "minimax", "hinge", "wgan-gp", "r1", "divergence"), default="non-saturating",
                         help="divergence: that of an autoencoder, which has no other")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--tolerance", type=float, default=5e-4, help="of losses: relative above 1, absolute below")

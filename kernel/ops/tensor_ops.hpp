@@ -209,9 +209,10 @@ class TensorOps {
 
   /// *loss = mean over the batch of `term` of logits [1 x batch]; d_logits [1 x batch] = its gradient.
   void adversarial_loss(float* loss, Tensor d_logits, Tensor logits, LossTerm term);
-  /// For the gradients g [pixels x batch] of the sum of the logits: *loss = weight * mean over the batch of (|g| - 1)^2
-  /// (Gulrajani et al. 2017), direction = its derivative by g: 2 weight / batch (|g| - 1) g / |g|.
-  void gradient_penalty(float* loss, Tensor direction, Tensor gradient, float weight);
+  /// For the gradients g [pixels x batch] of the sum of the logits: *loss = weight * mean over the batch of (|g| -
+  /// centre)^2 (Gulrajani et al. 2017: 1; Mescheder et al. 2018: 0), direction = its derivative by g: 2 weight / batch
+  /// (|g| - centre) g / |g|.
+  void gradient_penalty(float* loss, Tensor direction, Tensor gradient, float weight, float centre = 1);
   /// *loss = mean over the batch of -log softmax(logits)[label], logits [classes x batch]; d_logits = its gradient.
   void classification_loss(float* loss, Tensor d_logits, Tensor logits, std::span<const std::uint8_t> host_labels);
   /// *loss = weight * mean over the batch of |y - x|^2, dy = its gradient.
@@ -319,7 +320,7 @@ class TensorOps {
   virtual void do_interpolate(Tensor between, Tensor real, Tensor fake, RandomStream& random) = 0;
 
   virtual void do_adversarial_loss(float* loss, Tensor d_logits, Tensor logits, LossTerm term) = 0;
-  virtual void do_gradient_penalty(float* loss, Tensor direction, Tensor gradient, float weight) = 0;
+  virtual void do_gradient_penalty(float* loss, Tensor direction, Tensor gradient, float weight, float centre) = 0;
   virtual void do_classification_loss(float* loss, Tensor d_logits, Tensor logits,
                                       std::span<const std::uint8_t> host_labels) = 0;
   virtual void do_squared_error(float* loss, Tensor dy, Tensor y, Tensor x, float weight) = 0;

@@ -38,7 +38,7 @@ inline Course run(const Backend& backend, const Steps& what, int steps) {
   Gan gan = model.build(model.grows() ? ImageShape{8, 8, 3} : model.images.front(), what.growth);
   gan.prepare(ops, 3, 5,
               {.average = true,
-               .gradient_penalty = what.loss == AdversarialLoss::wasserstein,
+               .gradient_penalty = has_penalty(what.loss),
                .activations = {what.recompute, Compression::none}});
   StepRandom random(7);
   StepOptions options{
@@ -69,6 +69,7 @@ inline const Steps kSteps[] = {
     {"mlp-gan", AdversarialLoss::minimax},
     {"dcgan-28", AdversarialLoss::non_saturating, {}, 2},
     {"dcgan-28", AdversarialLoss::wasserstein},
+    {"dcgan-28", AdversarialLoss::r1},
     {"dcgan-32", AdversarialLoss::hinge, {}, 1, true},
     {"cgan-28", AdversarialLoss::non_saturating, {}, 2},
     {"cgan-28", AdversarialLoss::wasserstein},
@@ -110,7 +111,7 @@ inline void expect_alike(const Course& found, const Course& expected, double tol
 
 /// The factor by which differences grow from one step to the next: the second derivatives of a gradient penalty amplify
 /// the rounding of products, which differs between instruction sets, and between a CPU and a GPU.
-inline double growth_of(const Steps& steps) { return steps.loss == AdversarialLoss::wasserstein ? 10 : 1; }
+inline double growth_of(const Steps& steps) { return has_penalty(steps.loss) ? 10 : 1; }
 
 constexpr double kGpuTolerance = 1e-4;  // of a GPU's losses, relative to those of the CPU with the same random numbers
 

@@ -210,7 +210,7 @@ INSTANTIATE_TEST_SUITE_P(AllBackends, PenaltyTest, testing::ValuesIn(fp32_backen
 
 /// Compares the gradient of the penalty with respect to the weights of a critic of `layers` with finite differences of
 /// the penalty, on five images.
-void check_penalty_gradient(TestDevice& device, Layers layers, const char* what) {
+void check_penalty_gradient(TestDevice& device, Layers layers, const char* what, float centre = 1) {
   TensorOps& ops = device.ops();
   const int batch = 5;
   Network critic("critic", std::move(layers));
@@ -227,7 +227,7 @@ void check_penalty_gradient(TestDevice& device, Layers layers, const char* what)
     critic.forward(ops, x, same);
     ops.fill(ones, 1);
     const Tensor gradient = critic.backward(ops, ones, {false, false, true}, [](std::size_t) {});
-    ops.gradient_penalty(loss, direction, gradient, 10);
+    ops.gradient_penalty(loss, direction, gradient, 10, centre);
     return device.values(loss, 1)[0];
   };
   penalty();
@@ -293,24 +293,32 @@ TEST_P(PenaltyTest, ItsGradientIsThatOfThePenalty) {
   seeing.push_back(labelled("label", 3, 16, 2, std::make_shared<Tensor>(device.tensor(2, 5))));
   seeing.push_back(convolution("last", {5, 4, 4, 1, 4, 1, 0}, 0.5F));
   check_penalty_gradient(device, std::move(seeing), "label");
+
+  Layers at_real;
+  at_real.push_back(convolution("first", {2, 4, 4, 3, 3, 1, 1}, 0.5F));
+  at_real.push_back(batch_norm_leaky("norm", {.channels = 3, .positions = 16, .deviation = 0.5F}, 1));
+  at_real.push_back(convolution("last", {3, 4, 4, 1, 4, 1, 0}, 0.5F));
+  check_penalty_gradient(device, std::move(at_real), "around zero", 0);
 }
 
-// For a linear critic the penalty is weight (|w| - 1)^2, whatever the images are.
+// For a linear critic the penalty is weight (|w| - centre)^2, whatever the images are.
 TEST_P(PenaltyTest, OfALinearCriticIsKnown) {
   TestDevice device(GetParam(), 4);
   const Tensor gradient = device.tensor(24, 3), direction = device.tensor(24, 3);
   float* loss = device.floats(1);
-  device.ops().gradient_penalty(loss, direction, gradient, 10);
-  const auto g = device.rows(gradient), u = device.rows(direction);
-  double expected = 0;
-  for (std::size_t image = 0; image < 3; ++image) {
-    double squares = 0;
-    for (std::size_t i = image; i < g.size(); i += 3) squares += g[i] * g[i];
-    const double norm = std::sqrt(squares);
-    expected += 10 * (norm - 1) * (norm - 1) / 3;
-    for (std::size_t i = image; i < g.size(); i += 3) EXPECT_NEAR(u[i], 20.0 / 3 * (norm - 1) * g[i] / norm, 1e-5);
+  for (const double centre : {1.0, 0.0}) {
+    device.ops().gradient_penalty(loss, direction, gradient, 10, static_cast<float>(centre));
+    const auto g = device.rows(gradient), u = device.rows(direction);
+    double expected = 0;
+    for (std::size_t image = 0; image < 3; ++image) {
+      double squares = 0;
+      for (std::size_t i = image; i < g.size(); i += 3) squares += g[i] * g[i];
+      const double norm = std::sqrt(squares), off = norm - centre;
+      expected += 10 * off * off / 3;
+      for (std::size_t i = image; i < g.size(); i += 3) EXPECT_NEAR(u[i], 20.0 / 3 * off * g[i] / norm, 1e-5);
+    }
+    EXPECT_NEAR(device.values(loss, 1)[0], expected, 1e-4);
   }
-  EXPECT_NEAR(device.values(loss, 1)[0], expected, 1e-4);
 }
 
 }  // namespace

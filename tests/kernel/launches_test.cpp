@@ -23,7 +23,7 @@ std::map<std::string, double> launches_of(const std::vector<traces::TraceKernel>
 // A real training counts its launches phase by phase; the list is made without training.
 TEST(Launches, OfEachLossAreThoseOfARealStep) {
   const Scratch scratch;
-  for (const std::string_view loss : {"non-saturating", "wgan-gp"})
+  for (const std::string_view loss : {"non-saturating", "wgan-gp", "r1"})
     for (const int updates : {1, 2}) {
       TrainOptions options = small_training(scratch);
       options.model = "dcgan-28";

@@ -111,7 +111,7 @@ class CudaOps final : public TensorOps {
   void do_interpolate(Tensor between, Tensor real, Tensor fake, RandomStream& random) override;
 
   void do_adversarial_loss(float* loss, Tensor d_logits, Tensor logits, LossTerm term) override;
-  void do_gradient_penalty(float* loss, Tensor direction, Tensor gradient, float weight) override;
+  void do_gradient_penalty(float* loss, Tensor direction, Tensor gradient, float weight, float centre) override;
   void do_classification_loss(float* loss, Tensor d_logits, Tensor logits,
                               std::span<const std::uint8_t> host_labels) override;
   void do_append_channels(Tensor y, Tensor x, Tensor more, int positions) override;

@@ -7,7 +7,8 @@
 namespace ganymede::kernel::cuda {
 
 template <class Device, class E>
-void CudaOps<Device, E>::do_gradient_penalty(float* loss, Tensor direction, Tensor gradient, float weight) {
+void CudaOps<Device, E>::do_gradient_penalty(float* loss, Tensor direction, Tensor gradient, float weight,
+                                             float centre) {
   const E* g = elements_of<E>(gradient);
   const float many = static_cast<float>(gradient.batch);
   E* to = elements_of<E>(direction);
@@ -19,11 +20,11 @@ void CudaOps<Device, E>::do_gradient_penalty(float* loss, Tensor direction, Tens
         return Sums<1>{{g[row * width + i] * g[row * width + i]}};
       },
       [=] GANYMEDE_DEVICE(std::size_t row, std::size_t i, const Sums<1>& sums) {
-        const float norm = sqrtf(sums.of[0]);
+        const float norm = sqrtf(sums.of[0]), off = norm - centre;
         // At a gradient of zero the norm has no derivative; 0 is used.
-        const float factor = norm > 0 ? 2 * weight / many * (norm - 1) / norm : 0;
+        const float factor = norm > 0 ? 2 * weight / many * off / norm : 0;
         to[row * width + i] = factor * g[row * width + i];
-        if (i == 0) terms[row] = weight * (norm - 1) * (norm - 1);
+        if (i == 0) terms[row] = weight * off * off;
       });
   mean_into(t_, loss, terms, gradient.batch);
 }

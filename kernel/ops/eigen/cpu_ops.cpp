@@ -156,7 +156,7 @@ void CpuOps::do_interpolate(Tensor between, Tensor real, Tensor fake, RandomStre
   }
 }
 
-void CpuOps::do_gradient_penalty(float* loss, Tensor direction, Tensor gradient, float weight) {
+void CpuOps::do_gradient_penalty(float* loss, Tensor direction, Tensor gradient, float weight, float centre) {
   const auto size = static_cast<std::ptrdiff_t>(gradient.size());
   double sum = 0;
   for (int i = 0; i < gradient.batch; ++i) {
@@ -164,9 +164,10 @@ void CpuOps::do_gradient_penalty(float* loss, Tensor direction, Tensor gradient,
     for (std::ptrdiff_t at = i; at < size; at += gradient.batch)
       squares += double{gradient.floats()[at]} * double{gradient.floats()[at]};
     const double norm = std::sqrt(squares);
-    sum += (norm - 1) * (norm - 1);
+    const double off = norm - double{centre};
+    sum += off * off;
     // At a gradient of zero the norm has no derivative; 0 is used.
-    const double factor = norm > 0 ? 2 * double{weight} / gradient.batch * (norm - 1) / norm : 0;
+    const double factor = norm > 0 ? 2 * double{weight} / gradient.batch * off / norm : 0;
     for (std::ptrdiff_t at = i; at < size; at += gradient.batch)
       direction.floats()[at] = static_cast<float>(factor * double{gradient.floats()[at]});
   }

@@ -29,7 +29,7 @@ class CpuOps : public TensorOps {
   void do_minibatch_stddev_tangent(Tensor y_dot, Tensor x_dot, Tensor x, int positions) override;
   void do_minibatch_stddev_tangent_backward(Adjoints dx, Adjoints dy, Tensor x_dot, Tensor x, int positions) override;
   void do_interpolate(Tensor between, Tensor real, Tensor fake, RandomStream& random) override;
-  void do_gradient_penalty(float* loss, Tensor direction, Tensor gradient, float weight) override;
+  void do_gradient_penalty(float* loss, Tensor direction, Tensor gradient, float weight, float centre) override;
   void do_adversarial_loss(float* loss, Tensor d_logits, Tensor logits, LossTerm term) override;
   void do_classification_loss(float* loss, Tensor d_logits, Tensor logits,
                               std::span<const std::uint8_t> labels) override;
