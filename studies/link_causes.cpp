@@ -58,14 +58,14 @@ bool slow_interface(CheckedMachine& machine, double gbit) {
   return true;
 }
 
-/// GPUs reach each other through their host links, of which `share` is left to each; where it is 1 or more they may do
+/// GPUs reach each other through their host links, of which `share` is left to each; where it is 1 those with NVLink do
 /// so without the host's memory, peer to peer.
 bool no_peer_to_peer(CheckedMachine& machine, double share) {
   if (machine.gpus_per_node < 2 || !machine.instance.gpu_links || !machine.instance.host_link) return false;
   platforms::Link& host = *machine.instance.host_link;
-  if (share >= 1 && !has_nvlink(machine)) return false;
+  const bool direct = share >= 1 && has_nvlink(machine);
   machine.instance.gpu_links.reset();
-  if (share >= 1) {
+  if (direct) {
     machine.instance.gpu_links.emplace();
     machine.instance.gpu_links->kind = GpuLinks::Kind::pcie;
     machine.instance.gpu_links->bandwidth = host.bandwidth, machine.instance.gpu_links->latency = 2 * host.latency;
@@ -152,7 +152,8 @@ std::vector<LinkCause> causes_between_nodes() {
        .degrees = {1, 0.5, 0.25},
        .signs = {"GPU Direct RDMA Disabled", "NCCL_NET_GDR_LEVEL set by environment to 0", "NCCL_NET_GDR_LEVEL=0",
                  "NCCL_IB_CUDA_SUPPORT=0", "NCCL_NET_GDR_LEVEL=LOC"},
-       .against = {"/GDRDMA"}},
+       .against = {"/GDRDMA"},
+       .lacks = {"via NET/IB", "GDRDMA"}},
       {.name = "tcp-fallback",
        .says = "NCCL fell back to TCP sockets",
        .shows =
@@ -161,7 +162,7 @@ std::vector<LinkCause> causes_between_nodes() {
        .change = tcp_fallback,
        .degrees = {0, 100, 25, 10, 1},
        .signs = {"via NET/Socket", "Using network Socket", "No device found", "NCCL_IB_DISABLE set by environment to 1",
-                 "NCCL_IB_DISABLE=1", "NCCL_NET=Socket", "FI_PROVIDER=tcp"},
+                 "NCCL_IB_DISABLE=1", "NCCL_NET=Socket", "FI_PROVIDER=tcp", "Failed to open libibverbs"},
        .against = {"via NET/IB", "via NET/AWS", "via NET/OFI", "Using network IB", "Selected Provider is efa",
                    "Selected provider is efa", "Using network AWS", "FasTrak"}},
       {.name = "slow-interface",

@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "platforms/platform.hpp"
@@ -30,6 +31,8 @@ struct LinkCause {
   bool counts_nics = false;                    ///< the number of NICs that a log names speaks for it or against it
   std::vector<std::string_view> signs = {};    ///< words in a log that speak for it
   std::vector<std::string_view> against = {};  ///< and against it
+  /// A line with the first word that lacks the second speaks for it too.
+  std::pair<std::string_view, std::string_view> lacks = {};
 };
 
 std::span<const LinkCause> link_causes();

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <sstream>
 
 #include "calibration/interval_classes.hpp"
@@ -27,11 +28,12 @@ constexpr double kUsual = 0.08, kUnusual = 0.6, kUnusualShare = 0.25;
 constexpr double kFault = 0.2, kAnything = 1.2;
 // One size about the others: up to 0.12 from 32 MiB on, and about 0.3 below, in the same logs. Noise is more.
 constexpr double kSpread = 0.12, kSpreadBelow = 0.3, kNoise = 0.6;
-constexpr double kFrom = 1 << 20;     // smaller sizes say more of hosts than of links
-constexpr double kBroken = 5;         // times slower than expected: an assumption
-constexpr double kPriorNormal = 0.5;  // an assumption: half of those who ask have nothing wrong
-constexpr double kSign = 20;          // an assumption: what the log's own words weigh
-constexpr double kThin = 3.5;         // sizes are taken so far apart at least
+constexpr double kFrom = 1 << 20;       // smaller sizes say more of hosts than of links
+constexpr double kBroken = 5;           // times slower than expected: an assumption
+constexpr double kPriorNormal = 0.5;    // an assumption: half of those who ask have nothing wrong
+constexpr double kSurelyNormal = 0.75;  // below the interval a log is low unless it is this likely, an assumption
+constexpr double kSign = 20;            // an assumption: what the log's own words weigh
+constexpr double kThin = 3.5;           // sizes are taken so far apart at least
 
 struct Sample {
   double bytes, measured;
@@ -77,7 +79,7 @@ std::vector<Sample> thinned(const traces::NcclLog& log) {
 
 /// The number of NICs of a node that NCCL says it uses, "NET/IB : Using [0]mlx5_0:1/IB [1]mlx5_1:1/IB", or that
 /// NCCL_IB_HCA names; 0: the log does not say.
-int named_nics(const std::string& text) {
+int nics_of(const std::string& text) {
   const auto rest_of_line = [&](std::string_view after) -> std::string {
     const std::size_t at = text.find(after);
     if (at == std::string::npos) return "";
@@ -95,17 +97,26 @@ int named_nics(const std::string& text) {
   return 0;
 }
 
-/// The line of the log with one of the words; "" if there is none.
-std::string line_with(const std::string& text, const std::vector<std::string_view>& words) {
+/// The first line of the log with one of the words and without `lacks`, unless that is ""; "" if there is none.
+std::string line_with(const std::string& text, const std::vector<std::string_view>& words,
+                      std::string_view lacks = "") {
   constexpr std::size_t kShown = 160;
-  for (const std::string_view word : words) {
-    const std::size_t at = text.find(word);
-    if (at == std::string::npos) continue;
-    const std::size_t begin = text.rfind('\n', at) + 1, end = std::min(text.find_first_of("\r\n", at), text.size());
-    const std::string line = text.substr(begin, end - begin);
-    return printable(line.size() <= kShown ? line : text.substr(at, std::min(kShown, end - at)));
-  }
+  for (const std::string_view word : words)
+    for (std::size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) {
+      const std::size_t begin = text.rfind('\n', at) + 1, end = std::min(text.find_first_of("\r\n", at), text.size());
+      const std::string line = text.substr(begin, end - begin);
+      if (!lacks.empty() && line.find(lacks) != std::string::npos) continue;
+      return printable(line.size() <= kShown ? line : text.substr(at, std::min(kShown, end - at)));
+    }
   return "";
+}
+
+/// ln of the mean of what the terms are logarithms of.
+double ln_mean(const std::vector<double>& terms) {
+  const double largest = *std::max_element(terms.begin(), terms.end());
+  double sum = 0;
+  for (const double term : terms) sum += portable_exp(term - largest);
+  return largest + ln(sum / static_cast<double>(terms.size()));
 }
 
 class Checker {
@@ -155,6 +166,7 @@ class Checker {
       out.notes.emplace_back("large sizes are as expected, those from 1 to 32 MiB are not: latency, not bandwidth");
     if (samples_.back().bytes < kPlateau)
       out.notes.emplace_back("no size from 32 MiB on was measured, and smaller ones say little of bandwidth");
+    if (out.ratio > out.interval.high) note_peer_to_peer(normal, out);
     if (shift < -plateau_width)
       out.notes.emplace_back("the log is faster than this machine should be: is it another one?");
     explain(normal, out);
@@ -162,6 +174,21 @@ class Checker {
   }
 
  private:
+  /// GPUs that the machine's drivers let talk through the host's memory alone may have been given direct access.
+  void note_peer_to_peer(CheckedMachine machine, documents::LinkCheck& out) const {
+    if (machine.instance.gpu_links || !machine.instance.host_link || ran_.gpus_per_node < 2) return;
+    machine.instance.gpu_links.emplace();
+    machine.instance.gpu_links->kind = platforms::GpuLinks::Kind::pcie;
+    machine.instance.gpu_links->bandwidth = machine.instance.host_link->bandwidth;
+    machine.instance.gpu_links->latency = 2 * machine.instance.host_link->latency;
+    const double bus =
+        sim::bus_bandwidth_factor(sim::parse_collective(ran_.collective), ran_.ranks()) * samples_.back().bytes * 1e-9;
+    out.notes.push_back(fmt::format(
+        "GPUs of this machine are taken to talk through the host's memory; with peer-to-peer over PCIe {:.4g} GB/s "
+        "would be expected",
+        bus / predict(machine, samples_.back().bytes)));
+  }
+
   /// A log that says nothing of forced algorithms and protocols: the expected curve is that of NCCL's own choice.
   static traces::NcclLog free_log(traces::NcclLog log) {
     log.algorithm.clear(), log.protocol.clear();
@@ -200,10 +227,11 @@ class Checker {
     normal_ = likelihood(large_, expected, {});
     add(out, {"normal", "nothing is wrong", ""}, normal_, kPriorNormal, &expected.back());
     const double prior = (1 - kPriorNormal) / static_cast<double>(link_causes().size() + 2);
-    add(out,
-        {"unexplained", "something is wrong that none of these causes explains",
-         "NCCL_DEBUG=INFO, and the same test on fewer GPUs and nodes"},
-        likelihood(large_, expected, {kAnything, kAnything, 0, 1}), prior, nullptr);
+    if (out.ratio < out.interval.high)
+      add(out,
+          {"unexplained", "something is wrong that none of these causes explains",
+           "NCCL_DEBUG=INFO, and the same test on fewer GPUs and nodes"},
+          likelihood(large_, expected, {kAnything, kAnything, 0, 1}), prior, nullptr);
     if (large_.size() >= 4)
       add(out, {"noise", "the times scatter: other jobs, clocks, or too few iterations", "repeat with -n 100 -w 20"},
           likelihood(large_, expected, {kUsual, kUnusual, kUnusualShare, kNoise / kSpread}), prior, nullptr);
@@ -213,42 +241,69 @@ class Checker {
     for (LikelyCause& cause : out.causes) cause.share /= all;
     std::stable_sort(out.causes.begin(), out.causes.end(),
                      [](const LikelyCause& a, const LikelyCause& b) { return a.share > b.share; });
-    if (out.causes.front().cause == "normal") out.verdict = "normal";
+    if (out.causes.front().cause == "normal" && out.causes.front().share > kSurelyNormal) out.verdict = "normal";
   }
 
+  /// The times of a cause: which algorithm NCCL takes on a machine with a fault depends on its version, so that over a
+  /// network the better of its own choice and the ring counts. Nothing if the cause cannot be, or slows nothing down.
+  std::optional<std::pair<double, double>> likelihood_of(CheckedMachine machine, double expected) const {
+    std::optional<std::pair<double, double>> best;
+    const bool by_kernels = ran_.scheme.row->by_kernels;
+    if (!machine.forced.empty() && !by_kernels) return best;
+    const bool also_ring = machine.forced.empty() && ran_.nodes > 1 && by_kernels;
+    for (int turn = 0; turn < (also_ring ? 2 : 1); ++turn) {
+      if (turn == 1) machine.forced = "ring";
+      try {
+        const std::vector<double> times = predict(machine);
+        if (times.back() < 1.1 * expected) continue;
+        const double fits = likelihood(large_, times, {kFault, kUnusual, kUnusualShare, 1});
+        if (!best || fits > best->first) best = {fits, times.back()};
+      } catch (const ConfigError&) {
+        // NCCL does not use it on this machine, or the machine has no such part.
+      }
+    }
+    return best;
+  }
+
+  /// NICs of a node that carry traffic: those that the log names, and no more than one for each GPU in use, because a
+  /// GPU takes the NIC next to it.
+  int used_nics() const {
+    const int named = nics_of(text_), near = ran_.gpus_per_node;
+    return named > 0 ? std::min(named, near) : near < machine_.instance.nic->count ? near : 0;
+  }
+
+  /// The log's own words on a cause: `found` gets a line that speaks for it; returns their weight.
+  double weight_of_words(const LinkCause& cause, LikelyCause& found) const {
+    found.sign = line_with(text_, cause.signs);
+    if (found.sign.empty() && !cause.lacks.first.empty())
+      found.sign = line_with(text_, {cause.lacks.first}, cause.lacks.second);
+    bool against = found.sign.empty() && !line_with(text_, cause.against).empty();
+    if (const int used = cause.counts_nics ? used_nics() : 0; used > 0) {
+      against = used >= machine_.instance.nic->count;
+      if (!against && (used == 1) == (cause.name == "one-nic"))
+        found.sign = fmt::format("NCCL uses {} of {} NICs", used, machine_.instance.nic->count);
+    }
+    return (found.sign.empty() ? 1 : kSign) / (against ? kSign : 1);
+  }
+
+  /// A cause of several degrees is as likely as they are on average.
   void add_causes(const CheckedMachine& normal, const std::vector<double>& expected, double prior,
                   documents::LinkCheck& out) {
     for (const LinkCause& cause : link_causes()) {
+      std::vector<double> fits;
       double best = -1e300, largest = 0;
       for (const double degree : cause.degrees) {
         CheckedMachine machine = normal;
         if (!cause.change(machine, degree)) continue;
-        if (!machine.forced.empty() && !ran_.scheme.row->by_kernels) continue;
-        // Which algorithm NCCL takes on a machine with a fault depends on its version: over a network the ring too.
-        for (const char* also : {"", "ring"}) {
-          if (*also != '\0' && (!machine.forced.empty() || ran_.nodes == 1 || !ran_.scheme.row->by_kernels)) continue;
-          if (*also != '\0') machine.forced = also;
-          try {
-            const std::vector<double> times = predict(machine);
-            if (times.back() < 1.1 * expected.back()) continue;  // what does not slow the machine down is no cause
-            const double fits = likelihood(large_, times, {kFault, kUnusual, kUnusualShare, 1});
-            if (fits > best) best = fits, largest = times.back();
-          } catch (const ConfigError&) {
-            // NCCL does not use it on this machine, or the machine has no such part.
-          }
-        }
+        const auto found = likelihood_of(machine, expected.back());
+        if (!found) continue;
+        fits.push_back(found->first);
+        if (found->first > best) best = found->first, largest = found->second;
       }
-      if (largest == 0) continue;
+      if (fits.empty()) continue;
       LikelyCause found{std::string(cause.name), std::string(cause.says), std::string(cause.shows)};
-      found.sign = line_with(text_, cause.signs);
-      bool speaks_against = !line_with(text_, cause.against).empty();
-      if (const int named = named_nics(text_); cause.counts_nics && named > 0) {
-        speaks_against = named >= machine_.instance.nic->count;
-        if (!speaks_against && (named == 1) == (cause.name == "one-nic"))
-          found.sign = fmt::format("NCCL uses {} of {} NICs", named, machine_.instance.nic->count);
-      }
-      const double signs = (found.sign.empty() ? 1 : kSign) / (speaks_against ? kSign : 1);
-      add(out, std::move(found), best, prior * cause.weight * signs, &largest);
+      const double words = weight_of_words(cause, found);
+      add(out, std::move(found), ln_mean(fits), prior * cause.weight * words, &largest);
     }
   }
 

@@ -8,9 +8,12 @@
 #include <optional>
 
 #include "common/errors.hpp"
+#include "common/json.hpp"
+#include "common/json_value.hpp"
 #include "common/printable.hpp"
 #include "platforms/catalog.hpp"
 #include "platforms/overlay.hpp"
+#include "platforms/sky_gpus.hpp"
 
 namespace ganymede::studies {
 namespace {
@@ -78,6 +81,22 @@ void set_nics(platforms::Instance& instance, const std::string& text) {
   nic.latency = Seconds{5e-6};  // as the catalogs state of InfiniBand
   nic.label = "datasheet";
   instance.nic = nic;
+}
+
+/// A machine with GPUs that no catalog rents so, joined as those of their generation are. Nothing without a data sheet.
+std::optional<platforms::Platform> platform_of_sheet(const std::string& gpu, int gpus) {
+  const platforms::SkyGpu found = platforms::gpu_of({.cloud = "", .name = gpu, .info = "", .count = double(gpus)});
+  if (found.sheet == nullptr || gpus < 1) return std::nullopt;
+  std::string sources;
+  for (const auto& [name, source] : platforms::sky_sources())
+    sources += fmt::format("{}\"{}\": {}", sources.empty() ? "" : ", ", name, Json(source).dump());
+  const std::string text = fmt::format(
+      R"({{"schema": "ganymede.platform/1", "provider": "private", "name": "sheet", "sources": {{{}}},
+           "gpus": {{{}: {}}}, "instances": {{"{}x{}": {{"gpu": {}, "gpus": {}, {} "source": "SHEETS",
+           "prices": []}}}}}})",
+      sources, Json(found.name).dump(), platforms::gpu_text(found), gpus, found.name, Json(found.name).dump(), gpus,
+      platforms::links_text(*found.sheet, gpus));
+  return platforms::read_platform(JsonNode::parse(text, "the GPU's data sheet"));
 }
 
 struct Candidate {
@@ -177,6 +196,13 @@ LoggedMachine logged_machine(const traces::NcclLog& log, const std::string& text
       const int points = points_of({*platform, instance, log, hints, network, nodes, per_node});
       if (points <= 0) continue;
       candidates.push_back({platform, &instance, points});
+    }
+  if (candidates.empty() && hints.catalog.empty() && hints.instance.empty() && (nodes == 1 || !hints.nic.empty()))
+    if (const auto sheet = platform_of_sheet(gpu, per_node)) {
+      LoggedMachine machine{*sheet, sheet->instances.front(), "no catalog",
+                            fmt::format("by the data sheet of \"{}\", {} a node", gpu, per_node)};
+      if (!hints.nic.empty()) set_nics(machine.instance, hints.nic);
+      return machine;
     }
   if (candidates.empty())
     throw ConfigError(fmt::format(

@@ -24,4 +24,7 @@ struct WhySlowOptions : LogOptions, MachineHints {
 /// missing or contradicting options.
 documents::WhySlow why_slow(const WhySlowOptions& options);
 
+/// The part of why_slow() that is of a profiler trace.
+documents::WhySlow why_slow_of_trace(const WhySlowOptions& options);
+
 }  // namespace ganymede::studies
