@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <optional>
 #include <thread>
 
 #include "cli/command.hpp"
@@ -12,17 +13,23 @@
 #include "cli/shared_options.hpp"
 #include "common/dates.hpp"
 #include "common/errors.hpp"
+#include "common/json.hpp"
 #include "common/json_value.hpp"
+#include "common/process.hpp"
 #include "common/units.hpp"
+#include "plan/paid.hpp"
 #include "report/forecasts.hpp"
 #include "report/numbers.hpp"
+#include "report/paid.hpp"
 #include "serve/timed_server.hpp"
+#include "sim/run/simulate.hpp"
+#include "traces/bill_file.hpp"
 
 namespace ganymede::cli {
 namespace {
 
 struct WatchOptions {
-  std::string plan, log, listen, every = "10s";
+  std::string plan, log, bill, listen, every = "10s";
   bool follow = false;
 };
 
@@ -41,12 +48,35 @@ class Silence {
   bool said_ = false;
 };
 
+/// What was paid beside the plan, whose run is simulated again for its items.
+documents::PaidBill paid(const plan::WatchedPlan& plan, const std::string& file, const Shared& shared) {
+  const traces::BillFile bill = traces::read_bill_file(file, plan.instance);
+  auto waiting = show_elapsed(shared, "simulating the plan");
+  const std::string json = run_child([&] { return documents::result_text(sim::simulate_seeds(plan.scenario, 1)); });
+  waiting.reset();
+  return plan::paid_beside(plan, documents::read_result(JsonNode::parse(json, "the plan's run")), bill);
+}
+
 void run_watch(const WatchOptions& options, Shared& shared) {
   check_output(shared);
-  for (const std::string& input : {options.plan, options.log}) keep_input(shared, input);
+  for (const std::string& input : {options.plan, options.log, options.bill})
+    if (!input.empty()) keep_input(shared, input);
+  if (options.log.empty() && options.bill.empty())
+    throw ConfigError("watch: expected --log, which the run writes, or --bill, what was paid for it");
+  if (options.log.empty() && (options.follow || !options.listen.empty()))
+    throw ConfigError(
+        fmt::format("{}: expected --log beside it, which it follows", options.follow ? "--follow" : "--listen"));
   const double every_s =
       quantity_of("--every", options.every, Seconds{0.1}, Seconds{86400}, "a duration from 100ms to 24h").si;
   const plan::WatchedPlan plan = plan::load_watched_plan(options.plan);
+  std::optional<documents::PaidBill> bill;
+  if (!options.bill.empty()) {
+    const documents::PaidBill beside = paid(plan, options.bill, shared);
+    if (options.log.empty())
+      return emit(shared, shared.format == "json" ? documents::paid_bill_text(beside)
+                                                  : report::paid_bill_text(beside, result_width(shared)));
+    bill = beside;
+  }
   if (shared.format == "table") remark_price_age(shared, plan.scenario);
   std::unique_ptr<serve::MetricsServer> server;
   if (!options.listen.empty()) {
@@ -58,11 +88,14 @@ void run_watch(const WatchOptions& options, Shared& shared) {
   reader.read();
   for (bool first = true;; first = false) {
     if (first || reader.read() > 0) {
-      const auto forecast = plan::watch_json(plan, reader.log(), options.log);
+      auto forecast = plan::watch_json(plan, reader.log(), options.log);
+      if (bill) forecast["bill"] = OrderedJson::parse(documents::paid_bill_text(*bill));
       if (server) server->show(report::forecast_metrics(forecast));
       shared.exit_code = plan::endangers_deadline(forecast) ? ExitCode::goal_missed : ExitCode::done;
-      emit(shared, shared.format == "json" ? forecast.dump(options.follow ? -1 : 2) + "\n"
-                                           : report::forecast_text(forecast, result_width(shared)));
+      emit(shared, shared.format == "json"
+                       ? forecast.dump(options.follow ? -1 : 2) + "\n"
+                       : report::forecast_text(forecast, result_width(shared)) +
+                             (bill ? "\n" + report::paid_bill_text(*bill, result_width(shared)) : ""));
     }
     silence.check(reader.log(), shared);
     if (!(options.follow || server) || !reader.log().end.empty()) return;
@@ -79,7 +112,10 @@ void declare_watch(Parser command, Shared& shared) {
       .add_option(
           "--log", options->log,
           "what the run writes: `ganymede train --metrics`, the recorder of the Python package, or another program")
-      .required()
+      .check(suggest("@files"));
+  command
+      .add_option("--bill", options->bill,
+                  "what was paid, beside the plan: FOCUS or AWS's Cost and Usage Report as CSV, perhaps gzipped")
       .check(suggest("@files"));
   command.add_flag("--follow", options->follow, "go on as the log grows, until the run's end");
   command.add_option("--listen", options->listen,
@@ -100,13 +136,16 @@ Command watch_command() {
           "  ganymede train --model dcgan-64 --steps 1000 --metrics run.jsonl &\n"
           "  ganymede watch --plan plan.json --log run.jsonl                     how it stands\n"
           "  ganymede watch --plan plan.json --log run.jsonl --follow\n"
-          "  ganymede watch --plan plan.json --log run.jsonl --listen 127.0.0.1:9464\n",
+          "  ganymede watch --plan plan.json --log run.jsonl --listen 127.0.0.1:9464\n"
+          "  ganymede watch --plan plan.json --bill focus.csv.gz                 what was really paid, by item\n",
       .about =
           "Reads how far the run is and says what that means: time and bill at its end with an interval, what is\n"
           "spent, the probability to meet the deadline, and what the plan's policy would do now. The exit code\n"
           "is 4 if the deadline is less sure than the plan asked for. Logs of StyleGAN (stats.jsonl, log.txt), "
           "StudioGAN and\n"
-          "MMEngine, TensorBoard's event files and CSV exports of Weights & Biases are read as trainings of the plan.",
+          "MMEngine, TensorBoard's event files and CSV exports of Weights & Biases are read as trainings of the plan.\n"
+          "--bill puts what was paid beside what the plan said: hours, prices, storage, traffic, taxes, credits, and\n"
+          "which of them differs and why.",
       .declare = declare_watch};
 }
 

@@ -5,6 +5,7 @@
 #include "documents/cluster_result.hpp"
 #include "documents/forms.hpp"
 #include "documents/machine_checks.hpp"
+#include "documents/paid_bill.hpp"
 #include "documents/plan.hpp"
 #include "documents/recipe.hpp"
 #include "documents/rehearsal.hpp"
@@ -29,6 +30,7 @@ constexpr std::array kDocuments = {
     row<Fits>("fits", kFitsSchema, "which GPUs hold a training: ganymede fits --format json"),
     row<LinkCheck>("link-check", kLinkCheckSchema,
                    "whether collectives are normal: ganymede check nccl-log --format json"),
+    row<PaidBill>("paid-bill", kPaidBillSchema, "what was paid beside a plan: ganymede watch --bill --format json"),
     row<Plan>("plan", kPlanSchema, "what to rent for a target: ganymede plan --format json"),
     row<Recipe>("recipe", kRecipeSchema, "a training as its authors run it: --recipe of plan and simulate"),
     row<Rehearsal>("rehearsal", kRehearsalSchema,

@@ -23,17 +23,21 @@ using documents::BillItem;
 constexpr const char* kUnusedCommitment = "unused commitment";
 
 struct Service {
-  const char *category, *name;
+  const char *category, *name, *subcategory;  ///< the latter by the list of FOCUS 1.2
 };
 
+bool is_machine(const std::string& item) {
+  return item.starts_with("instance-hours") || item == kUnusedCommitment || item == "parameter servers";
+}
+
 Service service_of(const std::string& item) {
-  if (item.starts_with("instance-hours") || item == kUnusedCommitment || item == "parameter servers")
-    return {"Compute", "Virtual Machines"};
-  if (item == "data transfer") return {"Networking", "Data Transfer"};
-  if (item == "load balancer") return {"Networking", "Load Balancing"};
-  if (item == "control plane") return {"Compute", "Managed Kubernetes"};
-  if (item == "electricity") return {"Other", "Electricity"};
-  return {"Storage", item.ends_with("requests") ? "Object Storage" : "Storage"};
+  if (is_machine(item)) return {"Compute", "Virtual Machines", "Virtual Machines"};
+  if (item == "data transfer") return {"Networking", "Data Transfer", "Other (Networking)"};
+  if (item == "load balancer") return {"Networking", "Load Balancing", "Application Networking"};
+  if (item == "control plane") return {"Compute", "Managed Kubernetes", "Containers"};
+  if (item == "electricity") return {"Other", "Electricity", "Other (Other)"};
+  if (item.ends_with("requests")) return {"Storage", "Object Storage", "Object Storage"};
+  return {"Storage", "Storage", "Other (Storage)"};
 }
 
 std::string unit_of(const std::string& unit) {
@@ -115,9 +119,14 @@ report::NamedCells focus_cells(const FocusRow& row) {
   const Service service = service_of(item.item);
   const bool committed = is_committed(item);
   const auto of_commitment = [&](const std::string& value) { return committed ? value : std::string(); };
+  const bool used =
+      std::string_view(charge.category) == "Usage" && std::string_view(charge.commitment_status) != "Unused";
+  const auto if_used = [&](const std::string& value) { return used ? value : std::string(); };
+  const std::string sku = item.item + "/" + item.pool;
   return {{"BilledCost", decimal(MicroUsd{charge.billed})},
           {"BillingAccountId", account},
           {"BillingAccountName", account},
+          {"BillingAccountType", "Estimate"},
           {"BillingCurrency", "USD"},
           {"BillingPeriodStart", format_time(month_of(period.from, false))},
           {"BillingPeriodEnd", format_time(month_of(period.from, true))},
@@ -129,24 +138,39 @@ report::NamedCells focus_cells(const FocusRow& row) {
           {"ChargePeriodEnd", format_time(period.to)},
           {"CommitmentDiscountCategory", of_commitment("Usage")},
           {"CommitmentDiscountId", of_commitment(commitment)},
+          {"CommitmentDiscountName", of_commitment(commitment)},
           {"CommitmentDiscountQuantity", of_commitment(plain(charge.quantity))},
           {"CommitmentDiscountStatus", charge.commitment_status},
           {"CommitmentDiscountType", of_commitment(item.market)},
           {"CommitmentDiscountUnit", of_commitment(unit_of(item.unit))},
+          {"ConsumedQuantity", if_used(plain(charge.quantity))},
+          {"ConsumedUnit", if_used(unit_of(item.unit))},
           {"ContractedCost", decimal(MicroUsd{charge.list})},  // nothing here is negotiated
+          {"ContractedUnitPrice", charge.list_unit_price},
           {"EffectiveCost", decimal(MicroUsd{charge.effective})},
+          {"InvoiceId", ""},  // what is estimated is on no invoice
           {"InvoiceIssuerName", provider},
           {"ListCost", decimal(MicroUsd{charge.list})},
           {"ListUnitPrice", charge.list_unit_price},
+          {"PricingCurrency", "USD"},
           {"PricingQuantity", plain(charge.quantity)},
           {"PricingUnit", unit_of(item.unit)},
           {"PricingCategory", charge.pricing},
           {"ProviderName", provider},
           {"PublisherName", provider},
           {"RegionId", item.region},
+          {"RegionName", item.region},
+          {"ResourceId", if_used(item.pool)},
+          {"ResourceName", if_used(item.pool)},
+          {"ResourceType", used ? is_machine(item.item) ? "Instance" : service.name : ""},
           {"ServiceCategory", service.category},
           {"ServiceName", service.name},
-          {"SkuId", item.item + "/" + item.pool},
+          {"ServiceSubcategory", service.subcategory},
+          {"SkuId", sku},
+          {"SkuMeter", item.item},
+          {"SkuPriceId", sku + "/" + (item.market.empty() ? "list" : item.market)},
+          {"SubAccountId", ""},
+          {"SubAccountName", ""},
           {"Tags", tags},
           {"x_IsEstimate", "true"}};
 }

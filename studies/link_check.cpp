@@ -9,10 +9,10 @@
 
 #include "calibration/interval_classes.hpp"
 #include "common/errors.hpp"
-#include "common/file.hpp"
 #include "common/printable.hpp"
 #include "studies/likelihood.hpp"
 #include "studies/link_causes.hpp"
+#include "traces/inflated_text.hpp"
 
 namespace ganymede::studies {
 namespace {
@@ -319,7 +319,7 @@ class Checker {
 
 documents::LinkCheck check_link_log(const LinkCheckOptions& options) {
   const traces::NcclLog log = traces::read_nccl_log(options.log);
-  const std::string text = read_file(options.log);
+  const std::string text = traces::inflated_text(options.log);
   return Checker(options, log, text).check(log);
 }
 

@@ -14,6 +14,7 @@
 #include "common/json_value.hpp"
 #include "common/plain_text.hpp"
 #include "common/units.hpp"
+#include "traces/inflated_text.hpp"
 #include "traces/line_scanner.hpp"
 #include "traces/nccl_collector.hpp"
 
@@ -355,13 +356,13 @@ const std::string& NcclLog::where(std::int64_t bytes) const {
 }
 
 NcclLog read_nccl_log(const std::filesystem::path& path) {
-  const std::string text = read_file(path);
+  const std::string text = inflated_text(path);
   const std::size_t first = text.find_first_not_of(" \t\r\n");
   if (first == std::string::npos || text[first] != '{') return TextReader(plain_text(text), path).read().finish();
   if (text.find("# Using devices") != text.npos || text.find("algbw") != text.npos)
     return TextReader(plain_text(strings_of(text)), path).read().finish();
   Collector collector(path);
-  read_json(JsonNode::load(path), collector);
+  read_json(JsonNode::parse(text, path.string()), collector);
   return collector.finish();
 }
 

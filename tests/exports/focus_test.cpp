@@ -53,6 +53,36 @@ TEST(Focus, HasTheMandatoryColumnsOfVersion12) {
         "PricingQuantity",    "PricingUnit",      "ProviderName",       "PublisherName",     "ServiceCategory",
         "ServiceName"})
     EXPECT_TRUE(table.has(column)) << column;
+  // Those that depend on what a provider supports: here are commitments, regions, list prices and units of use.
+  for (const char* column : {"BillingAccountType",
+                             "ChargeFrequency",
+                             "CommitmentDiscountCategory",
+                             "CommitmentDiscountId",
+                             "CommitmentDiscountName",
+                             "CommitmentDiscountQuantity",
+                             "CommitmentDiscountStatus",
+                             "CommitmentDiscountType",
+                             "CommitmentDiscountUnit",
+                             "ConsumedQuantity",
+                             "ConsumedUnit",
+                             "ContractedUnitPrice",
+                             "InvoiceId",
+                             "ListUnitPrice",
+                             "PricingCategory",
+                             "PricingCurrency",
+                             "RegionId",
+                             "RegionName",
+                             "ResourceId",
+                             "ResourceName",
+                             "ResourceType",
+                             "ServiceSubcategory",
+                             "SkuId",
+                             "SkuMeter",
+                             "SkuPriceId",
+                             "SubAccountId",
+                             "SubAccountName",
+                             "Tags"})
+    EXPECT_TRUE(table.has(column)) << column;
   EXPECT_EQ(table.rows().size(), 8U);
 }
 
@@ -79,9 +109,19 @@ TEST(Focus, RowsByHand) {
   EXPECT_EQ(cell(5, "ServiceName"), "Object Storage");
   EXPECT_EQ(cell(6, "ServiceCategory"), "Networking");
   EXPECT_EQ(cell(7, "ServiceCategory"), "Other");
+  EXPECT_EQ(cell(0, "ServiceSubcategory"), "Virtual Machines");
+  EXPECT_EQ(cell(0, "ResourceType"), "Instance");
+  EXPECT_EQ(cell(5, "ServiceSubcategory"), "Object Storage");
   for (std::size_t row = 0; row < 8; ++row) {
     EXPECT_EQ(cell(row, "x_IsEstimate"), "true");
     EXPECT_EQ(cell(row, "ContractedCost"), cell(row, "ListCost")) << "nothing is negotiated";
+    EXPECT_EQ(cell(row, "ContractedUnitPrice"), cell(row, "ListUnitPrice"));
+    EXPECT_EQ(cell(row, "ConsumedQuantity"), row == 3 ? "" : cell(row, "PricingQuantity")) << "a purchase uses nothing";
+    EXPECT_EQ(cell(row, "ConsumedUnit").empty(), row == 3);
+    EXPECT_EQ(cell(row, "RegionName"), "here");
+    EXPECT_EQ(cell(row, "ResourceId").empty(), row == 3);
+    EXPECT_NE(cell(row, "SkuPriceId").find(cell(row, "SkuId")), std::string::npos);
+    EXPECT_EQ(cell(row, "InvoiceId"), "");
     EXPECT_EQ(cell(row, "CommitmentDiscountStatus"), "");
     EXPECT_EQ(cell(row, "CommitmentDiscountId"), row == 3 ? "0123456789abcdef/reserved-1y/r" : "");
     EXPECT_EQ(cell(row, "ChargeFrequency"), row == 3 ? "One-Time" : "Usage-Based");

@@ -8,6 +8,7 @@
 #include "common/json_value.hpp"
 #include "common/units.hpp"
 #include "target.hpp"
+#include "traces/bill_file.hpp"
 #include "traces/layer_list.hpp"
 #include "traces/nccl_log.hpp"
 #include "traces/profiler_trace.hpp"
@@ -118,6 +119,8 @@ std::vector<Target> trace_targets() {
       {"set", "common/json.cpp common/json_parse.cpp", set_values},
       {"layers", "traces/layer_list.cpp traces/layer_walk.cpp traces/layer_images.cpp", read_layers, "layers"},
       {"nccl-log", "traces/nccl_log.cpp", [](std::string_view bytes) { (void)traces::read_nccl_log(file_of(bytes)); }},
+      {"bill", "traces/bill_file.cpp traces/inflated_text.cpp common/csv.cpp",
+       [](std::string_view bytes) { (void)traces::read_bill_file(file_of(bytes), "p3.2xlarge"); }},
       {"profiler", "traces/profiler_events.cpp traces/profiler_steps.cpp traces/profiler_trace.cpp", read_profiler},
       {"quality-curve", "traces/quality_curve.cpp", read_quality_curves},
       {"quality-log", "traces/quality_log.cpp traces/quality_csv.cpp common/csv.cpp",

@@ -1,0 +1,15 @@
+#pragma once
+// What was really paid beside what a plan said, item by item.
+
+#include "documents/paid_bill.hpp"
+#include "documents/result.hpp"
+#include "plan/watch.hpp"
+#include "traces/bill_file.hpp"
+
+namespace ganymede::plan {
+
+/// `planned` is a simulated run of the plan's scenario, whose items the charges stand beside.
+documents::PaidBill paid_beside(const WatchedPlan& plan, const documents::Result& planned,
+                                const traces::BillFile& bill);
+
+}  // namespace ganymede::plan
