@@ -225,10 +225,15 @@ std::vector<std::string> ask_on_terminal(std::vector<std::string> options) {
 }
 
 /// Throws ConfigError for an argument that is not UTF-8: names of files and values of flags become part of results.
-void check_utf8(const std::vector<std::string>& words) {
+/// Also for a list of nothing, behind which the parser would take the next flag for its value.
+void check_values(const std::vector<std::string>& words) {
   for (std::size_t i = 0; i < words.size(); ++i) {
-    if (is_utf8(words[i])) continue;
     const std::string flag = i > 0 && words[i - 1].starts_with("--") ? words[i - 1] + " " : "";
+    const std::string_view value = std::string_view(words[i]).substr(words[i].find('=') + 1);
+    const bool is_flag = words[i].starts_with("--") && words[i].find('=') != std::string::npos;
+    if ((is_flag || !flag.empty()) && !value.empty() && value.find_first_not_of(',') == value.npos)
+      throw ConfigError(fmt::format("{}{}: found no value between the commas", flag, printable(words[i])));
+    if (is_utf8(words[i])) continue;
     throw ConfigError(fmt::format("{}{}: is not UTF-8", flag, printable(words[i])));
   }
 }
@@ -249,7 +254,7 @@ int run_command_line(std::vector<std::string> words) {
   const auto program = make_program(only_version ? std::span<const Command>() : commands(), shared);
   words = with_help_option(std::move(words));
   try {
-    check_utf8(words);
+    check_values(words);
     if (may_ask(words)) words = ask_on_terminal(std::move(words));
     check_words(*program, words);
     std::vector<std::string> reversed(words.rbegin(), words.rend());  // as the parser takes them

@@ -113,15 +113,18 @@ struct FocusRow {
   std::string account, commitment, tags;
 };
 
+/// False for purchases, and for hours of a commitment that nothing used.
+bool is_use(const Charge& charge) {
+  return std::string_view(charge.category) == "Usage" && std::string_view(charge.commitment_status) != "Unused";
+}
+
 report::NamedCells focus_cells(const FocusRow& row) {
   const auto& [item, period, charge, account, commitment, tags] = row;
   const std::string provider = platforms::vendor_of(item.provider);
   const Service service = service_of(item.item);
   const bool committed = is_committed(item);
   const auto of_commitment = [&](const std::string& value) { return committed ? value : std::string(); };
-  const bool used =
-      std::string_view(charge.category) == "Usage" && std::string_view(charge.commitment_status) != "Unused";
-  const auto if_used = [&](const std::string& value) { return used ? value : std::string(); };
+  const auto if_used = [&](const std::string& value) { return is_use(charge) ? value : std::string(); };
   const std::string sku = item.item + "/" + item.pool;
   return {{"BilledCost", decimal(MicroUsd{charge.billed})},
           {"BillingAccountId", account},
@@ -162,7 +165,7 @@ report::NamedCells focus_cells(const FocusRow& row) {
           {"RegionName", item.region},
           {"ResourceId", if_used(item.pool)},
           {"ResourceName", if_used(item.pool)},
-          {"ResourceType", used ? is_machine(item.item) ? "Instance" : service.name : ""},
+          {"ResourceType", if_used(is_machine(item.item) ? "Instance" : service.name)},
           {"ServiceCategory", service.category},
           {"ServiceName", service.name},
           {"ServiceSubcategory", service.subcategory},

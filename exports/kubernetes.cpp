@@ -199,11 +199,11 @@ Exporter kubernetes_exporter() {
               "{}: {}", document.node.file(),
               study ? "is a study; --sweep writes the Job of its shards" : "is no study, which --sweep needs"));
         if (document.kind == report::DocumentKind::service) return kubernetes_service(document, values);
-        if (study) return kubernetes_sweep(document, values, needs_image ? placeholder_image() : values.text("image"));
+        if (study) return kubernetes_sweep(document, values, image_of(values));
         const Launch launch = launch_of(document, values, console);
         return kubernetes_manifests(launch, {.name = values.text("name"),
                                              .jobset = values.text("kind") == "jobset",
-                                             .image = needs_image ? placeholder_image() : values.text("image"),
+                                             .image = image_of(values),
                                              .placeholder = needs_image,
                                              .command = values.text("command"),
                                              .dataset = values.text("dataset"),

@@ -113,7 +113,7 @@ std::string kubernetes_service(const report::Document& document, const ExportVal
   if (!values.text("name").empty()) check_label("--name", values.text("name"), kMostLetters);
   const std::string name =
       values.text("name").empty() ? label_of("serve-" + nodes.instance, kMostLetters) : values.text("name");
-  const std::string image = values.text("image").empty() ? placeholder_image() : values.text("image");
+  const std::string image = image_of(values);
   const OrderedJson labels = {{"app.kubernetes.io/name", name}};
   OrderedJson claim = kubernetes::manifest(
       "v1", "PersistentVolumeClaim", kubernetes::Names{name}.claim(), labels,

@@ -245,6 +245,50 @@ void check_label(const std::string& flag, const std::string& name, std::size_t l
 
 std::string placeholder_image() { return "ganymede:" GANYMEDE_VERSION; }
 
+namespace {
+
+/// True for "registry.example:5000/team/name:tag@sha256:...", by the grammar of the distribution project's references.
+bool is_image(std::string_view text) {
+  const auto only = [](std::string_view part, std::string_view more, bool upper) {
+    return !part.empty() && std::all_of(part.begin(), part.end(), [&](char c) {
+      return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || (upper && c >= 'A' && c <= 'Z') ||
+             more.find(c) != more.npos;
+    });
+  };
+  if (const std::size_t at = text.find('@'); at != text.npos) {
+    const std::string_view digest = text.substr(at + 1),
+                           hex = digest.substr(std::min(digest.size(), digest.find(':') + 1));
+    if (digest.find(':') == digest.npos || hex.size() < 32 || !only(hex, "", false)) return false;
+    text = text.substr(0, at);
+  }
+  const std::size_t slash = text.rfind('/'), colon = text.find(':', slash == text.npos ? 0 : slash);
+  if (colon != text.npos) {
+    const std::string_view tag = text.substr(colon + 1);
+    if (!only(tag, "_.-", true) || tag.size() > 128 || tag[0] == '.' || tag[0] == '-') return false;
+    text = text.substr(0, colon);
+  }
+  for (bool first = true;; first = false) {
+    const std::size_t end = std::min(text.find('/'), text.size());
+    const std::string_view part = text.substr(0, end);
+    const bool host = first && end < text.size() && (part.find_first_of(".:") != part.npos || part == "localhost");
+    if (host ? !only(part, ".:-", true) : !only(part, "._-", false)) return false;
+    if (!only(part.substr(0, 1), "", host) || !only(part.substr(part.size() - 1), "", host)) return false;
+    if (end == text.size()) return true;
+    text.remove_prefix(end + 1);
+  }
+}
+
+}  // namespace
+
+std::string image_of(const ExportValues& values) {
+  const std::string& image = values.text("image");
+  if (image.empty()) return placeholder_image();
+  if (!is_image(image))
+    throw ConfigError(
+        fmt::format("--image {}: expected a container image such as registry.example/team/name:tag", image));
+  return image;
+}
+
 std::vector<ExportOption> launch_options(std::vector<ExportOption> more) {
   std::vector<ExportOption> options = {
       {.name = "run",

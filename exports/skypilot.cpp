@@ -267,7 +267,7 @@ Exporter skypilot_exporter() {
         const bool needs_image = values.text("image").empty() && values.text("command").empty();
         return skypilot_task(launch, {.name = values.text("name"),
                                       .command = values.text("command"),
-                                      .image = needs_image ? placeholder_image() : values.text("image"),
+                                      .image = values.text("image").empty() && !needs_image ? "" : image_of(values),
                                       .setup = values.text("setup"),
                                       .dataset = values.text("dataset"),
                                       .disk_gb = values.integer("disk"),

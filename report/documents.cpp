@@ -11,6 +11,7 @@
 #include "documents/plan.hpp"
 #include "documents/rehearsal.hpp"
 #include "documents/result.hpp"
+#include "documents/service_result.hpp"
 
 namespace ganymede::report {
 namespace {
@@ -46,6 +47,10 @@ DocumentKind kind_of(const JsonNode& schema, std::initializer_list<DocumentKind>
         schema.fail(fmt::format("{} is of a newer ganymede; this one reads {}: use that one", found, name));
     }
   }
+  if (schema.value() == documents::kServiceResultSchema)
+    schema.fail(
+        "is what a service comes to, of which there are neither pages nor differences; `ganymede simulate` of "
+        "the service prints it as a table");
   const std::string found = schema.as_choice(names);
   return *(kinds.begin() + (std::find(names.begin(), names.end(), found) - names.begin()));
 }

@@ -84,7 +84,7 @@ void set_nics(platforms::Instance& instance, const std::string& text) {
 }
 
 /// A machine with GPUs that no catalog rents so, joined as those of their generation are. Nothing without a data sheet.
-std::optional<platforms::Platform> platform_of_sheet(const std::string& gpu, int gpus) {
+std::optional<LoggedMachine> machine_of_sheet(const std::string& gpu, int gpus, const std::string& nic) {
   const platforms::SkyGpu found = platforms::gpu_of({.cloud = "", .name = gpu, .info = "", .count = double(gpus)});
   if (found.sheet == nullptr || gpus < 1) return std::nullopt;
   std::string sources;
@@ -96,7 +96,11 @@ std::optional<platforms::Platform> platform_of_sheet(const std::string& gpu, int
            "prices": []}}}}}})",
       sources, Json(found.name).dump(), platforms::gpu_text(found), gpus, found.name, Json(found.name).dump(), gpus,
       platforms::links_text(*found.sheet, gpus));
-  return platforms::read_platform(JsonNode::parse(text, "the GPU's data sheet"));
+  const platforms::Platform platform = platforms::read_platform(JsonNode::parse(text, "the GPU's data sheet"));
+  LoggedMachine machine{platform, platform.instances.front(), "no catalog",
+                        fmt::format("by the data sheet of \"{}\", {} a node", gpu, gpus)};
+  if (!nic.empty()) set_nics(machine.instance, nic);
+  return machine;
 }
 
 struct Candidate {
@@ -194,16 +198,10 @@ LoggedMachine logged_machine(const traces::NcclLog& log, const std::string& text
     for (const platforms::Instance& instance : platform->instances) {
       if (!hints.instance.empty() && instance.name != hints.instance) continue;
       const int points = points_of({*platform, instance, log, hints, network, nodes, per_node});
-      if (points <= 0) continue;
-      candidates.push_back({platform, &instance, points});
+      if (points > 0) candidates.push_back({platform, &instance, points});
     }
   if (candidates.empty() && hints.catalog.empty() && hints.instance.empty() && (nodes == 1 || !hints.nic.empty()))
-    if (const auto sheet = platform_of_sheet(gpu, per_node)) {
-      LoggedMachine machine{*sheet, sheet->instances.front(), "no catalog",
-                            fmt::format("by the data sheet of \"{}\", {} a node", gpu, per_node)};
-      if (!hints.nic.empty()) set_nics(machine.instance, hints.nic);
-      return machine;
-    }
+    if (auto sheet = machine_of_sheet(gpu, per_node, hints.nic)) return *std::move(sheet);
   if (candidates.empty())
     throw ConfigError(fmt::format(
         "{}: no catalog has {} with {} of {}; {}", log.file, nodes > 1 ? "nodes" : "a machine",

@@ -49,6 +49,14 @@ void set_accelerator(const std::string& file, const YAML::Node& at, const std::s
   out.gpus_per_node = *count;
 }
 
+/// SkyPilot counts machines of TPUs, "tpu-v3-8": a machine of that name is an instance type here.
+void set_tpu(AskedResources& out) {
+  if (!out.gpu.starts_with("tpu-v")) return;
+  out.instance = out.gpu, out.gpu.clear();
+  if (out.cloud.empty()) out.cloud = "gcp";
+  out.gpus_per_node = 0;
+}
+
 // ---- SkyPilot (docs.skypilot.co, task YAML) ----
 
 /// Accelerators are a name, a map from names to counts, or a list or set of choices, of which the first counts.
@@ -76,6 +84,7 @@ void read_resources(const std::string& file, const YAML::Node& node, AskedResour
       read_resources(file, node[choices][0], out, depth + 1);
     }
   if (node["accelerators"]) read_accelerators(file, node["accelerators"], out);
+  set_tpu(out);
   if (const std::string infra = text_of(node["infra"]); !infra.empty()) {
     out.cloud = infra.substr(0, infra.find('/'));
     if (infra.find('/') != std::string::npos) {

@@ -36,6 +36,12 @@ std::vector<LikeOffer> offers_of(const platforms::Platform& platform, const plat
   return out;
 }
 
+/// GPUs are compared with GPUs; a machine of TPUs counts where it is the one that is named.
+bool may_be_meant(const AskedResources& asked, const platforms::Gpu& gpu, const platforms::Instance& instance) {
+  return gpu.kind == platforms::Gpu::Kind::gpu ||
+         (gpu.kind == platforms::Gpu::Kind::tpu && instance.name == asked.instance);
+}
+
 /// Throws ConfigError for an instance type that no catalog has, or not this cloud's (then it has no GPUs).
 void check_instance(const AskedResources& asked, const std::vector<std::string>& instances, int gpus) {
   if (!asked.instance.empty() && std::find(instances.begin(), instances.end(), asked.instance) == instances.end())
@@ -68,7 +74,7 @@ report::LikeAnswer task_offers(const AskedResources& asked, const std::string& g
   std::vector<LikeOffer> as_asked, others;
   const auto each = [&](const auto& body) {
     platforms::for_each_instance([&](const platforms::Platform& platform, const platforms::Instance& instance) {
-      if (platform.gpu_of(instance).kind == platforms::Gpu::Kind::gpu) body(platform, instance);
+      if (may_be_meant(asked, platform.gpu_of(instance), instance)) body(platform, instance);
     });
   };
   const auto is_asked = [&](const platforms::Platform& platform, const platforms::Instance& instance) {

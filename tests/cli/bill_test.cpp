@@ -32,7 +32,7 @@ const std::string kColumnsOfAws =
     "lineItem/UsageAmount,lineItem/CurrencyCode,lineItem/UnblendedCost,pricing/unit\n";
 
 std::string charged(const std::string& type, const std::string& usage, const std::string& quantity,
-                const std::string& usd) {
+                    const std::string& usd) {
   return "2026-11-03T00:00:00Z,2026-11-03T01:00:00Z,AmazonEC2," + type + "," + usage + "," + quantity + ",USD," + usd +
          ",Hrs\n";
 }
@@ -71,7 +71,8 @@ TEST_F(Bill, SaysWhichItemDiffersAndWhy) {
 TEST_F(Bill, StandsBesideALog) {
   const std::string log = (folder_.path() / "run.csv").string();
   folder_.add("run.csv", "step,images,seconds\n0,0,0\n100,12800,10\n200,25600,20\n");
-  const std::string bill = folder_.add("cur.csv", kColumnsOfAws + charged("Usage", "BoxUsage:p3.2xlarge", "1", "3.06")).string();
+  const std::string bill =
+      folder_.add("cur.csv", kColumnsOfAws + charged("Usage", "BoxUsage:p3.2xlarge", "1", "3.06")).string();
   const Outcome both = watch("--log " + log + " --bill " + bill + " --format json");
   ASSERT_THAT(both.code, testing::AnyOf(0, 4)) << both.err;
   EXPECT_EQ(Json::parse(both.out)["bill"]["paid_usd"], "3.06");
@@ -81,9 +82,11 @@ TEST_F(Bill, RefusesWhatIsNone) {
   EXPECT_THAT(watch("").err, HasSubstr("expected --log, which the run writes, or --bill"));
   EXPECT_EQ(watch("--bill " + plan_).code, 2);
   EXPECT_EQ(watch("--bill nowhere.csv").code, 2);
-  const std::string bill = folder_.add("cur.csv", kColumnsOfAws + charged("Usage", "BoxUsage:p3.2xlarge", "1", "3.06")).string();
+  const std::string bill =
+      folder_.add("cur.csv", kColumnsOfAws + charged("Usage", "BoxUsage:p3.2xlarge", "1", "3.06")).string();
   EXPECT_THAT(watch("--follow --bill " + bill).err, HasSubstr("--follow: expected --log beside it"));
-  const std::string other = folder_.add("other.csv", kColumnsOfAws + charged("Usage", "BoxUsage:g5.xlarge", "1", "1")).string();
+  const std::string other =
+      folder_.add("other.csv", kColumnsOfAws + charged("Usage", "BoxUsage:g5.xlarge", "1", "1")).string();
   EXPECT_THAT(watch("--bill " + other).out, HasSubstr("no row names p3.2xlarge"));
 }
 

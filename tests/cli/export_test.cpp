@@ -26,6 +26,10 @@ TEST(ExportLaunch, OfARealSimulation) {
   EXPECT_THAT(manifests.out, AllOf(HasSubstr("kind: \"Job\""), HasSubstr("nvidia.com/gpu: \"4\""),
                                    HasSubstr("is a placeholder"), HasSubstr("kind: \"Deployment\"")));
   EXPECT_EQ(run_program("export kubernetes " + result).out, manifests.out);
+  for (const char* image : {"registry.example:5000/team/name:1.2", "pytorch/pytorch", "localhost/x"})
+    EXPECT_EQ(run_program("export kubernetes " + result + " --image " + image).code, 0) << image;
+  for (const char* image : {"'not an image!'", "Upper/case", "name:", "-x", "a//b", "a@sha256:12"})
+    EXPECT_EQ(run_program("export kubernetes " + result + " --image=" + image).code, 2) << image;
   const Outcome own = run_program("export kubernetes " + result + " --kind jobset --image mine --command 'a b'");
   EXPECT_THAT(own.out, AllOf(HasSubstr("kind: \"JobSet\""), Not(HasSubstr("Deployment")), HasSubstr("value: \"a b\"")));
 }

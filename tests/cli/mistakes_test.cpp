@@ -166,5 +166,25 @@ TEST(Mistakes, WithoutArgumentsAndATerminalNothingIsAsked) {
   EXPECT_THAT(outcome.err, HasSubstr("--help"));
 }
 
+TEST(Mistakes, ValuesThatNoToolWouldTake) {
+  EXPECT_THAT(run_program("plan --model dcgan-64 --images 1M --gpu ,, --seeds 1").err,
+              HasSubstr("--gpu ,,: found no value between the commas"));
+  EXPECT_EQ(run_program("fits stylegan2 --gpu=,").code, 2);
+  const TemporaryFolder folder;
+  const std::string task =
+      folder.add("task.yaml", "resources: {cloud: gcp, accelerators: 'tpu-v3-8'}\nrun: x\n").string();
+  const Outcome tpu = run_program("plan --like " + task);
+  EXPECT_EQ(tpu.code, 0) << tpu.err;
+  EXPECT_THAT(tpu.out, HasSubstr("tpu-v3-8"));
+  const std::string empty =
+      folder.add("empty.xml", "<?xml version='1.0'?><platform version=\"4.1\"></platform>").string();
+  const Outcome simgrid = run_program("import simgrid " + empty + " -o " + (folder / "out.json").string());
+  EXPECT_EQ(simgrid.code, 2);
+  EXPECT_THAT(simgrid.err, HasSubstr("empty.xml: has no <zone>"));
+  const std::string result = folder.add("service.json", R"({"schema": "ganymede.service-result/1"})").string();
+  EXPECT_THAT(run_program("report " + result + " -o " + (folder / "page.html").string()).err,
+              HasSubstr("is what a service comes to, of which there are neither pages nor differences"));
+}
+
 }  // namespace
 }  // namespace ganymede::cli

@@ -125,7 +125,7 @@ TEST(BillFile, SkipsAndCountsStrangeRows) {
 
 TEST(BillFile, SaysWhatItNeeds) {
   EXPECT_THAT(why_unread("a,b\n1,2\n"), AllOf(HasSubstr("bill.csv: expected a bill as CSV"), HasSubstr("BilledCost"),
-                                           HasSubstr("lineItem/UnblendedCost")));
+                                              HasSubstr("lineItem/UnblendedCost")));
   EXPECT_THAT(why_unread(kFocus.substr(0, kFocus.find('\n') + 1)), HasSubstr("at least one row"));
   EXPECT_THAT(why_unread(""), HasSubstr("at least one row"));
   std::string euros = kFocus;
