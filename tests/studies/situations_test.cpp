@@ -88,7 +88,7 @@ TEST(Situations, AreAnsweredAsTheirThreadsWere) {
   }
   EXPECT_EQ(counts[0].all, 22);
   EXPECT_EQ(counts[1].all, 22);
-  // As docs/commands.md says. A change that answers more of them is welcome to raise these.
+  // As docs/commands.md says, with three memories each. A change that answers more of them is welcome to raise these.
   EXPECT_GE(counts[0].right, 16) << counts[0].missed;
   EXPECT_GE(counts[1].right, 17) << counts[1].missed;
   RecordProperty("missed", counts[0].missed + counts[1].missed);
