@@ -1,18 +1,19 @@
 #!/usr/bin/env python3
-"""Steps of published networks from their layers alone: the model of kernel times against constant shares.
+"""Steps of published networks from their layers alone, as lists and as recipes, and what a training takes beside its kernels.
 
-  bench/networks.py [--program build/release/bin/ganymede] [--layers FOLDER]
+  bench/networks.py [--program build/release/bin/ganymede] [--layers FOLDER] [--fit]
 
-Nothing is fitted to these figures. "Constant shares" is the roofline that lists of layers had before: half of the peak,
-0.83 of the bandwidth, 3.8 us a launch, a backward pass 1.3 times its work. --layers keeps the lists that are made here.
-The last table carries published steps from one GPU to another, as a step that a user has measured is carried.
+No step is used for its own prediction, but what is beside a kernel (calibration/kernel_steps.hpp) is estimated from these steps:
+--fit estimates it again without each publication in turn and says how far that one is off. --layers keeps the lists that are
+made here. The last table carries published steps from one GPU to another, as a step that a user has measured is carried.
 
 Published figures: StyleGAN2-ADA (NVlabs/stylegan2-ada-pytorch README @d72cc7d041b4: 1,000 images on one V100, mixed
-precision), StyleGAN3-T (NVlabs/stylegan3 docs/configs.md @c233a919a6fa), CycleGAN (stanford-futuredata/gavel @c4fa40097339,
-both of its tables where they have it), ResNet-50 (tensorflow/docs benchmarks.md @62da04c02d67, 2017; NVIDIA
-DeepLearningExamples ConvNets/resnet50v1.5 @291f0d02e815; OneFlow DLPerf @c89430bac64f; Gavel).
-The layers of StyleGAN2-ADA and StyleGAN3-T follow their papers and published code: layer for layer the convolutions, styles,
-filters, noise and activations, in fp16 at the four highest resolutions.
+precision), CycleGAN (stanford-futuredata/gavel @c4fa40097339, both of its tables where they have it), ResNet-50
+(tensorflow/docs benchmarks.md @62da04c02d67, 2017; NVIDIA DeepLearningExamples ConvNets/resnet50v1.5 @291f0d02e815; OneFlow
+DLPerf @c89430bac64f; Gavel), and those that the recipes stylegan2, stylegan3-t, hifi-gan, nvae and pix2pixhd state as measured,
+with their sources.
+The layers of StyleGAN2-ADA follow its paper and published code: layer for layer the convolutions, styles, filters, noise and
+activations, in fp16 at the four highest resolutions.
 """
 import argparse
 import json
@@ -61,16 +62,6 @@ def styled(channels, out, kernel, demodulate):
     if demodulate:
         layers.append(side([out, channels, kernel * kernel], [SCALED, SQUARE, SUM]))
     return in_precision("fp32", layers)
-
-
-def styled_filters(channels, out, kernel, demodulate):
-    """The same of StyleGAN3, whose convolutions have the scaled filters of each image: times the style, by the norm, times the
-    gain of the input, and as a copy in 16 bits."""
-    each = [SCALED]
-    if demodulate:  # the product with 1 / norm, whose gradient goes to both, and the sum of the two ways backward
-        each += [SQUARE, SUM, elementwise(1, 1, (4, 2), broadcast=True), elementwise(0, 0, (2, 1))]
-    each += [elementwise(1, 1, (1, 1), broadcast=True), elementwise(1, 0.5, (0.5, 1))]
-    return in_precision("fp32", [side([512, 1, 1], [{"kind": "linear", "out": channels}]), side([out, channels, kernel * kernel], each)])
 
 
 def stylegan2_ada(size, base):
@@ -139,44 +130,6 @@ def gan_step(path_length):
             for i, (network, kind, times) in enumerate(passes)]
 
 
-def stylegan3_t(size, base):
-    """Fourteen layers whose rates follow section 3 of the paper; each ends in filters at twice the higher rate."""
-    count, critical, margin = 14, 2, 10
-    first_cutoff, first_stop = 2, 2 ** 2.1
-    last_cutoff = size / 2
-    last_stop = last_cutoff * 2 ** 0.3
-    exponents = [min(i / (count - critical), 1) for i in range(count + 1)]
-    cutoffs = [first_cutoff * (last_cutoff / first_cutoff) ** e for e in exponents]
-    stops = [first_stop * (last_stop / first_stop) ** e for e in exponents]
-    rates = [2 ** math.ceil(math.log2(min(stop * 2, size))) for stop in stops]
-    sizes = [rate + margin * 2 for rate in rates]
-    sizes[-2:] = [size, size]
-    channels = [round(min(base / 2 / cutoff, 512)) for cutoff in cutoffs]
-    channels[-1] = 3
-    layers = [side([512, 1, 1], [{"kind": "linear", "out": 512}, {"kind": "activation"}] * 2),
-              {"kind": "linear", "out": channels[0]},  # the Fourier features' frequencies and their mix
-              {"kind": "reshape", "to": [channels[0], 1, 1]},
-              {"kind": "upsample", "factor": sizes[0]},
-              {"kind": "convolution", "out": channels[0], "kernel": 1, "bias": False}]
-    for i in range(count + 1):
-        before, rate = max(i - 1, 0), rates[i]
-        precision = "fp16" if rate * 2 ** 4 > size else "fp32"
-        kernel = 1 if i == count else 3
-        out = channels[i]
-        inner = sizes[before]
-        layers += styled_filters(channels[before], out, kernel, i < count)
-        layers += in_precision(precision, [{"kind": "reshape", "to": [channels[before], inner, inner]},
-                                           {"kind": "convolution", "out": out, "kernel": kernel, "bias": False, "each_image": True}])
-        if i < count:  # filtered activation: up, leaky ReLU, down, within one kernel
-            fine = 2 * max(rates[before], rate)
-            fine = round(fine * sizes[i] / rate)
-            layers += in_precision(precision, [side([out, fine, fine], [{**elementwise(0.5, 0.5), "shared": [17.7, 17.7]}])])
-    generator = {"input": [512, 1, 1], "layers": layers}
-    judge = stylegan2_ada(size, base)["networks"]["discriminator"]
-    return {"schema": "ganymede.layers/1", "name": f"stylegan3-t-{size}", "executor": "eager",
-            "networks": {"generator": generator, "discriminator": judge}, "step": gan_step(path_length=False)}
-
-
 def cyclegan():
     """Gavel's: the paper's with upsampling and convolution in place of transposed ones, padding by reflection (a kernel), and a
     discriminator of four halvings (eriklindernoren/PyTorch-GAN)."""
@@ -204,45 +157,85 @@ def cyclegan():
                      for i, (network, kind, times) in enumerate(passes)]}
 
 
-# Name, list (a name, or a function's result), images in a step on the GPU, GPU, precision, executor, memory format, passes,
+# Publication, list (a name, or a function's result), images in a step on the GPU, GPU, precision, executor, memory format,
 # published seconds of a step.
 def rows():
     for size, batch, per_thousand in ((128, 32, 13.25), (256, 16, 22.9), (512, 8, 73.7), (1024, 4, 157.95)):
-        yield ("StyleGAN2-ADA", stylegan2_ada(size, 32768 if size >= 512 else 16384), batch, "V100", None, "eager", None, 1,
+        yield ("StyleGAN2-ADA", stylegan2_ada(size, 32768 if size >= 512 else 16384), batch, "V100", None, "eager", None,
                per_thousand * batch / 1000)
-    for size, batch, passes, per_thousand in ((128, 16, 2, 73.68), (256, 16, 2, 89.15), (512, 8, 4, 137.33), (1024, 4, 8, 221.85)):
-        yield ("StyleGAN3-T", stylegan3_t(size, 32768), batch, "V100", None, "eager", None, passes, per_thousand * batch / 1000)
     for gpu, rates in (("K80", (0.5048, 0.5469)), ("P100", (2.4027,)), ("V100", (4.4261, 4.7356))):
-        yield "CycleGAN", cyclegan(), 1, gpu, "fp32", "eager", None, 1, 1 / statistics.mean(rates)
-    for gpu, precision, executor, layout, batch, images in (  # TensorFlow's P100 are those of a DGX-1
-            ("K80", "fp32", "graph", None, 64, 51.7), ("P100-SXM2", "fp32", "graph", None, 64, 219),
-            ("P100-SXM2", "fp32", "graph", None, 32, 195),
-            ("V100", "fp32", "eager", None, 128, 362), ("V100", "fp16", "eager", "channels_last", 256, 1178),
-            ("V100", "fp16", "eager", None, 256, 815), ("V100", "fp32", "graph", None, 128, 392.24),
-            ("A100-80GB", "tf32", "eager", None, 256, 938), ("A100-80GB", "fp16", "eager", "channels_last", 256, 2470)):
-        yield "ResNet-50", "resnet50", batch, gpu, precision, executor, layout, 1, batch / images
+        yield "Gavel", cyclegan(), 1, gpu, "fp32", "eager", None, 1 / statistics.mean(rates)
+    tensorflow, nvidia, dlperf = (f"ResNet-50 ({name})" for name in ("TensorFlow", "NVIDIA", "DLPerf"))
+    for publication, gpu, precision, executor, layout, batch, images in (  # TensorFlow's P100 are those of a DGX-1
+            (tensorflow, "K80", "fp32", "graph", None, 64, 51.7), (tensorflow, "P100-SXM2", "fp32", "graph", None, 64, 219),
+            (tensorflow, "P100-SXM2", "fp32", "graph", None, 32, 195), (nvidia, "V100", "fp32", "eager", None, 128, 362),
+            (nvidia, "V100", "fp16", "eager", "channels_last", 256, 1178), (nvidia, "A100-80GB", "tf32", "eager", None, 256, 938),
+            (nvidia, "A100-80GB", "fp16", "eager", "channels_last", 256, 2470), (dlperf, "V100", "fp16", "eager", None, 256, 815),
+            (dlperf, "V100", "fp32", "graph", None, 128, 392.24)):
+        yield publication, "resnet50", batch, gpu, precision, executor, layout, batch / images
     for gpu, batch, rates in (("K80", 64, (0.619, 0.7459)), ("P100", 64, (2.6195,)), ("V100", 64, (4.3948, 4.5258)),
                               ("P100", 128, (1.5844, 1.6277)), ("V100", 128, (2.4968, 2.5301))):
-        yield "ResNet-50 (Gavel)", "resnet50", batch, gpu, "fp32", "eager", None, 1, 1 / statistics.mean(rates)
+        yield "Gavel", "resnet50", batch, gpu, "fp32", "eager", None, 1 / statistics.mean(rates)
 
 
-SHEETS = {"K80": (4.113e12, 4.113e12, 240e9), "P100": (9.526e12, 9.526e12, 732e9), "P100-SXM2": (10.6e12, 10.6e12, 732e9), "V100": (15.7e12, 125e12, 900e9),
-          "A100-80GB": (19.5e12, 312e12, 2039e9)}
+def recipe_rows():
+    """Publication, recipe, images of a pass, GPU, published seconds of a pass on one GPU (HiFi-GAN's and NVAE's on two)."""
+    for name, publication in (("stylegan2", "StyleGAN2"), ("stylegan3-t", "StyleGAN3-T"), ("hifi-gan", "HiFi-GAN"), ("nvae", "NVAE"),
+                              ("pix2pixhd", "pix2pixHD")):
+        for measured in json.load(open(os.path.join(ROOT, "traces/recipes", name + ".json")))["measured"]:
+            for config, image, gpus, batch, images, per_thousand in measured["rows"]:
+                if "/" not in config and (gpus == 1 or name in ("hifi-gan", "nvae")):
+                    yield (publication, f"{name}{'/' + config if config else ''}{f'?image={image}' if image else ''}", images, measured["gpu"],
+                           per_thousand * gpus * images / 1000)
 
 
-def constant_shares(program, layers, batch, gpu, precision):
-    arguments = [program, "import", "layers", layers, "--batch", str(batch), "--quiet"] + (["--precision", precision] if precision else [])
-    trace = json.loads(subprocess.run(arguments, check=True, capture_output=True, text=True).stdout)
-    fp32, tensor, bandwidth = SHEETS[gpu]
-    rate = fp32 if trace["precision"] == "fp32" and precision else tensor / 2 if trace["precision"] == "tf32" else tensor
+# What is beside a kernel, as in calibration/kernel_steps.hpp: times the kernel, most seconds at so many bytes a second, and how many
+# times as long grouped convolutions in 16 bits take.
+SHARE, BANDWIDTH, BUILT_IN = 3, 900e9, 2
+MOST, GROUPED = [60e-6 * 1.1 ** i for i in range(12)], [1, 1.15, 1.3, 1.5, 1.75, 2, 2.5, 3]
+BANDWIDTHS = {"K80": 240e9, "P100": 732e9, "P100-SXM2": 732e9, "V100": 900e9, "A100-80GB": 2039e9, "A100-40GB": 1555e9,
+              "RTX 2080 Ti": 616e9, "Titan RTX": 672e9, "Quadro RTX 6000": 672e9}
+
+
+def is_grouped(kernel):
+    return "groups" in kernel["shape"] and kernel["precision"] in ("fp16", "bf16")
+
+
+def step_s(row, most, grouped):
+    """A step with other constants than the program's, whose factor for grouped convolutions is in its kernels already."""
+    gpu, kernels, _ = row
+    most *= BANDWIDTH / BANDWIDTHS[gpu]
     seconds = 0
-    for phase in trace["batches"][0]["phases"]:
-        if phase["stream"] != "compute":
-            continue
-        backward = 1.25 if "backward-input" in phase["name"] or "backward_through" in phase["name"] else 1.3 if "backward" in phase["name"] else 1
-        moved = phase["bytes_read"] + phase["bytes_written"]
-        seconds += max(backward * max(phase["flops"] / (0.5 * rate), moved / (0.833 * bandwidth)), 3.8e-6 * phase["launches"])
+    for kernel_s, launches, is_of_groups in kernels:
+        one = kernel_s * (grouped if is_of_groups else 1)
+        seconds += launches * (one + min(SHARE * one, most))
     return seconds
+
+
+def estimated(publications):
+    """The constants with the least error of the logarithm: each publication counts once, large errors linearly, and the logarithm of the
+    factor for groups is held to 0 with a fifth of a publication's weight."""
+    def loss(most, grouped):
+        total = 0.2 * math.log(grouped) ** 2
+        for rows in publications.values():
+            errors = [abs(math.log(step_s(row, most, grouped) / row[2])) for row in rows]
+            total += statistics.mean(error ** 2 if error < 0.25 else 0.5 * error - 0.0625 for error in errors)
+        return total
+    return min(((most, grouped) for most in MOST for grouped in GROUPED), key=lambda both: loss(*both))
+
+
+def fit(publications):
+    most, grouped = estimated(publications)
+    print(f"\nbeside a kernel at most {1e6 * most:.0f} us, groups in 16 bits {grouped} times\n\n"
+          "| left out | at most | groups | its error | nothing beside |\n|---|---|---|---|---|")
+    means, befores = [], []
+    for name, rows in publications.items():
+        most, grouped = estimated({other: of for other, of in publications.items() if other != name})
+        means.append(statistics.mean(abs(step_s(row, most, grouped) / row[2] - 1) for row in rows))
+        befores.append(statistics.mean(abs(step_s(row, 0, 1) / row[2] - 1) for row in rows))
+        print(f"| {name} | {1e6 * most:.0f} us | {grouped} | {100 * means[-1]:.1f} % | {100 * befores[-1]:.1f} % |")
+    print(f"\nleft out: mean error of {len(means)} publications {100 * statistics.mean(means):.1f} %, median {100 * statistics.median(means):.1f} %; "
+          f"with nothing beside {100 * statistics.mean(befores):.1f} % and {100 * statistics.median(befores):.1f} %")
 
 
 def carried(steps):
@@ -264,41 +257,55 @@ def carried(steps):
           f"{math.exp(logs[math.ceil(0.9 * len(logs)) - 1]):.2f}")
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--program", default=os.path.join(ROOT, "build/release/bin/ganymede"))
-    parser.add_argument("--layers", help="folder for the lists of layers that are made")
-    options = parser.parse_args()
-    folder = options.layers or tempfile.mkdtemp()
-    os.makedirs(folder, exist_ok=True)
-    errors, steps = {}, {}
-    print("| network | GPU | batch | precision | published | kernel model | error | held by 90 % | constant shares | error |")
-    print("|---|---|---|---|---|---|---|---|---|---|")
-    for name, layers, batch, gpu, precision, executor, layout, _, published in rows():
+def asked(options, folder):
+    """Publication, name, GPU, images, precision, arguments of `kernels`, published seconds, and what a step is carried by."""
+    for publication, layers, batch, gpu, precision, executor, layout, published in rows():
         if isinstance(layers, str):
             path = os.path.join(ROOT, "traces/layers", layers + ".json")
-            text = "".join(line for line in open(path) if not line.startswith("//"))
-            layers = json.loads(text)
+            layers = json.loads("".join(line for line in open(path) if not line.startswith("//")))
         if layout:
             layers["memory_format"] = layout
         file = os.path.join(folder, f"{layers['name']}-{layout or 'channels_first'}.json")
         with open(file, "w") as out:
             json.dump(layers, out)
-        arguments = [options.program, "kernels", "--gpu", gpu, "--model", file, "--batch", str(batch), "--executor", executor,
-                     "--format", "json"] + (["--precision", precision] if precision else [])
-        step = json.loads(subprocess.run(arguments, check=True, capture_output=True, text=True).stdout)["step"]
+        yield (publication, layers["name"], gpu, batch, precision or "mixed", ["--model", file, "--executor", executor] +
+               (["--precision", precision] if precision else []), published, (publication, layers["name"], batch, precision, executor, layout))
+    for publication, recipe, batch, gpu, published in recipe_rows():
+        yield publication, recipe, gpu, batch, "recipe's", ["--recipe", recipe], published, None
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--program", default=os.path.join(ROOT, "build/release/bin/ganymede"))
+    parser.add_argument("--layers", help="folder for the lists of layers that are made")
+    parser.add_argument("--fit", action="store_true", help="estimate again what is beside a kernel")
+    options = parser.parse_args()
+    folder = options.layers or tempfile.mkdtemp()
+    os.makedirs(folder, exist_ok=True)
+    errors, steps, publications = {}, {}, {}
+    print("| network | GPU | batch | precision | published | predicted | error | held by 90 % | kernels alone | error |\n|---|---|---|---|---|---|---|---|---|---|")
+    for publication, name, gpu, batch, precision, arguments, published, carried_by in asked(options, folder):
+        run = subprocess.run([options.program, "kernels", "--gpu", gpu, "--batch", str(batch), "--format", "json"] + arguments,
+                             check=True, capture_output=True, text=True)
+        answer = json.loads(run.stdout)
+        step, kernels = answer["step"], answer["kernels"]
         low, high = step["interval_s"]
-        before = constant_shares(options.program, file, batch, gpu, precision)
-        error, old = step["seconds"] / published - 1, before / published - 1
-        steps.setdefault((name, layers["name"], batch, precision, executor, layout), {})[gpu] = (published, step["seconds"])
-        errors.setdefault(name, []).append((error, old, low <= published <= high))
-        print(f"| {layers['name']} ({name}) | {gpu} | {batch} | {precision or 'mixed'} | {published * 1e3:.1f} ms | {step['seconds'] * 1e3:.1f} ms | "
-              f"{100 * error:+.0f} % | {'yes' if low <= published <= high else 'no'} | {before * 1e3:.1f} ms | {100 * old:+.0f} % |")
+        alone = max(step["kernels_s"], step["host_s"])
+        error, before = step["seconds"] / published - 1, alone / published - 1
+        if carried_by:
+            steps.setdefault(carried_by, {})[gpu] = (published, alone)
+        errors.setdefault(publication, []).append((error, before, low <= published <= high))
+        publications.setdefault(publication, []).append(
+            (gpu, [(k["seconds"] / (BUILT_IN if is_grouped(k) else 1), k["launches"], is_grouped(k)) for k in kernels], published))
+        print(f"| {name} ({publication}) | {gpu} | {batch} | {precision} | {published * 1e3:.1f} ms | {step['seconds'] * 1e3:.1f} ms | "
+              f"{100 * error:+.0f} % | {'yes' if low <= published <= high else 'no'} | {alone * 1e3:.1f} ms | {100 * before:+.0f} % |")
     print()
     every = [row for of in errors.values() for row in of]
     for name, of in [*errors.items(), ("all", every)]:
-        print(f"{name}: mean error {100 * statistics.mean(abs(e) for e, _, _ in of):.1f} %, with constant shares "
+        print(f"{name}: mean error {100 * statistics.mean(abs(e) for e, _, _ in of):.1f} %, kernels alone "
               f"{100 * statistics.mean(abs(e) for _, e, _ in of):.1f} %; held {sum(held for _, _, held in of)} of {len(of)}")
+    if options.fit:
+        fit(publications)
     carried(steps)
 
 

@@ -96,6 +96,11 @@ auto shape_of(const Kernel& k) {
                     std::tuple(k.rows, k.cols, k.op, k.reads_per_element, k.writes_per_element, k.shared_per_element));
 }
 
+bool is_grouped_in_16_bits(const Kernel& kernel) {
+  return kernel.groups > 1 &&
+         (kernel.precision == KernelPrecision::kFp16 || kernel.precision == KernelPrecision::kBf16);
+}
+
 /// True if two rates differ by less than a factor of 1.5: one GPU by other figures, and not another one of its name.
 bool about(double a, double b) { return a < 1.5 * b && b < 1.5 * a; }
 
@@ -153,12 +158,18 @@ std::vector<StepKernel> kernels_at(const traces::StepTrace& trace, const traces:
   return executor_of(trace) == "compiled" ? fused(std::move(kernels)) : kernels;
 }
 
-void predict(std::vector<StepKernel>& kernels, const KernelModel& model) {
+void predict(std::vector<StepKernel>& kernels, const KernelModel& model, bool of_layers) {
+  const double most_s = of_layers ? kBeside_s * kBesideBandwidth / model.sheet().memory_bandwidth : 0;
   std::map<decltype(shape_of(Kernel{})), KernelTime> known;
   for (StepKernel& kernel : kernels) {
     const auto [at, added] = known.try_emplace(shape_of(kernel.kernel));
-    if (added) at->second = model.time(kernel.kernel);
+    if (added) {
+      at->second = model.time(kernel.kernel);
+      if (of_layers && is_grouped_in_16_bits(kernel.kernel))
+        for (double* time : {&at->second.central_s, &at->second.low_s, &at->second.high_s}) *time *= kGrouped16Bit;
+    }
     kernel.time = at->second;
+    kernel.beside_s = std::min(kBesideShare * kernel.time.central_s, most_s);
   }
 }
 
@@ -182,13 +193,15 @@ StepSum sum_of(const std::vector<StepKernel>& kernels, std::string_view executor
   for (const StepKernel& kernel : kernels) {
     sum.launches += kernel.times;
     sum.device_s += kernel.times * kernel.time.central_s;
+    sum.beside_s += kernel.times * kernel.beside_s;
   }
   sum.host_s = sum.launches * host_launch_s(executor);
-  sum.seconds = std::max(sum.device_s, sum.host_s);
+  const double device_s = sum.device_s + sum.beside_s;
+  sum.seconds = std::max(device_s, sum.host_s);
   const double spread = portable_exp(step_spread(kernels, list_error));
-  sum.low_s = std::max(sum.device_s / spread, sum.host_s / kEagerLaunchFactor);
-  sum.high_s = std::max(sum.device_s * spread, sum.host_s * kEagerLaunchFactor);
-  sum.decided_by = sum.host_s > sum.device_s ? "launching" : deciding(kernels, 3);
+  sum.low_s = std::max(device_s / spread, sum.host_s / kEagerLaunchFactor);
+  sum.high_s = std::max(device_s * spread, sum.host_s * kEagerLaunchFactor);
+  sum.decided_by = sum.host_s > device_s ? "launching" : deciding(kernels, 3);
   return sum;
 }
 

@@ -10,6 +10,7 @@
 #include "common/printable.hpp"
 #include "common/units.hpp"
 #include "report/table.hpp"
+#include "traces/layer_list.hpp"
 
 namespace ganymede::calibration {
 namespace {
@@ -171,7 +172,7 @@ KernelStep kernel_step(const traces::StepTrace& trace, const KernelModel& model,
                   .batch = batch,
                   .kernels = kernels_at(trace, entry),
                   .sum = {}};
-  predict(step.kernels, model);
+  predict(step.kernels, model, traces::is_counted(trace.software));
   step.sum = sum_of(step.kernels, step.executor, list_error(trace));
   return step;
 }
@@ -181,11 +182,12 @@ std::string to_table(const KernelStep& step, bool verbose, std::size_t width) {
   return (verbose ? table_of(step, true).text_below_constants(width) : short_table(step, narrow)) +
          report::wrap_prose(
              fmt::format("\n{} at batch {} in {} on {}: a step of {} ({} to {}, kernel model) with {:.0f} launches\n"
-                         "kernels {}, host {} ({}); decided by {}\n",
+                         "kernels {},{} host {} ({}); decided by {}\n",
                          step.model, step.batch, step.precision, step.gpu, to_string(Seconds{step.sum.seconds}),
                          to_string(Seconds{step.sum.low_s}), to_string(Seconds{step.sum.high_s}), step.sum.launches,
-                         to_string(Seconds{step.sum.device_s}), to_string(Seconds{step.sum.host_s}), step.executor,
-                         step.sum.decided_by),
+                         to_string(Seconds{step.sum.device_s}),
+                         step.sum.beside_s > 0 ? " beside them " + to_string(Seconds{step.sum.beside_s}) + "," : "",
+                         to_string(Seconds{step.sum.host_s}), step.executor, step.sum.decided_by),
              narrow) +
          (verbose ? "" : "--verbose adds algorithms, arithmetic, bytes, tiles and waves.\n");
 }
@@ -217,6 +219,7 @@ OrderedJson to_json(const KernelStep& step) {
            {{"seconds", step.sum.seconds},
             {"interval_s", {step.sum.low_s, step.sum.high_s}},
             {"kernels_s", step.sum.device_s},
+            {"beside_s", step.sum.beside_s},
             {"host_s", step.sum.host_s},
             {"launches", step.sum.launches},
             {"decided_by", step.sum.decided_by}}},

@@ -35,10 +35,11 @@ bool computes(const traces::TraceBatch& batch, const std::string& phase) {
 
 using StepKernels = std::vector<StepKernel>;
 
-StepKernels predict_step(const traces::StepTrace& trace, const traces::TraceBatch& batch, const GpuSheet& sheet) {
+StepKernels predict_step(const traces::StepTrace& trace, const traces::TraceBatch& batch, const GpuSheet& sheet,
+                         bool with_beside = false) {
   StepKernels kernels = kernels_at(trace, batch);
   std::erase_if(kernels, [&](const StepKernel& kernel) { return !computes(batch, kernel.phase); });
-  predict(kernels, KernelModel(sheet));
+  predict(kernels, KernelModel(sheet), with_beside);
   return kernels;
 }
 
@@ -86,9 +87,9 @@ KernelTimes times_of(const StepKernels& step, double launch_s) {
   double device = 0, host = 0;
   for (const StepKernel& kernel : step) {
     KernelTimes::Phase& phase = times.phases[kernel.phase];
-    phase.device_s += kernel.times * kernel.time.central_s;
+    phase.device_s += kernel.times * (kernel.time.central_s + kernel.beside_s);
     phase.host_s += kernel.times * launch_s;
-    device += kernel.times * kernel.time.central_s;
+    device += kernel.times * (kernel.time.central_s + kernel.beside_s);
     host += kernel.times * launch_s;
   }
   for (auto& [name, phase] : times.phases)
@@ -103,18 +104,14 @@ void scale(KernelTimes& times, double ratio) {
 
 KernelTimes predicted_times(const traces::StepTrace& trace, const traces::TraceBatch& batch, const std::string& gpu,
                             const GpuSheet& sheet) {
-  const StepKernels step = predict_step(trace, batch, sheet);
+  const StepKernels step = predict_step(trace, batch, sheet, traces::is_counted(trace.software));
   const StepSum sum = sum_of(step, executor_of(trace), list_error(trace));
   KernelTimes times = times_of(step, host_launch_s(executor_of(trace)));
   times.factor = std::max(sum.high_s / sum.seconds, sum.seconds / sum.low_s);
   std::string more;
-  if (const double idle = sum.seconds - sum.device_s; idle > 0)
-    more = fmt::format(", {} of waiting for launches", to_string(Seconds{idle}));
-  if (trace.software.name == traces::kRecipeSoftware) {
-    scale(times, kRecipeRatio);
-    times.factor = std::max(times.factor, portable_exp(kAloneError));
-    more += fmt::format(", times {} as measured steps of other recipes take", kRecipeRatio);
-  }
+  if (sum.beside_s > 0) more = fmt::format(" and {} beside them", to_string(Seconds{sum.beside_s}));
+  if (const double idle = sum.seconds - sum.device_s - sum.beside_s; idle > 0)
+    more += fmt::format(", {} of waiting for launches", to_string(Seconds{idle}));
   times.rule =
       fmt::format("by the kernel model of {}: {:.0f} kernels of {}{}, within a factor of {:.2f}; decided by {}", gpu,
                   sum.launches, trace.model, more, times.factor, sum.decided_by);
@@ -127,7 +124,7 @@ KernelTimes predicted_times(const traces::StepTrace& trace, const traces::TraceB
 KernelTimes recipe_times(const traces::StepTrace& trace, const traces::TraceBatch& batch, const std::string& gpu,
                          const GpuSheet& sheet, const RecipeAnchor& anchor) {
   KernelTimes times = predicted_times(trace, batch, gpu, sheet);
-  scale(times, anchor.ratio / kRecipeRatio);
+  scale(times, anchor.ratio);
   times.provenance = anchor.is_it ? Provenance::measured : Provenance::transferred;
   if (anchor.is_it) {
     times.rule = anchor.text;

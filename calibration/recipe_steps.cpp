@@ -32,12 +32,12 @@ double predicted_s(const traces::Recipe& recipe, int pass, int passes, const Gpu
   traces::TraceBatch entry;
   entry.batch = pass;
   std::vector<StepKernel> kernels = kernels_at(trace, entry);
-  predict(kernels, KernelModel(sheet));
+  predict(kernels, KernelModel(sheet), true);
   double updates = 0;
   for (const traces::LayerPass& one : recipe.layers.step)
     for (const StepKernel& kernel : kernels)
       if (one.kind == traces::LayerPass::Kind::update && kernel.phase == one.name)
-        updates += kernel.times * kernel.time.central_s;
+        updates += kernel.times * (kernel.time.central_s + kernel.beside_s);
   return passes * (sum_of(kernels, executor_of(trace)).seconds - updates) + updates;
 }
 
@@ -80,7 +80,7 @@ std::optional<RecipeAnchor> find_anchor(const std::string& name, const GpuSheet&
   RecipeAnchor anchor;
   anchor.ratio = step_s / predicted_s(measured, best->batch_per_gpu, passes, sheet);
   const bool of_gpu = sheet.name == target.name, near = of_gpu && !is_of_another(*best);
-  if (!near) anchor.ratio = std::sqrt(anchor.ratio * kRecipeRatio);
+  if (!near) anchor.ratio = std::sqrt(anchor.ratio);
   anchor.error = near ? kSameGpuError : kCarriedError;
   anchor.is_it = of_gpu && best->config == asked.config && best->image == asked.training.image &&
                  best->batch_per_gpu == pass && measured.settings == asked.settings &&
