@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <mutex>
 #include <sstream>
 
 #include "common/embedded.hpp"
@@ -301,6 +302,17 @@ Recipe resolve_recipe(const std::string& name, const std::filesystem::path& dire
     generator->second.average = recipe.training.moving_average;
   recipe.settings["image"] = side;
   return recipe;
+}
+
+bool reduces_flat(const TraceSoftware& software) {
+  if (software.name != kRecipeSoftware) return false;
+  // A plan asks the same for each of its candidates.
+  static std::mutex mutex;
+  static std::map<std::string, bool> known;
+  const std::lock_guard lock(mutex);
+  const auto [place, is_new] = known.try_emplace(software.version);
+  if (is_new) place->second = resolve_recipe(software.version).layers.flat_gradients;
+  return place->second;
 }
 
 }  // namespace ganymede::traces

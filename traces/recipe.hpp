@@ -54,6 +54,8 @@ struct Recipe {
 /// configuration or option, with the nearest; for a size that the layers do not have; and for a batch that the GPUs of
 /// the name and their passes do not divide.
 Recipe resolve_recipe(const std::string& name, const std::filesystem::path& directory = {});
+/// True for a trace that a recipe made which reduces all gradients of a network at once, after its backward pass.
+bool reduces_flat(const TraceSoftware& software);
 /// The name of a recipe, for which a file's path is relative to `directory`, as one from the working directory.
 std::string recipe_from(const std::string& name, const std::filesystem::path& directory);
 

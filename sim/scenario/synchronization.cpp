@@ -91,6 +91,7 @@ Mode read_mode(const JsonNode& node) {
 }
 
 void read_reduction(const JsonNode& node, const std::optional<JsonNode>& overlap, Synchronization& sync) {
+  sync.reduction_stated = true;
   sync.flat_reduction = node.as_choice({"bucketed", "flat"}) == "flat";
   if (!sync.flat_reduction) return;
   if (sync.mode != Mode::all_reduce) node.fail("a flat reduction needs the mode \"all-reduce\"");

@@ -23,6 +23,7 @@ struct Synchronization {
   bool overlap = true;  ///< Gradients are reduced while the backward pass goes on.
   /// True: all gradients of a network go into one all-reduce after the backward pass has ended; `overlap` is ignored.
   bool flat_reduction = false;
+  bool reduction_stated = false;  ///< false: a recipe's own counts, if it has one
   /// Share of compute speed that kernels lose while an all-reduce is under way; unset: as evidence states it for the
   /// transport; 0: kernels lose nothing, and buckets cost nothing but their reduction.
   std::optional<double> interference;

@@ -210,6 +210,8 @@ void read_workload(const JsonNode& node, Scenario& scenario, Fingerprint& finger
   const auto measured = in.optional("measured");
   const auto [trace, hash] = cache.trace(trace_at, measured ? &*measured : nullptr);
   scenario.trace = trace;
+  if (Synchronization& sync = scenario.synchronization; sync.mode == Mode::all_reduce && !sync.reduction_stated)
+    sync.flat_reduction = traces::reduces_flat(trace.software);
   fingerprint.replace(is_recipe ? "/workload/recipe" : "/workload/trace", hash);
 
   const bool own_batch = is_recipe && !node.value().contains("batch_per_gpu");

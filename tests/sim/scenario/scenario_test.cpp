@@ -135,6 +135,23 @@ TEST_F(Scenarios, HaveAnotherHashWhenAnyInputChanges) {
   EXPECT_NE(files_.load(ScenarioFiles::basic()).hash, hash);
 }
 
+// StyleGAN3 reduces all gradients of a network at once, StyleGAN2-ADA in DDP's buckets; a scenario may say otherwise.
+TEST_F(Scenarios, ReduceGradientsAsTheRecipeDoesUnlessToldOtherwise) {
+  const auto is_flat = [&](const char* recipe, Json synchronization) {
+    Json content = ScenarioFiles::basic();
+    content["workload"] = {{"recipe", recipe}, {"images", 100000}, {"batch_per_gpu", 1}};
+    content["platform"]["instance"] = "four";
+    content["synchronization"] = std::move(synchronization);
+    return files_.load(content).synchronization.flat_reduction;
+  };
+  const Json ring = {{"scheme", "ring"}};
+  EXPECT_TRUE(is_flat("stylegan3-t?image=128", ring));
+  EXPECT_FALSE(is_flat("stylegan2-ada?image=128", ring));
+  EXPECT_FALSE(is_flat("stylegan3-t?image=128", {{"scheme", "ring"}, {"reduction", "bucketed"}}));
+  EXPECT_FALSE(is_flat("stylegan3-t?image=128", {{"scheme", "ring"}, {"mode", "gossip"}}));
+  EXPECT_FALSE(files_.load(ScenarioFiles::basic()).synchronization.flat_reduction);
+}
+
 // The GPU needs 116 MB; memory that the trace labels as the host's does not count.
 TEST_F(Scenarios, CountTheMemoryOfTheGpuAlone) {
   EXPECT_EQ(gpu_memory(constant_trace(1).batches.front()), Bytes{116e6});
