@@ -1,6 +1,9 @@
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <set>
+#include <utility>
+#include <vector>
 
 #include "policies/schedulers/scheduler_helpers.hpp"
 
@@ -12,10 +15,7 @@ namespace {
 class Cohort {
  public:
   explicit Cohort(const ClusterView& view) : view_(view), used_(view.owners.size()), free_(view) {
-    for (const JobView* job : view.running) {
-      running_.push_back(job);
-      hold(*job, 1);
-    }
+    for (const JobView* job : view.running) hold(*job, 1);
   }
 
   /// True if the owner would hold no more than its quota with `also` GPUs more.
@@ -44,54 +44,79 @@ class Cohort {
   /// those that it then turns out not to need go on. Returns false, and changes nothing, if all of it would not be
   /// enough.
   bool reclaim(const JobView& job) {
+    if (!lent_) find_lent();
+    if (!would_fit(job)) return false;
     std::vector<const JobView*> taken;
     const auto fits = [&] { return fastest_pool(view_, job, job.gpus, free_) >= 0; };
-    for (const JobView* victim : lent()) {
+    for (const JobView* victim : lent_->jobs) {
       if (fits()) break;
       if (victim->owner == job.owner || is_within_quota(victim->owner)) continue;  // its owner borrows no more
       hold(*victim, -1);
       taken.push_back(victim);
     }
-    for (std::size_t i = fits() ? taken.size() : 0; i-- > 0;) {
+    for (std::size_t i = taken.size(); i-- > 0;) {
       hold(*taken[i], 1);
       if (fits())
         taken.erase(taken.begin() + static_cast<std::ptrdiff_t>(i));
       else
         hold(*taken[i], -1);
     }
-    if (admit(job)) {
-      for (const JobView* victim : taken) {
-        std::erase(running_, victim);
-        std::erase(*lent_, victim);
-      }
-      without_room_.clear();  // what was taken back may be more than the job needed
-      return true;
-    }
-    if (!has_room(job.gpus)) without_room_.emplace(job.owner, job.gpus);
-    for (const JobView* victim : taken) hold(*victim, 1);
-    return false;
+    admit(job);
+    for (const JobView* victim : taken) stopped_.insert(victim->job);
+    lent_.reset();
+    without_room_.clear();  // what was taken back may be more than the job needed
+    return true;
   }
 
   std::vector<Grant> grants() const {
     std::vector<Grant> out;
-    for (const JobView* job : running_) out.push_back({job->job, static_cast<std::size_t>(job->pool), job->held});
+    for (const JobView* job : view_.running)
+      if (stopped_.count(job->job) == 0) out.push_back({job->job, static_cast<std::size_t>(job->pool), job->held});
     out.insert(out.end(), admitted_.begin(), admitted_.end());
     return out;
   }
 
  private:
-  /// The running jobs of owners that hold more than their quota, in the order in which they are taken back. Admissions
-  /// within quotas make no owner a borrower, so that they are found once.
-  const std::vector<const JobView*>& lent() {
-    if (lent_) return *lent_;
-    lent_.emplace();
-    for (const JobView* row : running_)
-      if (!is_within_quota(row->owner)) lent_->push_back(row);
-    std::stable_sort(lent_->begin(), lent_->end(), [](const JobView* a, const JobView* b) {
+  /// What may be taken back. Admissions within quotas make no owner a borrower, so that it changes with reclaim() alone.
+  struct Lent {
+    std::vector<const JobView*> jobs;                        ///< of borrowers, in the order in which they are taken back
+    std::vector<int> most;                                   ///< GPUs by pool, if as many are taken back as may be
+    std::map<std::pair<std::size_t, std::size_t>, int> own;  ///< of these each owner's, by owner and pool
+  };
+
+  void find_lent() {
+    Lent& lent = lent_.emplace();
+    lent.most.resize(view_.pools.size());
+    for (const JobView* row : view_.running)
+      if (stopped_.count(row->job) == 0 && !is_within_quota(row->owner)) lent.jobs.push_back(row);
+    std::stable_sort(lent.jobs.begin(), lent.jobs.end(), [](const JobView* a, const JobView* b) {
       return a->priority != b->priority ? a->priority < b->priority : a->since_s > b->since_s;
     });
-    return *lent_;
+    std::map<std::size_t, int> given;  // GPUs by owner
+    for (const JobView* job : lent.jobs) {
+      int& gpus = given[job->owner];
+      if (is_within_quota(job->owner, -gpus)) continue;
+      gpus += job->held;
+      lent.most[static_cast<std::size_t>(job->pool)] += job->held;
+      lent.own[{job->owner, static_cast<std::size_t>(job->pool)}] += job->held;
+    }
   }
+
+  /// True if the job fits once everything is taken back that may be for its owner. Remembers owners and sizes that fit
+  /// into no pool.
+  bool would_fit(const JobView& job) {
+    bool has_room = false;
+    for (std::size_t pool = 0; pool < view_.pools.size(); ++pool) {
+      const auto own = lent_->own.find({job.owner, pool});
+      const int most = free_.free(pool) + lent_->most[pool] - (own == lent_->own.end() ? 0 : own->second);
+      if (most < job.gpus) continue;
+      if (view_.alone_s(job, pool, job.gpus) < kNeverAgain) return true;
+      has_room = true;
+    }
+    if (!has_room) without_room_.emplace(job.owner, job.gpus);
+    return false;
+  }
+
   void take(std::size_t owner, std::size_t pool, int gpus) {
     used_[owner] += gpus;
     free_.take(pool, gpus);
@@ -102,8 +127,8 @@ class Cohort {
   const ClusterView& view_;
   std::vector<double> used_;  // GPUs by owner
   FreeGpus free_;
-  std::vector<const JobView*> running_;
-  std::optional<std::vector<const JobView*>> lent_;
+  std::optional<Lent> lent_;
+  std::set<std::size_t> stopped_;  // numbers of the jobs that were taken back
   std::vector<Grant> admitted_;
   std::set<std::size_t> numbers_;                       // of admitted jobs
   std::set<std::pair<std::size_t, int>> without_room_;  // owners and sizes for which taking back was not enough
@@ -114,7 +139,7 @@ JobSchedule decide_kueue(const SchedulerCall& call) {
   // Jobs that stay within their quota are admitted before any that borrows.
   WaitingWalk within(*call.view.waiting);
   while (const JobView* job = within.next([&](const JobKind& kind) { return cohort.may_start(kind); }))
-    if (!cohort.admit(*job)) cohort.reclaim(*job);
+    if (!cohort.admit(*job) && cohort.reclaim(*job)) within.reconsider();
   WaitingWalk borrowers(*call.view.waiting);
   while (const JobView* job = borrowers.next([&](const JobKind& kind) { return cohort.has_room(kind.gpus); }))
     if (!cohort.is_admitted(*job)) cohort.admit(*job);

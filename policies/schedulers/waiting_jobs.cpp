@@ -1,6 +1,8 @@
 #include "policies/schedulers/waiting_jobs.hpp"
 
+#include <algorithm>
 #include <cassert>
+#include <utility>
 
 #include "policies/schedulers/scheduler.hpp"
 
@@ -38,35 +40,41 @@ std::vector<const JobView*> WaitingJobs::all() const {
 }
 
 WaitingWalk::WaitingWalk(const WaitingJobs& jobs, std::function<double(const JobView&)> rank) : rank_(std::move(rank)) {
-  for (const auto& [kind, queue] : jobs.queues_) {
-    heads_.push_back({&kind, &queue, queue.begin(), {}});
-    settle(heads_.back());
-  }
+  for (const auto& [kind, queue] : jobs.queues_) push({&kind, &queue, queue.begin(), {}});
 }
 
-void WaitingWalk::settle(Head& head) {
+/// Puts a head where its job belongs, unless its kind has no further jobs.
+void WaitingWalk::push(Head head) {
   if (head.at == head.queue->end()) return;
   head.place = {rank_ ? rank_(*head.at->second) : head.at->first.first, head.at->first.second};
+  heads_.push_back(head);
+  std::push_heap(heads_.begin(), heads_.end(), is_later);
 }
 
 const JobView* WaitingWalk::next(const std::function<bool(const JobKind&)>& may_start) {
-  Head* best = nullptr;
-  for (Head& head : heads_) {
-    if (head.at == head.queue->end() || !may_start(*head.kind)) continue;
-    if (begun_ && !rank_ && head.place <= last_) {  // its kind could not start when the walk came by
-      head.at = head.queue->upper_bound(last_);
-      settle(head);
-      if (head.at == head.queue->end()) continue;
+  while (!heads_.empty()) {
+    std::pop_heap(heads_.begin(), heads_.end(), is_later);
+    Head head = heads_.back();
+    heads_.pop_back();
+    if (!may_start(*head.kind)) {
+      passed_over_.push_back(head);
+      continue;
     }
-    if (best == nullptr || head.place < best->place) best = &head;
+    const JobView* job = head.at->second;
+    last_ = head.place;
+    ++head.at;
+    push(head);
+    return job;
   }
-  if (best == nullptr) return nullptr;
-  const JobView* job = best->at->second;
-  last_ = best->place;
-  begun_ = true;
-  ++best->at;
-  settle(*best);
-  return job;
+  return nullptr;
+}
+
+void WaitingWalk::reconsider() {
+  assert(!rank_);  // by which the place behind the last job could not be looked up
+  for (Head head : std::exchange(passed_over_, {})) {
+    head.at = head.queue->upper_bound(last_);
+    push(head);
+  }
 }
 
 }  // namespace ganymede::policies

@@ -58,8 +58,10 @@ class WaitingWalk {
   explicit WaitingWalk(const WaitingJobs& jobs, std::function<double(const JobView&)> rank = nullptr);
 
   /// The next job of a kind that may start now; null at the end. Jobs of other kinds that stand before it are passed
-  /// over for good.
+  /// over for good, and these kinds are not asked about again before reconsider().
   const JobView* next(const std::function<bool(const JobKind&)>& may_start);
+  /// Kinds that could not start may be able to now, with their jobs behind the last one.
+  void reconsider();
   /// Rank and number of the job that next() gave last.
   const std::pair<double, std::size_t>& place() const { return last_; }
 
@@ -70,12 +72,13 @@ class WaitingWalk {
     WaitingJobs::Queue::const_iterator at;
     WaitingJobs::Place place;
   };
-  void settle(Head& head);
+  static bool is_later(const Head& a, const Head& b) { return a.place > b.place; }
+  void push(Head head);
 
   std::function<double(const JobView&)> rank_;
-  std::vector<Head> heads_;
+  std::vector<Head> heads_;  // a heap, with the earliest place on top
+  std::vector<Head> passed_over_;
   WaitingJobs::Place last_;
-  bool begun_ = false;
 };
 
 }  // namespace ganymede::policies
