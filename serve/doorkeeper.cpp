@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <charconv>
 #include <cstdint>
 #include <fstream>
 #include <system_error>
@@ -186,21 +187,45 @@ void Doorkeeper::read_from(Visitor& visitor, const std::function<void(Arrival)>&
   }
   const std::size_t before = visitor.received.size();
   visitor.received.append(piece.data(), static_cast<std::size_t>(got));
-  const std::size_t end = visitor.received.find(kHeadEnd, before < kHeadEnd.size() ? 0 : before - kHeadEnd.size());
-  const bool whole = end != std::string::npos;
-  if (whole ? end + kHeadEnd.size() > bounds_.head : visitor.received.size() >= bounds_.head)
-    return refuse_head(visitor);
-  if (!whole) return;
+  if (visitor.wanted == 0) {
+    const std::size_t end = visitor.received.find(kHeadEnd, before < kHeadEnd.size() ? 0 : before - kHeadEnd.size());
+    const std::size_t size = end == std::string::npos ? visitor.received.size() + 1 : end + kHeadEnd.size();
+    if (size > bounds_.head) return refuse(visitor, "431 Request Header Fields Too Large");
+    if (end == std::string::npos) return;
+    read_head(visitor, size);
+    if (visitor.refused) return;
+  }
+  if (visitor.received.size() < visitor.wanted) return;
   visitor.closed = true;
   hand_over({visitor.socket, std::move(visitor.received), visitor.end});
 }
 
-void Doorkeeper::refuse_head(Visitor& visitor) {
-  constexpr std::string_view kAnswer =
-      "HTTP/1.1 431 Request Header Fields Too Large\r\nContent-Type: application/json\r\nContent-Length: 39\r\n"
-      "Connection: close\r\n\r\n{\"error\":\"the headers are too large\"}\r\n";
-  [[maybe_unused]] const auto sent =
-      ::send(visitor.socket, kAnswer.data(), kAnswer.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+/// Decides from a head of `size` bytes how much of the request is waited for.
+void Doorkeeper::read_head(Visitor& visitor, std::size_t size) {
+  std::string head = visitor.received.substr(0, size);
+  for (char& letter : head) letter = letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter + ('a' - 'A')) : letter;
+  constexpr std::string_view kLength = "\r\ncontent-length:", kEncoding = "\r\ntransfer-encoding:",
+                             kExpect = "\r\nexpect:";
+  if (head.find(kEncoding) != std::string::npos) return refuse(visitor, "411 Length Required");
+  std::size_t body = 0;
+  if (std::size_t at = head.find(kLength); at != std::string::npos) {
+    if (head.rfind(kLength) != at) return refuse(visitor, "400 Bad Request");
+    at = head.find_first_not_of(" \t", at + kLength.size());
+    const auto [end, error] = std::from_chars(head.data() + at, head.data() + head.size(), body);
+    if (error != std::errc{} || (*end != '\r' && *end != ' ')) return refuse(visitor, "400 Bad Request");
+  }
+  visitor.wanted = body <= bounds_.head - size ? size + body : size;
+  if (visitor.received.size() >= visitor.wanted || head.find(kExpect) == std::string::npos) return;
+  constexpr std::string_view kGoOn = "HTTP/1.1 100 Continue\r\n\r\n";
+  [[maybe_unused]] const auto sent = ::send(visitor.socket, kGoOn.data(), kGoOn.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+void Doorkeeper::refuse(Visitor& visitor, std::string_view status) {
+  const std::string body = fmt::format("{{\"error\":\"{}\"}}\r\n", status.substr(4));
+  const std::string answer =
+      fmt::format("HTTP/1.1 {}\r\nContent-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{}",
+                  status, body.size(), body);
+  [[maybe_unused]] const auto sent = ::send(visitor.socket, answer.data(), answer.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
   // If the socket were closed now, a caller who is still sending would lose the answer.
   ::shutdown(visitor.socket, SHUT_WR);
   visitor.refused = true;

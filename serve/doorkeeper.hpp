@@ -1,5 +1,5 @@
 #pragma once
-// Holds all connections in one thread until the head of their request has been received.
+// Holds all connections in one thread until their request has been received, or its head if the body is long.
 
 #include <atomic>
 #include <chrono>
@@ -75,13 +75,14 @@ class RefusalLog {
   std::mutex mutex_;
 };
 
-/// Bounds on all connections together. With the defaults, the heads of requests take about 40 MiB at most.
+/// Bounds on all connections together. With the defaults, what is received takes about 40 MiB at most.
 struct Bounds {
-  std::size_t head = 64 << 10;    ///< bytes of request line and headers; status 431 beyond
+  std::size_t head = 64 << 10;    ///< bytes of request line and headers; status 431 beyond; with a body that fits: both
   std::size_t connections = 512;  ///< open at once; one more closes the one that has waited longest for its head
 };
 
-/// A connection whose head has been received. Whoever receives it must close the socket.
+/// A connection whose request has been received, or at least its head if the whole is longer than Bounds::head. Whoever
+/// receives it must close the socket.
 struct Arrival {
   int socket;
   std::string received;                       ///< begins with the head
@@ -99,8 +100,9 @@ class Doorkeeper {
   Doorkeeper& operator=(const Doorkeeper&) = delete;
   ~Doorkeeper();
 
-  /// Waits for an event, accepts new connections, reads from all, and hands over each whose head is complete.
-  /// `answering` counts those handed over that are still open. Returns false if `listener` cannot accept any more.
+  /// Waits for an event, accepts new connections, reads from all, and hands over each whose request is complete: a body
+  /// that stays away would keep a thread waiting. Bodies without a stated length are refused. `answering` counts those
+  /// handed over that are still open. Returns false if `listener` cannot accept any more.
   bool turn(const std::atomic<std::size_t>& answering, const std::function<void(Arrival)>& hand_over);
 
  private:
@@ -108,6 +110,7 @@ class Doorkeeper {
     int socket;
     Clock::time_point end;
     std::string received{};
+    std::size_t wanted = 0;     ///< bytes of the request, once its head has been read
     bool refused = false;       ///< answered already; the rest of its request is read and discarded
     std::size_t discarded = 0;  ///< bytes
     bool closed = false;
@@ -115,7 +118,8 @@ class Doorkeeper {
 
   bool accept_all(const std::atomic<std::size_t>& answering);
   void read_from(Visitor& visitor, const std::function<void(Arrival)>& hand_over);
-  void refuse_head(Visitor& visitor);
+  void read_head(Visitor& visitor, std::size_t size);
+  static void refuse(Visitor& visitor, std::string_view status);
   static void close(Visitor& visitor);
 
   int listener_, wake_;

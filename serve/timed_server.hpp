@@ -2,8 +2,9 @@
 // cpp-httplib's server with bounds on the time of a whole request, the size of its head and the number of connections.
 //
 // The library gives each accepted connection one of its threads until its request has been received, however long that
-// takes and however large the headers are. Here one thread holds all connections until the head of their request is
-// complete; only then a thread of the pool gets it. A client that connects and sends nothing thus occupies no thread.
+// takes and however large the headers are. Here one thread holds all connections until their request is complete, or
+// its head if the body is long; only then a thread of the pool gets it. A client that sends nothing, or a head and no
+// body, thus occupies no thread.
 
 #include <httplib.h>
 

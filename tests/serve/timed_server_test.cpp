@@ -100,6 +100,23 @@ TEST_F(TimedServerTest, EndsABodyThatNeverEnds) {
   trickle(slow);
 }
 
+// A length that is not stated, not a number or stated twice would let a thread wait for what may never come.
+TEST_F(TimedServerTest, RefusesBodiesWithoutALength) {
+  for (const auto& [header, status] :
+       {std::pair("Transfer-Encoding: chunked", "411"), std::pair("Content-Length: x", "400"),
+        std::pair("Content-Length: 0\r\nContent-Length: 10", "400"),
+        std::pair("content-LENGTH: 99999999999999999999", "400")}) {
+    const Connection caller(port_);
+    ASSERT_TRUE(caller.send(std::string("POST / HTTP/1.1\r\nHost: a\r\n") + header + "\r\n\r\n"));
+    EXPECT_THAT(caller.rest(), testing::StartsWith(std::string("HTTP/1.1 ") + status)) << header;
+  }
+  const Connection asks(port_);
+  ASSERT_TRUE(asks.send("POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n"));
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  ASSERT_TRUE(asks.send("abc"));
+  EXPECT_THAT(asks.rest(), testing::AllOf(testing::StartsWith("HTTP/1.1 100 "), testing::EndsWith("3")));
+}
+
 TEST_F(TimedServerTest, AnswersOthersWhileAllItsThreadsAreKept) {
   std::vector<std::thread> callers;
   for (int i = 0; i < 4; ++i)
@@ -147,7 +164,8 @@ TEST(Bounds, IdleConnectionsKeepNobodyWaiting) {
     std::vector<std::unique_ptr<Connection>> idle;
     for (int i = 0; i < 200; ++i) {
       idle.push_back(std::make_unique<Connection>(port));
-      if (i % 2 == 0) idle.back()->send("GET / HTTP/1.1\r\nX: ");
+      if (i % 2 == 0)
+        idle.back()->send(i % 4 == 0 ? "GET / HTTP/1.1\r\nX: " : "POST / HTTP/1.1\r\nContent-Length: 9\r\n\r\n");
     }
     const Connection other(port);
     ASSERT_TRUE(other.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n"));
