@@ -13,6 +13,9 @@ using Nanoseconds = std::int64_t;
 /// Later than any event of a run.
 inline constexpr Nanoseconds kNever = INT64_MAX;
 
+/// Longest run in seconds, by the upper end of its interval too: the clock counts 292 years.
+inline constexpr double kMaxRun_s = 9e9;
+
 /// Rounds to the nearest nanosecond. Throws Failure if `time` is negative, not finite or longer than 292 years.
 Nanoseconds to_nanoseconds(Seconds time);
 Seconds to_seconds(Nanoseconds time);

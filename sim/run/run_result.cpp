@@ -5,11 +5,14 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
+#include <stdexcept>
 
 #include "calibration/device_memory.hpp"
 #include "calibration/statistics.hpp"
+#include "common/errors.hpp"
 #include "common/units.hpp"
 #include "sim/run/run_bill.hpp"
+#include "sim/run/run_clock.hpp"
 #include "sim/run/run_energy.hpp"
 #include "sim/run/run_utilization.hpp"
 #include "sim/run/run_warnings.hpp"
@@ -61,7 +64,7 @@ void add_training(Result& result, const Scenario& scenario, const RunRecord& rec
 }
 
 /// Bounds of the run's time: by sampling alone, and by all stated error.
-void add_intervals(Result& result, const RunRecord& record) {
+void add_intervals(Result& result, const Scenario& scenario, const RunRecord& record) {
   const RunError& error = record.error;
   const double total = to_seconds(record.end).si;
   const double sampling = calibration::in_quadrature(error.sampling_s, kTwoSided95 * std::sqrt(error.own_s2));
@@ -70,6 +73,36 @@ void add_intervals(Result& result, const RunRecord& record) {
   result.interval_s = {
       std::clamp(total - calibration::in_quadrature(sampling, error.shorter_s) - error.low_s, 0.0, total),
       std::max(total, total + calibration::in_quadrature(sampling, error.longer_s) + error.high_s)};
+  if (!(result.interval_s.high < kMaxRun_s))
+    throw ConfigError(
+        fmt::format("{}: the run would take {}, and up to {} by its interval, longer than can be accounted for",
+                    scenario.file, to_string(result.total), to_string(Seconds{result.interval_s.high})));
+}
+
+/// Throws if something does not hold that holds of each run: a mistake must never pass for a prediction. The ledger
+/// checks itself that all time which was held is accounted for once.
+void check_result(const Result& result) {
+  // Sums of rounded numbers may differ in their last digits.
+  const auto inside = [](double low, double value, double high) {
+    const double slack = 1e-9 * value;
+    return 0 <= low && low <= value + slack && value <= high + slack && std::isfinite(high);
+  };
+  const double total = result.total.si;
+  bool holds = inside(result.interval_s.low, total, result.interval_s.high) &&
+               inside(result.sampling_interval_s.low, total, result.sampling_interval_s.high) &&
+               inside(result.cost_usd.low, total_usd(result.bill), result.cost_usd.high);
+  if (result.energy) {
+    const auto& [kwh, kg_co2e, kwh_interval, kg_interval, gpu_kwh, host_kwh, grid] = *result.energy;
+    holds = holds && inside(kwh_interval.low, kwh, kwh_interval.high) &&
+            inside(kg_interval.low, kg_co2e, kg_interval.high) && gpu_kwh >= 0 && host_kwh >= 0;
+  }
+  MicroUsd hours, uses = result.cost_by_use.idle_tail + result.cost_by_use.minimum_and_rounding;
+  for (const MicroUsd use : result.cost_by_use.by_gpu_use) uses += use;
+  for (const BillItem& item : result.bill.items) {
+    holds = holds && item.usd.value >= 0;
+    if (item.item.starts_with("instance-hours")) hours += item.usd;
+  }
+  if (!holds || hours != uses) throw std::logic_error("a result contradicts itself; please report the scenario");
 }
 
 void add_utilization(Result& result, const RunUtilization& use) {
@@ -224,7 +257,7 @@ Result result_of(const Scenario& scenario, const RunRecord& record) {
   result.risk = interruption_risk(scenario, record);
   result.warnings = warnings_of(scenario, record);
   add_training(result, scenario, record);
-  add_intervals(result, record);
+  add_intervals(result, scenario, record);
 
   const std::vector<PoolAccount> accounts = close_accounts(scenario, record);
   const RunUtilization use = utilization_of(scenario, record, accounts);
@@ -237,6 +270,7 @@ Result result_of(const Scenario& scenario, const RunRecord& record) {
   result.cost_by_use = cost_by_use(scenario, record, accounts, result.bill);
   result.met = (!scenario.deadline || result.total <= *scenario.deadline) &&
                (!scenario.budget || result.bill.total() <= *scenario.budget);
+  check_result(result);
   return result;
 }
 

@@ -21,8 +21,6 @@ namespace {
 
 /// Largest number of successive starts that make nothing durable; more would not help.
 constexpr std::int64_t kMaxFruitlessStarts = 2000;
-/// Longest run in seconds: its clock counts 292 years.
-constexpr double kMaxRun_s = 9e9;
 /// Most evaluations of a run: each is an event, and this many take some seconds.
 constexpr double kMaxEvaluations = 1e6;
 /// Burst credits that last longer, in seconds, are taken to last for ever.

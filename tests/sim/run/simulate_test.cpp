@@ -196,6 +196,20 @@ TEST(Simulate, AnotherDeviceIsBoundedByTheRoofline) {
   EXPECT_FALSE(run["provenance"]["warnings"].empty());
 }
 
+// The clock counts 292 years. The run takes 143, and nearly four times as long by the high bound of its steps.
+TEST(Simulate, AnIntervalBeyondTheClockIsRefused) {
+  Json content = one_worker();
+  content["platform"] = {{"catalog", "lab.json"}, {"instance", "other"}, {"nodes", 1}};
+  content["workload"].erase("epochs");
+  content["workload"]["steps"] = 1'000'000'000'000;
+  traces::StepTrace trace = on_a_processor(constant_trace(4));
+  for (traces::TracePhase& phase : trace.batches.front().phases) phase.flops *= 5, phase.bytes_read *= 5;
+  const ScenarioFiles files(trace);
+  EXPECT_THAT(
+      message_of<ConfigError>([&] { simulate(files.load(content)); }),
+      testing::ContainsRegex("scenario.json: the run would take 12[0-9]* h, and up to 4[0-9]* h by its interval"));
+}
+
 TEST(Simulate, ARunsCostDoesNotGrowWithItsSteps) {
   const ScenarioFiles files;
   const Json run = simulate_json(files.load_with("/workload/steps", 1'000'000'000));
