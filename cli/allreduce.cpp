@@ -12,6 +12,7 @@
 #include "cli/import.hpp"
 #include "cli/progress.hpp"
 #include "cli/shared_options.hpp"
+#include "common/budget.hpp"
 #include "common/errors.hpp"
 #include "common/file.hpp"
 #include "common/json_value.hpp"
@@ -91,7 +92,10 @@ void run_real(const AllReduceOptions& options, const Shared& shared) {
 
 void run_allreduce(const AllReduceOptions& options, const Shared& shared) {
   check_output(shared);
-  if (options.execute) return run_real(options, shared);
+  if (options.execute) {
+    begin_memory_budget(/*trains=*/true);  // it loads the libraries of GPUs
+    return run_real(options, shared);
+  }
   if (options.real.hosts.hosts > 0) throw ConfigError("--hosts: expected --real with it");
   if (options.machine.catalog.empty() || options.machine.instances.empty())
     throw ConfigError(fmt::format("{} is required, unless --real executes the schedules",

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
@@ -11,6 +13,8 @@
 
 #include "cli/help.hpp"
 #include "cli/progress.hpp"
+#include "cli/shared_options.hpp"
+#include "common/budget.hpp"
 #include "common/errors.hpp"
 #include "common/file.hpp"
 #include "common/json.hpp"
@@ -55,7 +59,14 @@ Option Parser::add_flag_callback(const std::string& names, std::function<void()>
                                  const std::string& description) const {
   return Option(app_->add_flag_callback(names, std::move(given), description));
 }
-void Parser::callback(std::function<void()> run) const { app_->callback(std::move(run)); }
+void Parser::callback(std::function<void()> run) const {
+  constexpr std::array kTrain = {"train", "generate", "calibrate", "doctor", "rehearse", "serve"};
+  const bool trains = std::find(kTrain.begin(), kTrain.end(), app_->get_name()) != kTrain.end();
+  app_->callback([trains, run = std::move(run)] {
+    begin_memory_budget(trains);
+    run();
+  });
+}
 void Parser::require_subcommand() const { app_->require_subcommand(1); }
 std::vector<std::pair<std::string, std::vector<std::string>>> Parser::given() const {
   std::vector<std::pair<std::string, std::vector<std::string>>> all;
@@ -86,6 +97,25 @@ GANYMEDE_OPTION(std::vector<double>)
 #undef GANYMEDE_OPTION
 
 namespace {
+
+/// Declares what every command is bounded by (common/budget.hpp).
+void add_budget(Parser program) {
+  program.add_option_callback(
+      "--max-memory",
+      [](const std::string& text) {
+        set_memory_budget(quantity_of("--max-memory", text, Bytes{1 << 26}, Bytes{1e18}, "64MiB or more"));
+      },
+      "memory that each process may take (2GiB; a training: half of the machine's); beyond it: exit code 3");
+  program.add_option_callback(
+      "--max-work",
+      [](const std::string& text) {
+        const auto events = parse_count(text);
+        if (!events || *events < 1)
+          throw ConfigError(fmt::format("--max-work {}: expected a positive integer, such as 100M", text));
+        set_work_budget(*events);
+      },
+      "events that one simulation may live through (50M); beyond it: exit code 3");
+}
 
 constexpr const char* kSummary =
     "How long a GAN training takes on a cloud, how busy the hardware is and what it costs, before you pay for it.";
@@ -120,6 +150,7 @@ std::unique_ptr<CLI::App> make_program(std::span<const Command> commands, Shared
   program->add_flag_callback(
       "--no-color", [&shared] { shared.color = false; }, "no colours");
   program->add_flag("-q,--quiet", shared.quiet, "no progress and no remarks on stderr");
+  add_budget(Parser(*program));
   add_progress_fd(Parser(*program), shared);
   program->fallthrough();
   for (const Command& command : commands) add_command(Parser(*program), command, shared);

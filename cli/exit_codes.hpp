@@ -25,8 +25,8 @@ inline constexpr ExitCodeRow kExitCodes[] = {
     {ExitCode::failure, "something failed that the input did not cause; or a self-check whose interval did not hold"},
     {ExitCode::invalid, "invalid input or usage: the message says where, what was found, what was expected"},
     {ExitCode::infeasible,
-     "the request is valid but nothing can serve it (does not fit the GPU's memory, no instance holds it, the run "
-     "never finishes, no plan meets its goals), or `merge` lacks runs"},
+     "the request is valid but nothing can serve it (GPU memory, no instance, no end, "
+     "no plan meets its goals, `--max-memory`, `--max-work`), or `merge` lacks runs"},
     {ExitCode::goal_missed,
      "the result is there, but misses the scenario's deadline or budget, a job's deadline, or a limit of `diff "
      "--fail-on`"},

@@ -7,11 +7,13 @@
 #include <algorithm>
 #include <cstdio>
 #include <iostream>
+#include <new>
 #include <span>
 #include <stdexcept>
 
 #include "cli/progress.hpp"
 #include "cli/shared_options.hpp"
+#include "common/budget.hpp"
 #include "common/dates.hpp"
 #include "common/errors.hpp"
 #include "common/printable.hpp"
@@ -273,6 +275,10 @@ int run_command_line(std::vector<std::string> words) {
     return print_error(ExitCode::infeasible, error.what());
   } catch (const rehearsal::Interrupted& error) {
     return print_error(ExitCode::interrupted, error.what());
+  } catch (const std::bad_alloc& error) {
+    const std::string exceeded = memory_budget_exceeded();
+    if (exceeded.empty()) return print_error(ExitCode::failure, error.what());
+    return print_error(ExitCode::infeasible, exceeded.c_str());
   } catch (const std::exception& error) {
     return print_error(ExitCode::failure, error.what());
   }

@@ -64,10 +64,9 @@ HostProcessor inspect_processor() {
   cpu.model = model.empty() ? "unknown" : model;
   cpu.cores = static_cast<int>(std::thread::hardware_concurrency());
   cpu.usable = usable_cores();
-  const auto memory = lines_of("/proc/meminfo");
-  cpu.memory = kibibytes(field(memory, "MemTotal"));
-  if (const auto limit = memory_limit()) cpu.memory = std::min(cpu.memory, *limit);
-  cpu.available = std::min(cpu.memory, kibibytes(field(memory, "MemAvailable")));
+  const HostMemory memory = take_host_memory();
+  cpu.memory = memory.total;
+  cpu.available = memory.available;
 #if defined(__x86_64__)
   cpu.avx2 = __builtin_cpu_supports("avx2") != 0;
   cpu.fma = __builtin_cpu_supports("fma") != 0;
@@ -190,6 +189,13 @@ OrderedJson to_json(const HostInventory& host) {
   for (const HostDependency& item : host.dependencies)
     out["dependencies"].push_back({{"name", item.name}, {"found", item.found}, {"detail", item.detail}});
   return out;
+}
+
+HostMemory take_host_memory() {
+  const auto memory = lines_of("/proc/meminfo");
+  Bytes total = kibibytes(field(memory, "MemTotal"));
+  if (const auto limit = memory_limit()) total = std::min(total, *limit);
+  return {total, std::min(total, kibibytes(field(memory, "MemAvailable")))};
 }
 
 HostInventory take_host_inventory() {

@@ -39,6 +39,12 @@ struct HostInventory {
   std::vector<HostDependency> dependencies;
 };
 
+struct HostMemory {
+  Bytes total;      ///< of the machine, or of the container if that has less
+  Bytes available;  ///< not in use now
+};
+HostMemory take_host_memory();
+
 /// The inventory as a document.
 OrderedJson to_json(const HostInventory& host);
 

@@ -18,6 +18,7 @@
 #include <cstring>
 #include <new>
 
+#include "common/budget.hpp"
 #include "common/errors.hpp"
 
 namespace ganymede {
@@ -56,6 +57,10 @@ ChildOutcome outcome_of(const std::function<std::string(std::size_t)>& work, std
     return {Kind::config_error, error.what()};
   } catch (const Infeasible& error) {
     return {Kind::infeasible, error.what()};
+  } catch (const std::bad_alloc& error) {
+    const std::string exceeded = memory_budget_exceeded();
+    if (exceeded.empty()) return {Kind::failure, error.what()};
+    return {Kind::infeasible, exceeded};
   } catch (const std::exception& error) {
     return {Kind::failure, error.what()};
   } catch (...) {  // must not unwind into the parent's code, which would then run twice

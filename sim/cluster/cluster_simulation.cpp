@@ -6,6 +6,7 @@
 #include <numeric>
 #include <utility>
 
+#include "common/budget.hpp"
 #include "common/errors.hpp"
 #include "sim/cluster/cluster_record.hpp"
 #include "sim/cluster/cluster_state.hpp"
@@ -94,7 +95,9 @@ ClusterRecord simulate_cluster(const Cluster& cluster, JobSpeeds& speeds, JobRun
   ClusterState state = initial_state(context);
   if (cluster.packing > 0) warn_of_packing(context);
   Nanoseconds again = kNever;
+  Work work;
   for (;;) {
+    work.spend(cluster.file, "/jobs");
     const Nanoseconds next = next_event(context, state, std::min(next_arrival(context, state), again));
     if (const Nanoseconds cached = first(state, &RunningJob::cached); cached < next) {  // nothing to a scheduler
       state.now = std::max(state.now, cached);

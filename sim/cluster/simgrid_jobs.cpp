@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/budget.hpp"
 #include "common/errors.hpp"
 #include "common/random.hpp"
 #include "common/units.hpp"
@@ -176,6 +177,8 @@ class SimGridJobs : public JobRunner {
       job->steps->place(
           endpoints_of(job->steps->topology(), members, *network_.fabrics[running.pool], gpus_per_node, first));
     }
+    constexpr Bytes kStack{8.0 * (1 << 20) + (1 << 16)};  // of a process; it uses some pages of it
+    reserve_beyond_budget(kStack);
     job->process = live_->spawn(first + members.front(), [this, job] { live_through(*job); });
   }
 

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string_view>
 #include <utility>
 
+#include "common/budget.hpp"
 #include "sim/run/decisions.hpp"
 #include "sim/run/node_supply.hpp"
 
@@ -41,6 +43,16 @@ std::vector<const StepDistribution*> by_steps_trained(std::vector<std::pair<cons
   return distributions;
 }
 
+/// The key of a scenario that asks for events such as this one.
+std::string_view key_of(const SimulationEvent& event) {
+  if (std::holds_alternative<SlowdownStarted>(event) || std::holds_alternative<SlowdownEnded>(event) ||
+      std::holds_alternative<NodeCrashed>(event) || std::holds_alternative<FaultInjected>(event))
+    return "/faults";
+  if (std::holds_alternative<PolicyReviewDue>(event)) return "/policy/every";
+  if (std::holds_alternative<SegmentCompleted>(event) || std::holds_alternative<PauseEnded>(event)) return "/workload";
+  return "/platform";
+}
+
 }  // namespace
 
 RunSimulation::RunSimulation(const Scenario& scenario, ScenarioSteps& steps, Controller& controller, RunWorld* world)
@@ -55,11 +67,13 @@ RunRecord RunSimulation::run() {
   apply(start_of_run(context_, state_));
   consult_policy();
   if (policy.policy->periodic) schedule({to_nanoseconds(policy.every), PolicyReviewDue{}});
+  Work work;
   while (!state_.finished) {
     if (world_ != nullptr) world_->follow(context_, state_);
     const std::optional<ScheduledEvent> next = next_event();
     if (!next) throw_nothing_happens();
     const bool stale = next->phase != 0 && next->phase != state_.phase_number;
+    work.spend(context_.scenario.file, key_of(next->event));
     if (stale) continue;
     advance(next->at);
     give_up_if_stagnant(context_, state_, std::holds_alternative<PolicyReviewDue>(next->event));

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <vector>
 
+#include "common/budget.hpp"
 #include "common/errors.hpp"
 #include "kernel/ops/eigen/cpu_convolution.hpp"
 #include "kernel/ops/eigen/cpu_info.hpp"
@@ -35,7 +36,7 @@ class EigenOps final : public CpuOps {
   EigenOps(DeviceTimeline& timeline, int threads, const CpuKernels& kernels)
       : CpuOps(timeline, threads, kernels), scratch_(static_cast<std::size_t>(threads) * kProductScratch) {}
 
-  double available_bytes() const override { return free_memory_bytes(); }
+  double available_bytes() const override { return std::min(free_memory_bytes(), memory_budget().si); }
   Buffer do_allocate(std::size_t bytes) override {
     const std::size_t alignment = bytes >= kHugePage ? kHugePage : kCacheLine;
     const std::size_t rounded = std::max(alignment, (bytes + alignment - 1) / alignment * alignment);

@@ -1,0 +1,62 @@
+#include "common/budget.hpp"
+
+#include <fmt/format.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+
+#include "common/errors.hpp"
+#include "common/host_inventory.hpp"
+
+namespace ganymede {
+namespace {
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kShadowed = true;  // the sanitizers reserve terabytes
+#else
+constexpr bool kShadowed = false;
+#endif
+
+Bytes asked{0}, bound{0};
+
+}  // namespace
+
+Bytes half_of_memory() { return Bytes{take_host_memory().total.si / 2}; }
+
+void set_memory_budget(Bytes most) { asked = most; }
+
+void begin_memory_budget(bool trains) {
+  constexpr Bytes kSimulations{2.0 * (1U << 30U)};
+  bound = asked.si > 0 ? asked : trains ? half_of_memory() : kSimulations;
+  static rlimit users{};
+  static const bool known = ::getrlimit(RLIMIT_DATA, &users) == 0;
+  if (kShadowed || !known) return;
+  rlimit limit = users;
+  if (!trains) limit.rlim_cur = std::min(users.rlim_cur, static_cast<rlim_t>(bound.si));
+  ::setrlimit(RLIMIT_DATA, &limit);
+}
+
+Bytes memory_budget() { return bound.si > 0 ? bound : half_of_memory(); }
+
+void reserve_beyond_budget(Bytes more) {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_DATA, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return;
+  limit.rlim_cur = std::min(limit.rlim_max, limit.rlim_cur + static_cast<rlim_t>(more.si));
+  ::setrlimit(RLIMIT_DATA, &limit);
+}
+
+std::string memory_budget_exceeded() {
+  if (bound.si <= 0 || take_host_memory().available < bound) return "";
+  return fmt::format("more than {} of memory would be needed; --max-memory allows more", to_string(bound));
+}
+
+std::int64_t Work::bound_ = 50'000'000;
+
+void set_work_budget(std::int64_t most) { Work::bound_ = most; }
+
+void Work::refuse(std::string_view file, std::string_view key) const {
+  throw Infeasible(
+      fmt::format("{}: {}: more than {} events would be simulated; --max-work allows more", file, key, bound_));
+}
+
+}  // namespace ganymede

@@ -1,0 +1,48 @@
+#pragma once
+// What one command may take of the machine: memory, and the events that it simulates. Beyond it the command is refused
+// by Infeasible, which names the option that allows more, in place of taking the machine down.
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "common/units.hpp"
+
+namespace ganymede {
+
+/// Half of the memory of the machine, or of the container if that has less.
+Bytes half_of_memory();
+
+/// The bound that --max-memory sets; zero: the default, of 2 GiB for simulations and half_of_memory() for trainings.
+void set_memory_budget(Bytes most);
+/// From here on every allocation fails that would take this process beyond its bound; children that it starts have the
+/// same bound each. A training is bounded by what it is predicted to take instead, because the libraries of GPUs
+/// reserve much that they never use.
+void begin_memory_budget(bool trains);
+Bytes memory_budget();
+/// Leaves room for what is about to be reserved and hardly used, such as the stack of an actor: it does not count.
+void reserve_beyond_budget(Bytes more);
+/// The reason of a failed allocation: "more than 2 GiB of memory would be needed; --max-memory allows more". Empty if
+/// the machine has less than the bound, which then is not the reason.
+std::string memory_budget_exceeded();
+
+/// The bound that --max-work sets: the events that one simulation lives through. It is 50 million by default, of
+/// which the slowest take some minutes.
+void set_work_budget(std::int64_t most);
+
+/// Counts the events of one simulation.
+class Work {
+ public:
+  /// Counts one. Throws Infeasible beyond the bound, with the file and the key that asks for events such as this one.
+  void spend(std::string_view file, std::string_view key) {
+    if (++spent_ > bound_) refuse(file, key);
+  }
+
+ private:
+  [[noreturn]] void refuse(std::string_view file, std::string_view key) const;
+  static std::int64_t bound_;
+  friend void set_work_budget(std::int64_t most);
+  std::int64_t spent_ = 0;
+};
+
+}  // namespace ganymede
