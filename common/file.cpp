@@ -19,6 +19,7 @@
 #include <utility>
 
 #include "common/errors.hpp"
+#include "common/storage.hpp"
 
 namespace ganymede {
 namespace {
@@ -96,7 +97,7 @@ struct Temporary {
 
 void write_all(int file, std::string_view content, const std::filesystem::path& path) {
   while (!content.empty()) {
-    const ssize_t wrote = ::write(file, content.data(), content.size());
+    const ssize_t wrote = storage::write(file, content.data(), content.size());
     if (wrote < 0 && errno == EINTR) continue;
     if (wrote < 0) fail_writing(path);
     content.remove_prefix(static_cast<std::size_t>(wrote));
@@ -142,7 +143,7 @@ int open_temporary(const std::filesystem::path& path, Temporary& temporary) {
   static std::random_device random;
   for (int attempt = 0; attempt < 100; ++attempt) {
     temporary.path = path.string() + fmt::format("{}{:08x}{:08x}", kTemporary, random(), random());
-    const int file = ::open(temporary.path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    const int file = storage::create(temporary.path.c_str(), O_WRONLY | O_EXCL | O_NOFOLLOW);
     temporary.keep = file < 0;  // no file was created
     if (file >= 0) unfinished.note(temporary.path);
     if (file >= 0 || errno != EEXIST) return file;
@@ -266,8 +267,8 @@ void write_file(const std::filesystem::path& named, const std::function<void(con
   if (file.get() < 0) fail(path, "cannot be written");
   if (replaces) keep_access(file.get(), former);
   produce_to(file.get(), path, produce);
-  if (::fsync(file.get()) != 0 || !file.close()) fail_writing(path);
-  if (::rename(temporary.path.c_str(), path.c_str()) != 0) fail_writing(path);
+  if (storage::sync(file.get()) != 0 || !file.close()) fail_writing(path);
+  if (storage::rename(temporary.path.c_str(), path.c_str()) != 0) fail_writing(path);
   temporary.keep = true;
   sync_folder(path);
 }
@@ -278,12 +279,12 @@ bool create_file(const std::filesystem::path& path, std::string_view content) {
   Descriptor file(open_temporary(path, temporary));
   if (file.get() < 0) fail(path, "cannot be written");
   write_all(file.get(), content, path);
-  if (::fsync(file.get()) != 0 || !file.close()) fail_writing(path);
+  if (storage::sync(file.get()) != 0 || !file.close()) fail_writing(path);
   // A second name for the file, which unlike a rename replaces nothing; the first one is removed with `temporary`.
-  if (::link(temporary.path.c_str(), path.c_str()) != 0) {
+  if (storage::link(temporary.path.c_str(), path.c_str()) != 0) {
     if (std::filesystem::exists(path)) return false;
     // A file system without second names: nothing keeps two programs apart there that rename at the same moment.
-    if (::rename(temporary.path.c_str(), path.c_str()) != 0) fail_writing(path);
+    if (storage::rename(temporary.path.c_str(), path.c_str()) != 0) fail_writing(path);
     temporary.keep = true;
   }
   sync_folder(path);

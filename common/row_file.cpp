@@ -17,6 +17,7 @@
 
 #include "common/errors.hpp"
 #include "common/random.hpp"
+#include "common/storage.hpp"
 
 namespace ganymede {
 namespace {
@@ -98,7 +99,7 @@ bool RowReader::next_line() {
 }
 
 RowWriter::RowWriter(const std::filesystem::path& path)
-    : path_(path), file_(::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666)) {
+    : path_(path), file_(storage::create(path.c_str(), O_WRONLY | O_APPEND)) {
   if (file_ < 0) refuse_rows(path, "cannot be written");
   const auto give_up = std::chrono::steady_clock::now() + kLockPatience;
   while (::flock(file_, LOCK_EX | LOCK_NB) != 0) {
@@ -121,7 +122,7 @@ RowWriter::~RowWriter() { ::close(file_); }
 
 void RowWriter::cut(std::uint64_t size) {
   if (size == size_) return;
-  if (::ftruncate(file_, static_cast<off_t>(size)) != 0) refuse_rows(path_, "cannot be written");
+  if (storage::cut(file_, static_cast<off_t>(size)) != 0) refuse_rows(path_, "cannot be written");
   size_ = size;
 }
 
@@ -129,12 +130,12 @@ void RowWriter::append(std::string_view text) {
   assert(text.find('\n') == std::string_view::npos);
   const std::string row = fmt::format("{:016x}\t{}\n", fnv1a(text), text);
   for (std::size_t done = 0; done < row.size();) {
-    const ssize_t wrote = ::write(file_, row.data() + done, row.size() - done);
+    const ssize_t wrote = storage::write(file_, row.data() + done, row.size() - done);
     if (wrote < 0 && errno == EINTR) continue;
     if (wrote < 0) {
       const int why = errno;
       // If this fails too, the checksum shows that the row is no whole one.
-      [[maybe_unused]] const int cut_off = ::ftruncate(file_, static_cast<off_t>(size_));
+      [[maybe_unused]] const int cut_off = storage::cut(file_, static_cast<off_t>(size_));
       throw std::runtime_error(fmt::format("{}: cannot be written: {}", path_.string(), std::strerror(why)));
     }
     done += static_cast<std::size_t>(wrote);
@@ -143,7 +144,7 @@ void RowWriter::append(std::string_view text) {
 }
 
 void RowWriter::sync() {
-  if (::fsync(file_) != 0)
+  if (storage::sync(file_) != 0)
     throw std::runtime_error(fmt::format("{}: cannot be written: {}", path_.string(), std::strerror(errno)));
 }
 

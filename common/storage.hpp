@@ -1,0 +1,33 @@
+#pragma once
+// The calls of the system by which the program's files change. All stand here, so that a test can replay what a crash,
+// a full disk or a loss of power does at each of them. Their results are those of the calls with the same names.
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <functional>
+
+namespace ganymede::storage {
+
+enum class Call { create, write, sync, rename, link, cut };
+
+/// What becomes of a call.
+enum class Fate {
+  done,
+  failed,          ///< nothing happens, and the disk is full
+  crashed,         ///< the program ends in place of the call
+  torn,            ///< half of a write, or all of another call, happens; then the program ends
+  failed_for_ever  ///< this call and all after it fail
+};
+
+/// Asked before each call while it is set. Only tests set it.
+void set_fates(std::function<Fate(Call call)> fate_of);
+
+int create(const char* path, int flags);
+ssize_t write(int file, const void* data, std::size_t size);
+int sync(int file);
+int rename(const char* from, const char* to);
+int link(const char* from, const char* to);
+int cut(int file, off_t size);
+
+}  // namespace ganymede::storage
