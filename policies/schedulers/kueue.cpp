@@ -77,10 +77,11 @@ class Cohort {
   }
 
  private:
-  /// What may be taken back. Admissions within quotas make no owner a borrower, so that it changes with reclaim() alone.
+  /// What may be taken back. Admissions within quotas make no owner a borrower, so that it changes with reclaim()
+  /// alone.
   struct Lent {
-    std::vector<const JobView*> jobs;                        ///< of borrowers, in the order in which they are taken back
-    std::vector<int> most;                                   ///< GPUs by pool, if as many are taken back as may be
+    std::vector<const JobView*> jobs;  ///< of borrowers, in the order in which they are taken back
+    std::vector<int> most;             ///< GPUs by pool, if as many are taken back as may be
     std::map<std::pair<std::size_t, std::size_t>, int> own;  ///< of these each owner's, by owner and pool
   };
 
