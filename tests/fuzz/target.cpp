@@ -17,8 +17,8 @@ namespace ganymede::fuzz {
 const std::vector<Target>& targets() {
   static const std::vector<Target> all = [] {
     std::vector<Target> rows;
-    for (const auto& list :
-         {trace_targets(), platform_targets(), kernel_targets(), simulation_targets(), plan_targets(), serve_targets()})
+    for (const auto& list : {trace_targets(), platform_targets(), kernel_targets(), simulation_targets(),
+                             plan_targets(), serve_targets(), command_targets()})
       rows.insert(rows.end(), list.begin(), list.end());
     return rows;
   }();

@@ -30,6 +30,7 @@ std::vector<Target> kernel_targets();
 std::vector<Target> simulation_targets();
 std::vector<Target> plan_targets();
 std::vector<Target> serve_targets();
+std::vector<Target> command_targets();
 
 const std::vector<Target>& targets();
 /// Throws std::out_of_range for an unknown name.
