@@ -94,8 +94,8 @@ TEST(Completion, OffersEveryCommandAndOption) {
     const Strings expected = options(command);
     EXPECT_FALSE(expected.empty()) << command;
     EXPECT_THAT(offered, IsSupersetOf(expected)) << command;
-    EXPECT_THAT(offered, IsSupersetOf({"--quiet", "--no-color"})) << command;
-    EXPECT_EQ(offered.size(), expected.size() + 2) << command;
+    EXPECT_THAT(offered, IsSupersetOf({"--quiet", "--no-color", "--max-memory", "--max-work"})) << command;
+    EXPECT_EQ(offered.size(), expected.size() + 4) << command;
   }
 }
 
