@@ -103,7 +103,7 @@ TEST(Serve, BodiesAreBounded) {
     sink.done();
     return true;
   };
-  EXPECT_EQ(server.client().Post("/api/jobs", chunks, "application/json")->status, 415);
+  EXPECT_EQ(server.client().Post("/api/jobs", chunks, "application/json")->status, 411);
   EXPECT_EQ(server.get("/page.js", {{"Range", "bytes=0-9"}})->status, 206);
   EXPECT_EQ(server.get("/page.js", {{"Range", "bytes=0-9,0-9"}})->status, 416);
 }
