@@ -57,6 +57,9 @@ void describe(Walk& walk, JobLife& job) {
   walk.member("end_s", job.end_s, kRequired);
   walk.member("wait_s", job.wait_s, kAmount);
   walk.member("run_s", job.run_s, {.says = "the sum of its stays", .low = 0, .required = true});
+  walk.member_if_any("run_low_s", job.run_low_s,
+                     {.says = "with run_high_s, where run_s is to lie in 90 of 100 cases, as jobs share links"});
+  walk.member_if_any("run_high_s", job.run_high_s);
   walk.member("alone_s", job.alone_s,
               {.says = "the run alone on the GPUs asked for, on its fastest pool", .required = true});
   walk.member("slowdown", job.slowdown, {.says = "from ready_s to end_s, over alone_s", .required = true});
@@ -100,7 +103,7 @@ void describe(Walk& walk, ClusterProvenance& provenance) {
   walk.member("cluster_hash", provenance.cluster_hash, {.says = "of the cluster with its files"});
   walk.member("seed", provenance.seed, kRequired);
   walk.member("fidelity", provenance.fidelity, {.choices = {"sampled", "message"}});
-  walk.member("messages_simulated", provenance.messages_simulated, {.says = "0 unless every message is"});
+  walk.member("messages_simulated", provenance.messages_simulated, {.says = "of all jobs, or of some steps of those that share links"});
   walk.member("events", provenance.events);
   walk.member("decisions", provenance.decisions);
   walk.member("contending_groups", provenance.contending_groups, {.says = "groups of jobs that shared links"});

@@ -46,6 +46,7 @@ struct JobLife {
   int gpus = 0;
   double arrival_s = 0, ready_s = 0, start_s = 0, end_s = 0;
   double wait_s = 0, run_s = 0, alone_s = 0, slowdown = 0, gpu_hours = 0;
+  std::optional<double> run_low_s, run_high_s;  ///< none: no other job used its links
   int preemptions = 0;
   double restart_s = 0;
   std::int64_t priority = 0;

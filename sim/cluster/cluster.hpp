@@ -76,6 +76,8 @@ struct Cluster {
   double packing = 0;
   bool contention = true;
   Fidelity fidelity = Fidelity::sampled;  ///< message: jobs are processes on SimGrid (simgrid_jobs.hpp)
+  /// The most messages that are simulated to see how jobs slow each other down; beyond, formulas say it.
+  double beat_messages = 1e6;
   double precision = 0.005;
   std::uint64_t seed = 0;
   std::vector<std::string> warnings;

@@ -53,6 +53,10 @@ documents::JobLife life_of(const Cluster& cluster, const ClusterRecord& record, 
   life.gpu_hours = of.held_gpu_s / 3600;
   life.preemptions = of.preemptions;
   life.restart_s = of.restart_s;
+  if (of.shorter_s > 0 || of.longer_s > 0) {
+    life.run_low_s = std::max(0.0, life.run_s - of.shorter_s);
+    life.run_high_s = life.run_s + of.longer_s;
+  }
   life.priority = job.priority;
   if (job.deadline_s) {
     life.deadline_s = *job.deadline_s;

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <utility>
 
-#include "sim/cluster/cluster_state.hpp"
+#include "sim/cluster/beats.hpp"
 #include "sim/ledger/nanoseconds.hpp"
 #include "sim/run/run_configuration.hpp"
 
@@ -24,21 +24,27 @@ double packed_factor(const Cluster& cluster, const RunningJob& running) {
 }
 
 /// The mean step of each running job, with what the others put on links and read from stores.
-std::vector<double> steps_beside_others(ClusterState& state) {
+std::vector<SharedStep> steps_beside_others(const ClusterContext& context, ClusterState& state) {
   std::vector<const TalkingJob*> talking;
   for (const RunningJob& running : state.running)
     talking.push_back(running.talk.uses.empty() ? nullptr : &running.talk);
-  std::vector<double> steps = state.contention.steps(talking);
+  std::vector<SharedStep> steps = state.contention.steps(talking, [&](const std::vector<std::size_t>& members) {
+    std::vector<const RunningJob*> jobs;
+    for (const std::size_t member : members) jobs.push_back(&state.running[member]);
+    return beat(context, jobs, state.beat_messages_left);
+  });
   std::vector<Reader> readers;
   std::vector<std::size_t> reads;
   for (std::size_t i = 0; i < state.running.size(); ++i) {
-    steps[i] = std::max(steps[i], step_alone(state.running[i]));
+    const double alone_s = step_alone(state.running[i]);
+    steps[i].step_s = std::max(steps[i].step_s, alone_s);
+    steps[i].low = std::max(steps[i].low, alone_s / steps[i].step_s);
     if (!state.running[i].reads) continue;
-    readers.push_back({steps[i], &state.running[i].speed->reading});
+    readers.push_back({steps[i].step_s, &state.running[i].speed->reading});
     reads.push_back(i);
   }
   const std::vector<double> longer = steps_of_readers(readers);
-  for (std::size_t k = 0; k < reads.size(); ++k) steps[reads[k]] = longer[k];
+  for (std::size_t k = 0; k < reads.size(); ++k) steps[reads[k]].step_s = longer[k];
   return steps;
 }
 
@@ -137,6 +143,9 @@ void end_segment(const ClusterContext& context, ClusterState& state, const Runni
   state.record.host_s[running.pool] += running.speed->scenario
                                            ? steps * segment.steps->host.si
                                            : busy_gpu_s / pool.pool.gpus_per_node * pool.instance().vcpus;
+  const double trained_s = steps * segment.step_ns / kNanosecondsPerSecond;
+  state.record.jobs[running.job].shorter_s += trained_s * (1 - running.beside.low);
+  state.record.jobs[running.job].longer_s += trained_s * (running.beside.high - 1);
   if (running.reads) {
     const double read = context.runner == nullptr ? steps : std::min(steps, steps_to_read(running, training));
     state.record.jobs[running.job].stays.back().reads += read * running.speed->reading.requests;
@@ -145,16 +154,18 @@ void end_segment(const ClusterContext& context, ClusterState& state, const Runni
 }
 
 void update_paces(const ClusterContext& context, ClusterState& state) {
-  const std::vector<double> steps = context.runner == nullptr ? steps_beside_others(state) : std::vector<double>();
+  std::vector<SharedStep> steps;
+  if (context.runner == nullptr) steps = steps_beside_others(context, state);
   for (std::size_t i = 0; i < state.running.size(); ++i) {
     RunningJob& running = state.running[i];
     const TrainingProgress& training = state.jobs[running.job].training;
     if (context.runner != nullptr && running.begun) continue;
     const double step_s =
-        context.runner != nullptr ? running.speed->step_s : steps[i] / packed_factor(context.cluster, running);
+        context.runner != nullptr ? running.speed->step_s : steps[i].step_s / packed_factor(context.cluster, running);
     // A job whose pace stays keeps its segment, and its end to the last bit.
     if (training.under_way() && step_s * kNanosecondsPerSecond == training.segment().step_ns) continue;
     end_segment(context, state, running);
+    if (context.runner == nullptr) running.beside = steps[i];
     begin_segment(context, state, running, step_s);
   }
 }

@@ -37,6 +37,8 @@ struct JobRecord {
   double held_gpu_s = 0;
   double busy_gpu_s = 0;         ///< GPU-seconds in which kernels ran
   double restart_s = 0;          ///< seconds spent on saving, starting again and loading
+  /// By how much its steps may be shorter and longer, because how much slower shared links make them is not exact.
+  double shorter_s = 0, longer_s = 0;
   int preemptions = 0;           ///< stops, moves and changes of size
   std::int64_t checkpoints = 0;  ///< that were written
   double alone_s = 0;            ///< the run alone on the GPUs asked for, on its fastest pool
@@ -57,7 +59,7 @@ struct ClusterRecord {
   OtherUse other;                              ///< what jobs use beside the nodes
   std::int64_t events = 0, decisions = 0;
   std::size_t contending_groups = 0, approximate_groups = 0;
-  double messages = 0;  ///< that were simulated, at message fidelity
+  double messages = 0;  ///< that were simulated
   std::vector<std::string> warnings;
 };
 

@@ -82,6 +82,7 @@ ClusterRecord finished(const ClusterContext& context, ClusterState& state) {
   record.end_s = to_seconds(state.now).si;
   record.contending_groups = state.contention.groups();
   record.approximate_groups = state.contention.approximate_groups();
+  record.messages = context.cluster.beat_messages - state.beat_messages_left;
   record.other = other_use(context.cluster, record, context.speeds);
   record.warnings = context.speeds.warnings();
   if (record.contending_groups > 0) record.warnings.push_back(kSharedLinksWarning);

@@ -66,6 +66,7 @@ ClusterState initial_state(const ClusterContext& context) {
                      .nodes = {},
                      .running = {},
                      .contention = Contention(bandwidths_of(context)),
+                     .beat_messages_left = cluster.beat_messages,
                      .pools = {},
                      .owners = cluster.owners,
                      .views = views_of(cluster),

@@ -24,6 +24,7 @@ struct RunningJob {
   const JobSpeed* speed = nullptr;
   double efficiency = 1;
   TalkingJob talk;                     ///< what its collectives put on links; no uses: nothing
+  SharedStep beside;                   ///< its step beside the others, since its segment began
   Nanoseconds begins = 0;              ///< when its restart is over; it makes no progress before
   Nanoseconds held_until = 0;          ///< until when the GPUs that it holds are counted
   Nanoseconds trained = kNever;        ///< when its last step ends at the present pace
@@ -85,6 +86,7 @@ struct ClusterState {
   std::int64_t active_gpus = 0;       ///< that these ask for together
   std::size_t next_arrival = 0;
   Contention contention;
+  double beat_messages_left = 0;  ///< of those that beats may simulate
 
   // The scheduler sees these.
   std::vector<policies::PoolState> pools;

@@ -5,6 +5,7 @@
 #include <limits>
 #include <map>
 #include <numeric>
+#include <tuple>
 
 namespace ganymede::sim {
 namespace {
@@ -16,6 +17,11 @@ constexpr int kFixedPointSteps = 60;
 constexpr double kFixed = 1e-12;            // relative change of steps at which a fixed point is found
 constexpr std::size_t kMostKnown = 50'000;  // groups that are remembered
 constexpr double kFull = 1 + 1e-9;          // loads up to this share of a bandwidth do not contend
+
+struct Range {
+  double low, high;
+};
+constexpr Range kBeatRange = {1, 1}, kFoldedRange = {1, 1}, kFixedPointRange = {1, 1};
 
 /// A job while it is folded.
 struct Phase {
@@ -72,6 +78,15 @@ class PhaseFold {
   std::vector<Phase> phases_;
   std::vector<std::vector<double>> ends_;
 };
+
+/// Mean steps of jobs that are folded over their phases.
+std::vector<double> folded(const std::vector<TalkingJob>& jobs, const std::vector<double>& bandwidths) {
+  const auto ends = step_ends(jobs, bandwidths, kFoldedSteps, kFoldedEvents);
+  std::vector<double> steps;
+  for (std::size_t i = 0; i < jobs.size(); ++i)
+    steps.push_back(ends[i].empty() ? jobs[i].step_s : ends[i].back() / static_cast<double>(ends[i].size()));
+  return steps;
+}
 
 /// Sum over jobs of a link's load, by link, if all communicate.
 std::vector<double> peaks_of(const std::vector<const TalkingJob*>& jobs, std::size_t links) {
@@ -152,9 +167,15 @@ std::vector<double> steps_by_fixed_point(std::span<const TalkingJob> jobs, const
   return step_s;
 }
 
-std::vector<double> Contention::group_steps(const std::vector<const TalkingJob*>& jobs,
-                                            const std::vector<std::size_t>& members) {
-  // Links are numbered anew, so that groups of like jobs on other nodes are one.
+std::vector<SharedStep> Contention::group_steps(const std::vector<const TalkingJob*>& jobs,
+                                                std::vector<std::size_t>& members, const Beat& beat) {
+  // Like groups are one: jobs are sorted by what they do, and links are numbered anew.
+  const auto scalars = [&](std::size_t member) {
+    const TalkingJob& job = *jobs[member];
+    return std::tuple(job.step_s, job.alone_s, job.exposed, job.peak, job.uses.size());
+  };
+  std::stable_sort(members.begin(), members.end(),
+                   [&](std::size_t a, std::size_t b) { return scalars(a) < scalars(b); });
   std::vector<TalkingJob> group;
   std::vector<double> bandwidths, key;
   std::map<int, int> numbers;
@@ -174,22 +195,21 @@ std::vector<double> Contention::group_steps(const std::vector<const TalkingJob*>
   key.insert(key.end(), bandwidths.begin(), bandwidths.end());
   if (const auto known = known_.find(key); known != known_.end()) return known->second;
   ++groups_;
-  std::vector<double> steps;
-  if (group.size() <= kFoldedJobs) {
-    const auto ends = step_ends(group, bandwidths, kFoldedSteps, kFoldedEvents);
-    for (std::size_t i = 0; i < group.size(); ++i)
-      steps.push_back(ends[i].empty() ? group[i].step_s : ends[i].back() / static_cast<double>(ends[i].size()));
-  } else {
+  std::vector<SharedStep> out;
+  std::vector<double> steps = beat ? beat(members) : std::vector<double>();
+  const Range range = !steps.empty() ? kBeatRange : group.size() <= kFoldedJobs ? kFoldedRange : kFixedPointRange;
+  if (steps.empty()) {
     ++approximate_;
-    steps = steps_by_fixed_point(group, bandwidths);
+    steps = group.size() <= kFoldedJobs ? folded(group, bandwidths) : steps_by_fixed_point(group, bandwidths);
   }
+  for (std::size_t i = 0; i < group.size(); ++i) out.push_back({steps[i], range.low, range.high});
   if (known_.size() >= kMostKnown) known_.clear();
-  return known_[std::move(key)] = steps;
+  return known_[std::move(key)] = out;
 }
 
-std::vector<double> Contention::steps(const std::vector<const TalkingJob*>& jobs) {
-  std::vector<double> out;
-  for (const TalkingJob* job : jobs) out.push_back(job == nullptr ? 0 : job->step_s);
+std::vector<SharedStep> Contention::steps(const std::vector<const TalkingJob*>& jobs, const Beat& beat) {
+  std::vector<SharedStep> out;
+  for (const TalkingJob* job : jobs) out.push_back({job == nullptr ? 0 : job->step_s});
   const std::vector<double> peaks = peaks_of(jobs, bandwidths_.size());
   const auto is_full = [&](int link) {
     const auto index = static_cast<std::size_t>(link);
@@ -215,8 +235,8 @@ std::vector<double> Contention::steps(const std::vector<const TalkingJob*>& jobs
   std::map<std::size_t, std::vector<std::size_t>> members;
   for (std::size_t i = 0; i < jobs.size(); ++i)
     if (contends[i]) members[root_of(parent, i)].push_back(i);
-  for (const auto& [root, group] : members) {
-    const std::vector<double> steps = group_steps(on_full, group);
+  for (auto& [root, group] : members) {
+    const std::vector<SharedStep> steps = group_steps(on_full, group, beat);
     for (std::size_t i = 0; i < group.size(); ++i) out[group[i]] = steps[i];
   }
   return out;

@@ -95,7 +95,11 @@ std::shared_ptr<const CollectiveTraffic> traffic_of(const Scenario& scenario, Sc
   for (const auto& group : layout.sites.front().groups)
     groups.push_back({group.instance, group.nodes, group.gpus_per_node});
   const FabricGraph fabric(*layout.sites.front().platform, groups);
-  traffic->between = rank_traffic(scheme, fabric.topology(), buckets);
+  traffic->topology = fabric.topology();
+  traffic->between = rank_traffic(scheme, traffic->topology, buckets);
+  for (const std::int64_t bytes : buckets)
+    traffic->messages +=
+        static_cast<double>(scheme.plan({traffic->topology, bytes, Collective::all_reduce, ""}).messages());
   if (scenario.synchronization.overlap && !scenario.synchronization.flat_reduction &&
       scenario.pools.front().pool.nodes + scenario.pools.size() > 2) {
     // With half of the network the collectives that cross it take up to twice as long.

@@ -213,8 +213,13 @@ void read_fidelity(const JsonNode& node, Cluster& cluster) {
   JsonObject in(node);
   const JsonNode mode = in.required("mode");
   if (mode.as_choice({"sampled", "message"}) == "message") cluster.fidelity = Fidelity::message;
+  const auto messages = in.optional("messages");
   in.finish();
-  if (cluster.fidelity == Fidelity::sampled) return;
+  if (cluster.fidelity == Fidelity::sampled) {
+    if (messages) cluster.beat_messages = messages->as_number(0, 1e9);
+    return;
+  }
+  if (messages) messages->fail("found it at message fidelity, which simulates all, expected the mode \"sampled\"");
   if (cluster.packing > 0)
     mode.fail("found \"message\" and packing: how fast two jobs of a GPU are was measured and is not simulated");
   if (!cluster.contention) mode.fail("found \"message\" without contention, expected \"sampled\"");

@@ -16,11 +16,9 @@
 #include "common/random.hpp"
 #include "common/units.hpp"
 #include "sim/cluster/cluster_simulation.hpp"
-#include "sim/engine/collective_timing.hpp"
+#include "sim/cluster/job_steps.hpp"
 #include "sim/engine/joined_network.hpp"
-#include "sim/engine/live_simulation.hpp"
 #include "sim/ledger/nanoseconds.hpp"
-#include "sim/steps/step_simulator.hpp"
 
 namespace ganymede::sim {
 namespace {
@@ -44,88 +42,6 @@ struct ClusterNetwork {
   std::unique_ptr<JoinedNetwork> joined;
 };
 
-/// By endpoint of a job's schedules: the endpoint in the cluster's network.
-std::vector<int> endpoints_of(const Topology& job, std::vector<int> members, const FabricGraph& pool, int gpus_per_node,
-                              int first) {
-  const Topology& all = pool.topology();
-  if ((job.node_switch && !all.node_switch) || (job.fabric_switch && !all.fabric_switch))
-    throw Failure("the switches of a job's nodes are no switches of its pool");
-  if (job.node_switch) {
-    int last = -1;
-    for (int rank = 0; rank < job.ranks; ++rank) {
-      if (job.node_of(rank) == last) continue;
-      last = job.node_of(rank);
-      members.push_back(all.ranks + members[static_cast<std::size_t>(rank)] / gpus_per_node);
-    }
-  }
-  if (job.fabric_switch) members.push_back(all.endpoints() - 1);
-  for (int& member : members) member += first;
-  return members;
-}
-
-/// The steps of a job on its GPUs, whose collectives are sent message by message.
-class JobSteps {
- public:
-  JobSteps(LiveSimulation& live, Scenario scenario, StepDistributionCache& cache, std::uint64_t seed)
-      : live_(live),
-        scenario_(std::move(scenario)),
-        configuration_(all_nodes(scenario_)),
-        workloads_(ScenarioSteps(scenario_, cache).models(configuration_)),
-        simulator_(scenario_, configuration_, workloads_, seed),
-        steps_(simulator_, [this](std::span<const Reduction> reductions) { return reduce(reductions); }) {
-    std::vector<NodeGroup> groups;
-    const WorkerLayout layout = layout_workers(scenario_, configuration_);
-    for (const auto& group : layout.sites.front().groups)
-      groups.push_back({group.instance, group.nodes, group.gpus_per_node});
-    const FabricGraph fabric(*scenario_.pools.front().platform, groups);
-    topology_ = fabric.topology();
-    for (const calibration::StepBucket& bucket : workloads_.front().central.buckets)
-      schedules_.push_back(plan_on(fabric, scenario_.synchronization.scheme, bucket.bytes, Collective::all_reduce));
-  }
-  const Topology& topology() const { return topology_; }
-  double messages_a_step() const {
-    double sum = 0;
-    for (const Schedule& schedule : schedules_) sum += static_cast<double>(schedule.messages());
-    return sum;
-  }
-  void place(std::vector<int> endpoints) { endpoints_ = std::move(endpoints); }
-
-  /// When the step that begins now ends; its collectives have ended when this returns.
-  double next_end() {
-    offset_s_ = live_.now() - clock_s_;
-    clock_s_ += steps_.next().si;
-    return clock_s_ + offset_s_;
-  }
-
- private:
-  std::vector<std::vector<Seconds>> reduce(std::span<const Reduction> reductions) {
-    Communicator communicator{endpoints_, {}};
-    for (const Reduction& reduction : reductions) {
-      CollectiveCall call{&schedules_[reduction.bucket], reduction.arrivals};
-      for (Seconds& arrival : call.arrivals) arrival += Seconds{offset_s_};
-      communicator.calls.push_back(std::move(call));
-    }
-    std::vector<std::vector<Seconds>> done;
-    for (CollectiveTimes& call : live_.communicate(communicator)) {
-      for (Seconds& at : call.done) at -= Seconds{offset_s_};
-      done.push_back(std::move(call.done));
-    }
-    return done;
-  }
-
-  LiveSimulation& live_;
-  Scenario scenario_;
-  Configuration configuration_;
-  std::vector<calibration::WorkloadModel> workloads_;
-  StepSimulator simulator_;
-  StepSimulator::Live steps_;
-  Topology topology_;
-  std::vector<Schedule> schedules_;  // by bucket
-  std::vector<int> endpoints_;
-  double clock_s_ = 0;   // of the steps, without the waits for images
-  double offset_s_ = 0;  // SimGrid's clock minus that of the steps
-};
-
 /// A job that runs, or that ran and was stopped.
 struct LiveJob {
   const JobSpeed* speed = nullptr;
@@ -142,9 +58,8 @@ struct LiveJob {
 
 class SimGridJobs : public JobRunner {
  public:
-  SimGridJobs(const Cluster& cluster, JobSpeeds& speeds)
+  explicit SimGridJobs(const Cluster& cluster)
       : cluster_(cluster),
-        speeds_(speeds),
         network_(cluster),
         live_(open_live_simulation(*network_.joined, kMostStores)) {}
 
@@ -174,8 +89,10 @@ class SimGridJobs : public JobRunner {
     job->steps = steps_of(running);
     if (job->steps) {
       check_messages(running.job, *job);
-      job->steps->place(
-          endpoints_of(job->steps->topology(), members, *network_.fabrics[running.pool], gpus_per_node, first));
+      std::vector<int> endpoints =
+          endpoints_of(job->steps->topology(), members, *network_.fabrics[running.pool], gpus_per_node);
+      for (int& endpoint : endpoints) endpoint += first;
+      job->steps->place(std::move(endpoints));
     }
     constexpr Bytes kStack{8.0 * (1 << 20) + (1 << 16)};  // of a process; it uses some pages of it
     reserve_beyond_budget(kStack);
@@ -198,14 +115,12 @@ class SimGridJobs : public JobRunner {
 
   /// Null for jobs whose steps are no all-reduces of whole replicas: these go on at their rate alone.
   std::unique_ptr<JobSteps> steps_of(const RunningJob& running) {
-    const ClusterJob& job = cluster_.jobs[running.job];
-    const ClusterWorkload& workload = cluster_.workloads[job.workload];
-    if (!workload.scenario) return nullptr;
-    Scenario scenario = speeds_.scenario(workload, running.pool, shape_of(running.slots));
-    const Synchronization& sync = scenario.synchronization;
-    if (sync.mode != Mode::all_reduce || sync.placement != Placement::data_parallel) return nullptr;
-    return std::make_unique<JobSteps>(*live_, std::move(scenario), cache_,
-                                      fnv1a(std::to_string(cluster_.seed) + " " + job.name));
+    const auto& scenario = running.speed->scenario;
+    if (!scenario || scenario->synchronization.mode != Mode::all_reduce ||
+        scenario->synchronization.placement != Placement::data_parallel)
+      return nullptr;
+    return std::make_unique<JobSteps>(
+        *live_, *scenario, cache_, fnv1a(std::to_string(cluster_.seed) + " " + cluster_.jobs[running.job].name));
   }
 
   /// Refuses at once what would be refused after minutes.
@@ -266,7 +181,6 @@ class SimGridJobs : public JobRunner {
   }
 
   const Cluster& cluster_;
-  JobSpeeds& speeds_;
   ClusterNetwork network_;
   std::unique_ptr<LiveSimulation> live_;
   StepDistributionCache cache_;
@@ -280,7 +194,7 @@ class SimGridJobs : public JobRunner {
 
 ClusterRecord simulate_on_simgrid(const Cluster& cluster) {
   JobSpeeds speeds(cluster);
-  SimGridJobs jobs(cluster, speeds);
+  SimGridJobs jobs(cluster);
   ClusterRecord record;
   jobs.live().spawn(0, [&] { record = simulate_cluster(cluster, speeds, &jobs); });
   jobs.live().run();

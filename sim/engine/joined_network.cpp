@@ -64,4 +64,30 @@ void JoinedNetwork::paths(int source, int destination, std::vector<Path>& paths)
     for (int& link : path.links) link += first_link_[place];
 }
 
+NetworkPart::NetworkPart(const Network& whole, const std::vector<std::vector<int>>& sets) : whole_(whole) {
+  std::vector<Path> paths;
+  for (const std::vector<int>& set : sets) {
+    for (const int member : set) {
+      if (!endpoint_.try_emplace(member, static_cast<int>(of_whole_.size())).second) continue;
+      of_whole_.push_back(member);
+      endpoints_.push_back(whole.endpoints()[static_cast<std::size_t>(member)]);
+    }
+    for (const int source : set)
+      for (const int destination : set) {
+        if (source == destination) continue;
+        whole.paths(source, destination, paths);
+        for (const Path& path : paths)
+          for (const int link : path.links)
+            if (link_.try_emplace(link, static_cast<int>(links_.size())).second)
+              links_.push_back(whole.links()[static_cast<std::size_t>(link)]);
+      }
+  }
+}
+
+void NetworkPart::paths(int source, int destination, std::vector<Path>& paths) const {
+  whole_.paths(of_whole_[static_cast<std::size_t>(source)], of_whole_[static_cast<std::size_t>(destination)], paths);
+  for (Path& path : paths)
+    for (int& link : path.links) link = link_.at(link);
+}
+
 }  // namespace ganymede::sim

@@ -1,7 +1,8 @@
 #pragma once
-// Networks of several places as one, with a gateway in each place and links between the gateways.
+// Networks of several places as one, with a gateway in each place and links between the gateways; and parts of one.
 
 #include <cstddef>
+#include <map>
 #include <vector>
 
 #include "sim/engine/network.hpp"
@@ -38,6 +39,28 @@ class JoinedNetwork : public Network {
   std::vector<DirectedLink> links_;
   std::vector<Endpoint> endpoints_;
   std::vector<Path> gateway_paths_;  // by source and destination place
+};
+
+/// Some endpoints of a network, numbered anew, with the links between those of a set.
+class NetworkPart : public Network {
+ public:
+  /// Messages go between the endpoints of a set alone. `whole` must outlive this.
+  NetworkPart(const Network& whole, const std::vector<std::vector<int>>& sets);
+
+  /// The number here of an endpoint of the whole.
+  int endpoint(int of_whole) const { return endpoint_.at(of_whole); }
+  const std::vector<DirectedLink>& links() const override { return links_; }
+  const std::vector<Endpoint>& endpoints() const override { return endpoints_; }
+  int max_paths() const override { return whole_.max_paths(); }
+  std::vector<BytesPerSecond> connection_limits() const override { return whole_.connection_limits(); }
+  void paths(int source, int destination, std::vector<Path>& paths) const override;
+
+ private:
+  const Network& whole_;
+  std::map<int, int> endpoint_, link_;  // by their numbers in the whole
+  std::vector<int> of_whole_;           // by endpoint
+  std::vector<DirectedLink> links_;
+  std::vector<Endpoint> endpoints_;
 };
 
 }  // namespace ganymede::sim

@@ -1,0 +1,46 @@
+#pragma once
+// The steps of a job on its GPUs, whose collectives are sent message by message in a simulation that other jobs share.
+
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "sim/engine/live_simulation.hpp"
+#include "sim/steps/step_distribution_cache.hpp"
+#include "sim/steps/step_simulator.hpp"
+
+namespace ganymede::sim {
+
+class JobSteps {
+ public:
+  /// Of mode all-reduce with whole replicas only. `live`, `scenario` and `cache` must outlive it.
+  JobSteps(LiveSimulation& live, const Scenario& scenario, StepDistributionCache& cache, std::uint64_t seed);
+
+  double messages_a_step() const;
+  const Topology& topology() const { return topology_; }
+  /// By endpoint of the schedules: its number in the network of `live`.
+  void place(std::vector<int> endpoints) { endpoints_ = std::move(endpoints); }
+  /// When the step that begins now ends; its collectives have ended when this returns.
+  double next_end();
+
+ private:
+  std::vector<std::vector<Seconds>> reduce(std::span<const Reduction> reductions);
+
+  LiveSimulation& live_;
+  Configuration configuration_;
+  std::vector<calibration::WorkloadModel> workloads_;
+  StepSimulator simulator_;
+  StepSimulator::Live steps_;
+  Topology topology_;
+  std::vector<Schedule> schedules_;  // by bucket
+  std::vector<int> endpoints_;
+  double clock_s_ = 0;   // of the steps, without the waits for images
+  double offset_s_ = 0;  // the simulation's clock minus that of the steps
+};
+
+/// By endpoint of the schedules of a job, whose rank i is the endpoint members[i] of its pool: the endpoint there.
+std::vector<int> endpoints_of(const Topology& job, std::vector<int> members, const FabricGraph& pool,
+                              int gpus_per_node);
+
+}  // namespace ganymede::sim
