@@ -14,6 +14,7 @@ import os
 import random
 import statistics
 import subprocess
+import sys
 import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -35,25 +36,32 @@ def lab(draw, gpus):
             "prices": [{"region": "room", "market": "on-demand", "per_hour": "1USD/h", "as_of": "undated"}]}}}
 
 
-def cluster(draw, schemes):
-    nodes, per_node, jobs = draw.choice([2, 4, 8]), draw.choice([2, 4]), draw.choice([2, 3, 4, 6])
+def cluster(draw, schemes, jobs):
+    jobs = draw.choice(jobs)
+    nodes, per_node = draw.choice([4, 8] if jobs > 6 else [2, 4, 8]), draw.choice([2, 4])
+    late = draw.random() < 0.5
+    arrivals = sorted(draw.uniform(0, 5) if late else 0 for _ in range(jobs))
     document = {"schema": "ganymede.cluster/1", "placement": "spread", "seed": 1, "workloads": {}, "jobs": [],
                 "platform": {"catalog": lab(draw, per_node), "instance": "node", "nodes": nodes}}
     for job in range(jobs):
         document["workloads"]["gan-%d" % job] = {
-            "workload": {"trace": "recorded:dcgan-64-cpu", "batch_per_gpu": 64, "steps": draw.choice([20, 40]),
+            "workload": {"trace": "recorded:dcgan-64-cpu", "batch_per_gpu": 64, "steps": draw.choice([40, 100, 200]),
                          "dataset": {"name": "images", "images": 100000, "bytes_per_image": 12288}},
             "synchronization": {"scheme": draw.choice(schemes), "overlap": draw.random() < 0.5}}
         gpus = max(2, min(draw.choice([2, 4, 8]), nodes * per_node // jobs))
-        document["jobs"].append({"name": "job-%d" % job, "gpus": gpus, "workload": "gan-%d" % job})
+        document["jobs"].append({"name": "job-%d" % job, "gpus": gpus, "workload": "gan-%d" % job,
+                                 "arrival": "%.3fs" % arrivals[job]})
     return document
 
 
-def simulate(program, path, document, mode):
+def simulate(program, path, document, fidelity):
     with open(path, "w") as out:
-        json.dump(dict(document, fidelity={"mode": mode}), out)
+        json.dump(dict(document, fidelity=fidelity), out)
     run = subprocess.run([program, "simulate", path, "--format", "json"], capture_output=True, text=True)
-    return json.loads(run.stdout) if run.returncode == 0 else None
+    if run.returncode != 0:
+        print(run.stderr.strip(), file=sys.stderr)
+        return None
+    return json.loads(run.stdout)
 
 
 def told(what, errors):
@@ -69,14 +77,17 @@ def main():
     options.add_argument("--count", type=int, default=150)
     options.add_argument("--seed", type=int, default=11)
     options.add_argument("--schemes", default=",".join(SCHEMES))
+    options.add_argument("--jobs", default="2,3,4,6", help="how many a cluster may have")
+    options.add_argument("--messages", type=float, default=1e6, help="of a cluster's beats; 0: formulas say all")
     given = options.parse_args()
+    fidelities = {"mode": "sampled", "messages": given.messages}, {"mode": "message"}
     draw = random.Random(given.seed)
     errors, worst, held, left_out = [], [], [], 0
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "cluster.json")
         for _ in range(given.count):
-            document = cluster(draw, given.schemes.split(","))
-            sampled, message = (simulate(given.program, path, document, mode) for mode in ("sampled", "message"))
+            document = cluster(draw, given.schemes.split(","), [int(jobs) for jobs in given.jobs.split(",")])
+            sampled, message = (simulate(given.program, path, document, fidelity) for fidelity in fidelities)
             if sampled is None or message is None:
                 left_out += 1
             elif sampled["provenance"]["contending_groups"] > 0:
@@ -88,6 +99,8 @@ def main():
     print("%d clusters share links (%d refused or failed)" % (len(worst), left_out))
     print(told("jobs", errors))
     print(told("the job of each cluster that is most off", worst))
+    print("message fidelity over this, 5 and 95 of 100: %.3f to %.3f" % tuple(
+        sorted(1 / (1 + error) for error in errors)[int(share * (len(errors) - 1))] for share in (0.05, 0.95)))
     print("intervals of 90 %% hold %d of %d jobs" % (sum(held), len(held)))
 
 

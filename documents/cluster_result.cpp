@@ -107,7 +107,7 @@ void describe(Walk& walk, ClusterProvenance& provenance) {
   walk.member("events", provenance.events);
   walk.member("decisions", provenance.decisions);
   walk.member("contending_groups", provenance.contending_groups, {.says = "groups of jobs that shared links"});
-  walk.member("approximate_groups", provenance.approximate_groups, {.says = "those whose steps are approximate"});
+  walk.member("approximate_groups", provenance.approximate_groups, {.says = "those of them that were not simulated message by message"});
   walk.member_if_any("approximate_steps_within", provenance.approximate_steps_within,
                      {.says = "the largest error of such a step, as a share of it"});
   walk.member("warnings", provenance.warnings);

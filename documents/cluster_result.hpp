@@ -89,7 +89,7 @@ struct ClusterProvenance {
   double messages_simulated = 0;
   std::int64_t events = 0, decisions = 0;
   std::int64_t contending_groups = 0, approximate_groups = 0;
-  std::optional<double> approximate_steps_within;  ///< earlier programs do not say it
+  std::optional<double> approximate_steps_within;  ///< of programs before jobs had intervals
   std::vector<std::string> warnings;
 };
 

@@ -80,6 +80,8 @@ Table cluster_jobs(const documents::ClusterResult& result, std::size_t most) {
                                       ">wait", ">run",  ">slow-down", ">preempted"};
   const bool some_share = std::any_of(jobs.begin(), jobs.end(), [](const auto* job) { return sharing(*job) != "no"; });
   if (some_share) columns.push_back("shared a GPU");
+  const bool some_ranges = std::any_of(jobs.begin(), jobs.end(), [](const auto* job) { return job->run_low_s; });
+  if (some_ranges) columns.push_back("run, 90 %");
   Table table(columns);
   for (const documents::JobLife* job : jobs) {
     std::vector<std::string> row = {job->job,
@@ -92,6 +94,8 @@ Table cluster_jobs(const documents::ClusterResult& result, std::size_t most) {
                                     factor(job->slowdown),
                                     std::to_string(job->preemptions)};
     if (some_share) row.push_back(sharing(*job));
+    if (some_ranges)
+      row.push_back(range(job->run_low_s.value_or(job->run_s), job->run_high_s.value_or(job->run_s), clock));
     table.add(std::move(row));
   }
   return table;
@@ -108,9 +112,8 @@ std::string cluster_text(const documents::ClusterResult& result, std::size_t wid
   const documents::ClusterProvenance& provenance = result.provenance;
   if (provenance.contending_groups > 0)
     out += fmt::format(
-        "\n{} groups of jobs shared links; the steps of {} of them are approximate{}.\n", provenance.contending_groups,
-        provenance.approximate_groups,
-        provenance.approximate_steps_within ? ", within " + percent(*provenance.approximate_steps_within) : "");
+        "\n{} groups of jobs shared links; how long the steps of {} of them are was not simulated message by message.\n",
+        provenance.contending_groups, provenance.approximate_groups);
   for (const std::string& warning : provenance.warnings) out += "warning: " + warning + "\n";
   return out;
 }

@@ -16,9 +16,10 @@
 namespace ganymede::sim {
 namespace {
 
-// Of the job whose steps are longest: each job does at least as many.
-constexpr double kMostSteps = 24, kLeastSteps = 8;
-constexpr double kMostMessages = 100'000;  // so that no group takes all of a life's
+// Of the job whose steps are longest; each job does at least as many.
+constexpr double kMostSteps = 160, kLeastSteps = 8;
+// For more than the least steps, and for these, so that no group takes all of a life's.
+constexpr double kUsualMessages = 50'000, kMostMessages = 100'000;
 
 /// Jobs that go on side by side until each has done so many steps. A process can have one.
 class Beat {
@@ -44,13 +45,21 @@ class Beat {
     for (std::size_t i = 0; i < jobs_.size(); ++i) live_->spawn(0, [this, i] { live_through(i); });
     live_->run();
     std::vector<double> means;
-    for (const std::vector<double>& ends : ends_) means.push_back(ends.back() / static_cast<double>(ends.size()));
+    for (std::size_t i = 0; i < jobs_.size(); ++i)
+      means.push_back((ends_[i].back() - start_of(i)) / static_cast<double>(ends_[i].size()));
     return means;
   }
 
  private:
+  /// When the job begins its first step: what is left of the one under way is not simulated.
+  double start_of(std::size_t i) const {
+    const TalkingJob& talk = jobs_[i]->talk;
+    return talk.phase > 0 ? (1 - talk.phase) * talk.step_s : 0;
+  }
+
   void live_through(std::size_t i) {
     const RunningJob& job = *jobs_[i];
+    live_->sleep_until(start_of(i));
     while (left_ > 0) {
       const double begin_s = live_->now();
       live_->sleep_until(std::max(steps_of_[i]->next_end(), job.reads ? begin_s + job.speed->reading.step_s : 0));
@@ -77,9 +86,10 @@ std::vector<double> beat(const ClusterContext& context, const std::vector<const 
   double longest_s = 0, messages = 0;
   for (const RunningJob* job : jobs) longest_s = std::max(longest_s, job->talk.step_s);
   for (const RunningJob* job : jobs) messages += job->speed->traffic->messages * longest_s / job->talk.step_s;
-  const double steps = std::min(kMostSteps, std::floor(std::min(kMostMessages, messages_left) / messages));
-  if (steps < kLeastSteps) return {};
-  messages_left -= steps * messages;
+  if (kLeastSteps * messages > std::min(kMostMessages, messages_left)) return {};
+  const double usual = std::floor(std::min(kUsualMessages, messages_left) / messages);
+  const double steps = std::clamp(usual, kLeastSteps, kMostSteps);
+  messages_left -= std::ceil(steps * messages);
   simgrid_module();  // once, for all children
   const std::string means = run_child(
       [&] { return Json(Beat(context, jobs, static_cast<std::size_t>(steps)).mean_steps()).dump(); });

@@ -7,7 +7,6 @@
 
 #include "documents/cluster_result.hpp"
 #include "sim/cluster/cluster_record.hpp"
-#include "sim/cluster/contention.hpp"
 
 namespace ganymede::sim {
 namespace {
@@ -156,7 +155,7 @@ std::string cluster_result_json(const Cluster& cluster, const ClusterRecord& rec
                 .decisions = record.decisions,
                 .contending_groups = static_cast<std::int64_t>(record.contending_groups),
                 .approximate_groups = static_cast<std::int64_t>(record.approximate_groups),
-                .approximate_steps_within = Contention::kLargestError,
+                .approximate_steps_within = {},
                 .warnings = cluster.warnings};
   const auto add = [&](const auto& warnings) {
     provenance.warnings.insert(provenance.warnings.end(), warnings.begin(), warnings.end());

@@ -23,11 +23,22 @@ double packed_factor(const Cluster& cluster, const RunningJob& running) {
       ->first;
 }
 
+/// The share of the step under way that is done, in parts of which there are few, so that beats are few.
+double phase_of(const ClusterState& state, const RunningJob& running) {
+  constexpr double kParts = 16;
+  const TrainingProgress& training = state.jobs[running.job].training;
+  double steps = training.steps() - running.steps_before;
+  if (training.under_way()) steps += training.segment().at(std::max(state.now, training.segment().start)).steps;
+  return std::floor(kParts * (steps - std::floor(steps))) / kParts;
+}
+
 /// The mean step of each running job, with what the others put on links and read from stores.
 std::vector<SharedStep> steps_beside_others(const ClusterContext& context, ClusterState& state) {
   std::vector<const TalkingJob*> talking;
-  for (const RunningJob& running : state.running)
+  for (RunningJob& running : state.running) {
+    running.talk.phase = phase_of(state, running);
     talking.push_back(running.talk.uses.empty() ? nullptr : &running.talk);
+  }
   std::vector<SharedStep> steps = state.contention.steps(talking, [&](const std::vector<std::size_t>& members) {
     std::vector<const RunningJob*> jobs;
     for (const std::size_t member : members) jobs.push_back(&state.running[member]);
@@ -36,9 +47,7 @@ std::vector<SharedStep> steps_beside_others(const ClusterContext& context, Clust
   std::vector<Reader> readers;
   std::vector<std::size_t> reads;
   for (std::size_t i = 0; i < state.running.size(); ++i) {
-    const double alone_s = step_alone(state.running[i]);
-    steps[i].step_s = std::max(steps[i].step_s, alone_s);
-    steps[i].low = std::max(steps[i].low, alone_s / steps[i].step_s);
+    if (talking[i] == nullptr) steps[i].step_s = step_alone(state.running[i]);
     if (!state.running[i].reads) continue;
     readers.push_back({steps[i].step_s, &state.running[i].speed->reading});
     reads.push_back(i);

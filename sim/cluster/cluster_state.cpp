@@ -12,12 +12,13 @@ int group_of(const ScenarioPool& pool) {
   return levels.empty() ? 0 : levels.front().nodes;
 }
 
-std::vector<double> bandwidths_of(const ClusterContext& context) {
-  std::vector<double> bandwidths;
+std::vector<SharedLink> links_of(const ClusterContext& context) {
+  std::vector<SharedLink> links;
   for (const auto& fabric : context.fabrics)
     if (fabric)
-      for (const DirectedLink& link : fabric->links()) bandwidths.push_back(link.bandwidth.si);
-  return bandwidths;
+      for (const DirectedLink& link : fabric->links())
+        links.push_back({link.bandwidth.si, link.name == "switch" || link.name.starts_with("level_")});
+  return links;
 }
 
 std::vector<policies::JobView> views_of(const Cluster& cluster) {
@@ -65,7 +66,7 @@ ClusterState initial_state(const ClusterContext& context) {
                      .jobs = std::vector<JobState>(cluster.jobs.size()),
                      .nodes = {},
                      .running = {},
-                     .contention = Contention(bandwidths_of(context)),
+                     .contention = Contention(links_of(context)),
                      .beat_messages_left = cluster.beat_messages,
                      .pools = {},
                      .owners = cluster.owners,

@@ -53,6 +53,7 @@ struct TalkingJob {
   double exposed = 1;         ///< seconds by which a step grows for each second by which its collectives do
   double peak = 0;            ///< bytes per second on its busiest link while its collectives run alone
   std::vector<LinkUse> uses;  ///< links; the weight is the load relative to the busiest link
+  double phase = 0;           ///< share of the step under way that is done, which matters to a beat
 };
 
 /// The load of a job with this traffic on the links of `fabric`, whose first link has the number `first_link`, if its
@@ -81,21 +82,28 @@ struct SharedStep {
   bool operator==(const SharedStep&) const = default;
 };
 
+/// A link of the cluster.
+struct SharedLink {
+  double bandwidth = 0;  ///< bytes per second
+  /// It is above several nodes, and a job's steps alone, which know only the job's own nodes, see another.
+  bool of_many = false;
+};
+
 /// The mean step of each job. Jobs that share no link whose bandwidth they could exceed together keep their step alone.
 /// Others are a group, which goes on for some steps message by message; if that is too much, groups of up to
 /// kFoldedJobs jobs are folded over their phases, and larger ones take the fixed point.
 class Contention {
  public:
   static constexpr std::size_t kFoldedJobs = 8;
-  /// The largest relative error of a step that the fixed point gives: in random groups of 9 to 32 jobs the largest was
-  /// 0.46, and 95 of 100 were within 0.15 (contention_test).
-  static constexpr double kLargestError = 0.5;
+  /// Where a step is, relative to what is said of it, in 90 of 100 cases.
+  struct Range {
+    double low = 1, high = 1;
+  };
   /// The mean steps of some jobs message by message, by their numbers; empty: that is too much.
   using Beat = std::function<std::vector<double>(const std::vector<std::size_t>& jobs)>;
 
-  /// Bandwidths of the cluster's links in bytes per second.
-  explicit Contention(std::vector<double> bandwidths) : bandwidths_(std::move(bandwidths)) {}
-  /// `jobs` are those that run now; null: one that puts nothing on links.
+  explicit Contention(std::vector<SharedLink> links) : links_(std::move(links)) {}
+  /// `jobs` are those that run now; null: one that puts nothing on links. Without `beat` formulas say all.
   std::vector<SharedStep> steps(const std::vector<const TalkingJob*>& jobs, const Beat& beat = {});
 
   /// Groups of jobs that were computed anew, and those of them that did not go message by message.
@@ -103,11 +111,30 @@ class Contention {
   std::size_t approximate_groups() const { return approximate_; }
 
  private:
-  std::vector<SharedStep> group_steps(const std::vector<const TalkingJob*>& jobs, std::vector<std::size_t>& members,
-                                      const Beat& beat);
+  struct Group {
+    std::vector<std::size_t> members;
+    std::vector<TalkingJob> jobs;  // with what they put on the links that matter
+    std::vector<double> bandwidths = {};
+  };
+  /// Groups of the members that share links which are loaded above this share of their bandwidth.
+  std::vector<Group> groups_of(const std::vector<const TalkingJob*>& jobs, std::span<const std::size_t> members,
+                               double full) const;
+  /// Sorts the jobs by what they do and numbers their links anew, so that like groups become one, and returns all that
+  /// their steps depend on but phases.
+  std::vector<double> sort(Group& group) const;
+  // In the order of the group's members, which they change; empty if `beat` says nothing.
+  std::vector<SharedStep> by_beat(Group& group, const Beat& beat);
+  std::vector<SharedStep> by_formula(Group& group);
+  std::vector<SharedStep> keep(std::vector<double> key, const std::vector<double>& steps, Range range);
 
-  std::vector<double> bandwidths_;
+  std::vector<SharedLink> links_;
   std::map<std::vector<double>, std::vector<SharedStep>> known_;  // by everything that a group's steps depend on
+  /// The sums of the steps of a group's beats, which differ in the phases at which they begin.
+  struct Beats {
+    int count = 0;
+    std::vector<double> sums;
+  };
+  std::map<std::vector<double>, Beats> beats_;
   std::size_t groups_ = 0, approximate_ = 0;
 };
 

@@ -186,11 +186,68 @@ TEST(Contention, WhatIsHiddenAloneHidesMoreOfTheExcess) {
 
 TEST(Contention, JobsThatShareNothingKeepTheirSteps) {
   const TalkingJob a = on_link(1, 1, 1, 0), b = on_link(2, 1, 1, 1);
-  Contention contention({1, 1});
-  EXPECT_EQ(contention.steps({&a, nullptr, &b}), (std::vector<double>{2, 0, 3}));
+  Contention contention({{1}, {1}});
+  EXPECT_EQ(contention.steps({&a, nullptr, &b}), (std::vector<SharedStep>{{2}, {0}, {3}}));
   EXPECT_EQ(contention.groups(), 0U);
-  Contention wide({2, 2});
-  EXPECT_EQ(wide.steps({&a, &a}), (std::vector<double>{2, 2})) << "a link that holds both";
+  Contention wide({{2}, {2}});
+  EXPECT_EQ(wide.steps({&a, &a}), (std::vector<SharedStep>{{2}, {2}})) << "a link that holds both";
+}
+
+TEST(Contention, ABeatSaysHowLongTheStepsOfAGroupAre) {
+  const TalkingJob a = on_link(1, 1), b = on_link(0.5, 1), apart = on_link(1, 1, 1, 1);
+  Contention contention({{1}, {5}, {1}});
+  std::vector<std::vector<std::size_t>> asked;
+  const auto beat = [&](const std::vector<std::size_t>& jobs) {
+    asked.push_back(jobs);
+    return std::vector<double>{7, 8};
+  };
+  const auto steps = contention.steps({&a, &apart, &b}, beat);
+  EXPECT_EQ(asked, (std::vector<std::vector<std::size_t>>{{2, 0}})) << "those on the full link, by their steps alone";
+  EXPECT_EQ(steps[2].step_s, 7);
+  EXPECT_EQ(steps[0].step_s, 8);
+  EXPECT_EQ(steps[1], SharedStep{2});
+  EXPECT_LT(steps[0].low, 1);
+  EXPECT_GT(steps[0].high, 1);
+  const TalkingJob elsewhere = on_link(1, 1, 1, 2), other = on_link(0.5, 1, 1, 2);
+  EXPECT_EQ(contention.steps({&other, &elsewhere}, beat)[0].step_s, 7) << "the same group on another link";
+  EXPECT_EQ(asked.size(), 1U);
+  EXPECT_EQ(contention.groups(), 1U);
+  EXPECT_EQ(contention.approximate_groups(), 0U);
+}
+
+TEST(Contention, AfterSomeBeatsTheirMeanServesAllPhases) {
+  TalkingJob one = on_link(1, 1), two = on_link(0.5, 1);
+  Contention contention(std::vector<SharedLink>{{1}});
+  int asked = 0;
+  const auto beat = [&](const auto&) { return std::vector<double>{2.0 + ++asked, 3}; };
+  for (int part = 0; part < 8; ++part) {
+    one.phase = part / 16.0;
+    EXPECT_EQ(contention.steps({&two, &one}, beat)[0].step_s, 3 + part);
+  }
+  one.phase = 0.75;
+  EXPECT_EQ(contention.steps({&two, &one}, beat)[0].step_s, 6.5);
+  one.phase = 0.125;
+  EXPECT_EQ(contention.steps({&two, &one}, beat)[0].step_s, 5) << "known";
+  EXPECT_EQ(asked, 8);
+}
+
+TEST(Contention, FormulasSayWhatABeatDoesNot) {
+  const TalkingJob job = on_link(1, 1);
+  Contention contention(std::vector<SharedLink>{{1}});
+  const auto steps = contention.steps({&job, &job}, [](const auto&) { return std::vector<double>(); });
+  EXPECT_DOUBLE_EQ(steps[0].step_s, 3);
+  EXPECT_EQ(contention.approximate_groups(), 1U);
+  const auto narrow = contention.steps({&job, &job}, [](const auto&) { return std::vector<double>{3, 3}; });
+  EXPECT_EQ(narrow, steps) << "a group that was too much is not tried again";
+}
+
+TEST(Contention, ABeatIsAskedWhereAJobAloneSeesALinkOtherwise) {
+  const TalkingJob job = on_link(1, 1);
+  using Links = std::vector<SharedLink>;
+  const auto beat = [](const std::vector<std::size_t>&) { return std::vector<double>{1.5}; };
+  EXPECT_EQ(Contention(Links{{100}}).steps({&job}, beat)[0].step_s, 2);
+  EXPECT_EQ(Contention(Links{{100, true}}).steps({&job}, beat)[0].step_s, 1.5);
+  EXPECT_EQ(Contention(Links{{100, true}}).steps({&job})[0].step_s, 2);
 }
 
 TEST(Contention, AFixedPointLiesBetweenAloneAndAlwaysTogether) {
@@ -205,7 +262,8 @@ TEST(Contention, AFixedPointLiesBetweenAloneAndAlwaysTogether) {
   }
 }
 
-// Folding is the reference, which the tests above hold to every message.
+// Folding is the reference, which the tests above hold to every message. In groups of 9 to 32 jobs the largest error was
+// 0.46.
 TEST(Contention, AFixedPointIsWithinItsStatedBound) {
   RandomStream draw(7, "fixed point");
   std::size_t all = 0, near = 0;
@@ -221,7 +279,7 @@ TEST(Contention, AFixedPointIsWithinItsStatedBound) {
       const auto steps = steps_by_fixed_point(jobs, bandwidths);
       for (std::size_t i = 0; i < count; ++i) {
         const double step_s = ends[i].back() / static_cast<double>(ends[i].size());
-        EXPECT_NEAR(steps[i] / step_s, 1, Contention::kLargestError);
+        EXPECT_NEAR(steps[i] / step_s, 1, 0.5);
         ++all;
         if (std::abs(steps[i] / step_s - 1) < 0.15) ++near;
       }
@@ -231,7 +289,7 @@ TEST(Contention, AFixedPointIsWithinItsStatedBound) {
 
 TEST(Contention, AJobAloneIsSlowedByALinkThatIsTooNarrowForIt) {
   const TalkingJob job = on_link(1, 1);
-  EXPECT_DOUBLE_EQ(Contention({0.5}).steps({&job})[0], 3);
+  EXPECT_DOUBLE_EQ(Contention(std::vector<SharedLink>{{0.5}}).steps({&job})[0].step_s, 3);
 }
 
 }  // namespace

@@ -84,6 +84,62 @@ TEST(ClusterOnSimGrid, JobsThatShareNicsTakeTheFoldedTime) {
   expect_like_the_fast_one(document, 0.01);
 }
 
+/// Three jobs of unlike schemes on each other's nodes, whose phases drift through each other.
+Json unlike(const TemporaryFolder& folder) {
+  Json document = trained(folder);
+  document["jobs"] = Json::array();
+  int gpus = 2;
+  for (const char* scheme : {"tree", "nccl", "halving-doubling"}) {
+    Json& own = document["workloads"][scheme] = document["workloads"]["gan"];
+    own["synchronization"]["scheme"] = scheme;
+    own["workload"]["steps"] = 400;
+    document["jobs"].push_back({{"name", scheme}, {"gpus", gpus}, {"workload", scheme}});
+    gpus = gpus == 2 ? 4 : 2;
+  }
+  return document;
+}
+
+TEST(ClusterOnSimGrid, TheBeatOfUnlikeJobsIsNearEveryMessage) {
+  const TemporaryFolder folder;
+  Json document = unlike(folder);
+  const Json exact = with_messages(document), fast = result_of(document);
+  expect_like_the_fast_one(document, 0.03);
+  EXPECT_EQ(fast["provenance"]["approximate_groups"], 0);
+  EXPECT_GT(fast["provenance"]["messages_simulated"], 0);
+  EXPECT_LT(fast["provenance"]["messages_simulated"], exact["provenance"]["messages_simulated"]);
+  for (const Json& job : fast["jobs"]) {
+    EXPECT_LT(job["run_low_s"], job["run_s"]);
+    EXPECT_GT(job["run_high_s"], job["run_s"]);
+  }
+  EXPECT_EQ(fast, result_of(document)) << "the same bytes";
+  document["fidelity"] = {{"mode", "sampled"}, {"messages", 0}};
+  const Json formulas = result_of(document);
+  EXPECT_EQ(formulas["provenance"]["messages_simulated"], 0);
+  EXPECT_GT(formulas["provenance"]["approximate_groups"], 0);
+  const auto width = [](const Json& job) { return job["run_high_s"].get<double>() / job["run_low_s"].get<double>(); };
+  EXPECT_GT(width(formulas["jobs"][0]), 1.5 * width(fast["jobs"][0])) << "formulas are less sure";
+}
+
+// The job's own five nodes have half of a rack's uplink in the last rack; the cluster's rack has all of it.
+TEST(ClusterOnSimGrid, AJobAloneSeesTheUplinksOfTheWholeCluster) {
+  const TemporaryFolder folder;
+  Json document = trained(folder);
+  document["jobs"].erase(1);
+  document["jobs"][0]["gpus"] = 5;
+  document["platform"]["nodes"] = 8;
+  document["workloads"]["gan"]["workload"]["steps"] = 100;
+  document["workloads"]["gan"]["synchronization"]["scheme"] = "double-binary-tree";
+  document["platform"]["catalog"]["fabric"] = {
+      {"kind", "fat-tree"},
+      {"latency", "1us"},
+      {"levels", {{{"nodes", 2}, {"oversubscription", 8}, {"latency", "1us"}}}}};
+  expect_like_the_fast_one(document, 1e-3);
+  document["fidelity"] = {{"mode", "sampled"}, {"messages", 0}};
+  const double formula_s = end_of(result_of(document), 0);
+  document["fidelity"] = {{"mode", "message"}};
+  EXPECT_GT(formula_s, 1.01 * end_of(with_messages(document), 0));
+}
+
 TEST(ClusterOnSimGrid, PoolsHaveFabricsOfTheirOwn) {
   const TemporaryFolder folder;
   Json document = trained(folder);
@@ -124,6 +180,11 @@ TEST(ClusterOnSimGrid, RefusesWhatItDoesNotSimulate) {
   document.erase("packing");
   document["contention"] = false;
   EXPECT_THAT(message_of<ConfigError>([&] { with_messages(document); }), HasSubstr("without contention"));
+  document["contention"] = true;
+  document["fidelity"] = {{"mode", "message"}, {"messages", 10}};
+  EXPECT_THAT(message_of<ConfigError>([&] { read(document); }), HasSubstr("/fidelity/messages"));
+  document["fidelity"] = {{"mode", "sampled"}, {"messages", -1}};
+  EXPECT_THAT(message_of<ConfigError>([&] { read(document); }), HasSubstr("/fidelity/messages"));
   document["fidelity"] = {{"mode", "exact"}};
   EXPECT_THAT(message_of<ConfigError>([&] { read(document); }), HasSubstr("\"message\""));
   const TemporaryFolder folder;
