@@ -3,10 +3,11 @@
 
   python3 bench/shared_links.py [--program build/release/bin/ganymede] [--count 150] [--seed 11] [--schemes ring,tree]
 
-Draws clusters of two to six DCGAN jobs of a few dozen steps, placed so that they share nodes: nodes of two or four GPUs of 10
-or 100 TFLOP/s, NICs of 10 or 25 Gbit/s and 0 to 50 us, one switch or racks of two nodes with uplinks that are up to four times
-oversubscribed. Each job has its own scheme, and overlaps its gradients or not. It prints, over the clusters in which jobs
-shared links, by how much the end of the job with the largest error is off.
+Draws clusters of two to six DCGAN jobs of 40 to 200 steps, placed so that they share nodes: nodes of two or four GPUs of 10 or
+100 TFLOP/s, NICs of 10 or 25 Gbit/s and 0 to 50 us, one switch or racks of two nodes with uplinks that are up to four times
+oversubscribed. Each job has its own scheme, and overlaps its gradients or not; in half of the clusters all begin together, in the
+others within five seconds. It prints, over the clusters in which jobs shared links, by how much the time of jobs is off, what
+an interval of 90 % would be, and how many jobs the intervals of the results hold.
 """
 import argparse
 import json

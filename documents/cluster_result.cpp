@@ -103,11 +103,13 @@ void describe(Walk& walk, ClusterProvenance& provenance) {
   walk.member("cluster_hash", provenance.cluster_hash, {.says = "of the cluster with its files"});
   walk.member("seed", provenance.seed, kRequired);
   walk.member("fidelity", provenance.fidelity, {.choices = {"sampled", "message"}});
-  walk.member("messages_simulated", provenance.messages_simulated, {.says = "of all jobs, or of some steps of those that share links"});
+  walk.member("messages_simulated", provenance.messages_simulated,
+              {.says = "of all jobs, or of some steps of those that share links"});
   walk.member("events", provenance.events);
   walk.member("decisions", provenance.decisions);
   walk.member("contending_groups", provenance.contending_groups, {.says = "groups of jobs that shared links"});
-  walk.member("approximate_groups", provenance.approximate_groups, {.says = "those of them that were not simulated message by message"});
+  walk.member("approximate_groups", provenance.approximate_groups,
+              {.says = "those of them that were not simulated message by message"});
   walk.member_if_any("approximate_steps_within", provenance.approximate_steps_within,
                      {.says = "the largest error of such a step, as a share of it"});
   walk.member("warnings", provenance.warnings);

@@ -112,7 +112,8 @@ std::string cluster_text(const documents::ClusterResult& result, std::size_t wid
   const documents::ClusterProvenance& provenance = result.provenance;
   if (provenance.contending_groups > 0)
     out += fmt::format(
-        "\n{} groups of jobs shared links; how long the steps of {} of them are was not simulated message by message.\n",
+        "\n{} groups of jobs shared links; how long the steps of {} of them are was not simulated message by "
+        "message.\n",
         provenance.contending_groups, provenance.approximate_groups);
   for (const std::string& warning : provenance.warnings) out += "warning: " + warning + "\n";
   return out;

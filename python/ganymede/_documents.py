@@ -253,6 +253,8 @@ class ClusterResultJob(TypedDict, total=False):
     end_s: float
     wait_s: float
     run_s: float
+    run_low_s: float
+    run_high_s: float
     alone_s: float
     slowdown: float
     gpu_hours: float

@@ -16,7 +16,7 @@
 namespace ganymede::sim {
 namespace {
 
-// Of the job whose steps are longest; each job does at least as many.
+// Steps of the job whose steps are longest; each job does at least as many.
 constexpr double kMostSteps = 160, kLeastSteps = 8;
 // For more than the least steps, and for these, so that no group takes all of a life's.
 constexpr double kUsualMessages = 50'000, kMostMessages = 100'000;
@@ -25,12 +25,16 @@ constexpr double kUsualMessages = 50'000, kMostMessages = 100'000;
 class Beat {
  public:
   Beat(const ClusterContext& context, const std::vector<const RunningJob*>& jobs, std::size_t steps)
-      : jobs_(jobs), steps_(steps), pool_(*context.fabrics[jobs.front()->pool]), ends_(jobs.size()), left_(jobs.size()) {
+      : jobs_(jobs),
+        steps_(steps),
+        pool_(*context.fabrics[jobs.front()->pool]),
+        ends_(jobs.size()),
+        left_(jobs.size()) {
     const int gpus_per_node = context.cluster.pools[jobs.front()->pool].pool.gpus_per_node;
     std::vector<std::vector<int>> endpoints;
     for (const RunningJob* job : jobs)
-      endpoints.push_back(endpoints_of(job->speed->traffic->topology, members_of(job->slots, gpus_per_node), pool_,
-                                       gpus_per_node));
+      endpoints.push_back(
+          endpoints_of(job->speed->traffic->topology, members_of(job->slots, gpus_per_node), pool_, gpus_per_node));
     network_ = std::make_unique<NetworkPart>(pool_, endpoints);
     live_ = open_live_simulation(*network_, 0);
     for (std::size_t i = 0; i < jobs.size(); ++i) {
@@ -91,8 +95,8 @@ std::vector<double> beat(const ClusterContext& context, const std::vector<const 
   const double steps = std::clamp(usual, kLeastSteps, kMostSteps);
   messages_left -= std::ceil(steps * messages);
   simgrid_module();  // once, for all children
-  const std::string means = run_child(
-      [&] { return Json(Beat(context, jobs, static_cast<std::size_t>(steps)).mean_steps()).dump(); });
+  const std::string means =
+      run_child([&] { return Json(Beat(context, jobs, static_cast<std::size_t>(steps)).mean_steps()).dump(); });
   return Json::parse(means).get<std::vector<double>>();
 }
 

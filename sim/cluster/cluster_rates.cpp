@@ -39,11 +39,13 @@ std::vector<SharedStep> steps_beside_others(const ClusterContext& context, Clust
     running.talk.phase = phase_of(state, running);
     talking.push_back(running.talk.uses.empty() ? nullptr : &running.talk);
   }
-  std::vector<SharedStep> steps = state.contention.steps(talking, [&](const std::vector<std::size_t>& members) {
+  const Contention::Beat ask = [&](const std::vector<std::size_t>& members) {
     std::vector<const RunningJob*> jobs;
     for (const std::size_t member : members) jobs.push_back(&state.running[member]);
     return beat(context, jobs, state.beat_messages_left);
-  });
+  };
+  std::vector<SharedStep> steps =
+      state.contention.steps(talking, context.cluster.beat_messages > 0 ? ask : Contention::Beat());
   std::vector<Reader> readers;
   std::vector<std::size_t> reads;
   for (std::size_t i = 0; i < state.running.size(); ++i) {
@@ -174,7 +176,11 @@ void update_paces(const ClusterContext& context, ClusterState& state) {
     // A job whose pace stays keeps its segment, and its end to the last bit.
     if (training.under_way() && step_s * kNanosecondsPerSecond == training.segment().step_ns) continue;
     end_segment(context, state, running);
-    if (context.runner == nullptr) running.beside = steps[i];
+    if (context.runner == nullptr) {
+      running.beside = steps[i];
+      running.beside.low *= 1 - running.speed->borrowed_error;
+      running.beside.high *= 1 + running.speed->borrowed_error;
+    }
     begin_segment(context, state, running, step_s);
   }
 }

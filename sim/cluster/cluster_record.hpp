@@ -35,8 +35,8 @@ struct JobRecord {
   double start_s = -1;  ///< when it first ran; below 0: never
   double end_s = -1;
   double held_gpu_s = 0;
-  double busy_gpu_s = 0;         ///< GPU-seconds in which kernels ran
-  double restart_s = 0;          ///< seconds spent on saving, starting again and loading
+  double busy_gpu_s = 0;  ///< GPU-seconds in which kernels ran
+  double restart_s = 0;   ///< seconds spent on saving, starting again and loading
   /// By how much its steps may be shorter and longer, because how much slower shared links make them is not exact.
   double shorter_s = 0, longer_s = 0;
   int preemptions = 0;           ///< stops, moves and changes of size

@@ -21,7 +21,8 @@ constexpr std::int64_t kMostIdleDecisions = 1000;  // between which no job arriv
 
 // Measured by bench/shared_links.py; docs/cluster.md has the figures.
 constexpr const char* kSharedLinksWarning =
-    "jobs share links, and how much slower some are for it was not simulated message by message but comes from formulas, "
+    "jobs share links, and how much slower some are for it was not simulated message by message but comes from "
+    "formulas, "
     "which on random clusters were off by 6 % in the median and by more than 15 % for a quarter of the jobs: "
     "run_low_s and run_high_s say it; more \"messages\" in \"fidelity\", or the mode \"message\", say more";
 
@@ -83,8 +84,14 @@ ClusterRecord finished(const ClusterContext& context, ClusterState& state) {
   record.contending_groups = state.contention.groups();
   record.approximate_groups = state.contention.approximate_groups();
   record.messages = context.cluster.beat_messages - state.beat_messages_left;
-  record.other = other_use(context.cluster, record, context.speeds);
   record.warnings = context.speeds.warnings();
+  if (const std::size_t borrowed = context.speeds.borrowed_shapes(); borrowed > 0)
+    record.warnings.push_back(
+        fmt::format("of more than {} shapes of a workload, {} take the steps alone of the nearest with as many GPUs on "
+                    "as many nodes, "
+                    "which were off by at most {:.2g} % where both were simulated; run_low_s and run_high_s hold that",
+                    JobSpeeds::kMostShapes, borrowed, 100 * context.speeds.borrowed_error()));
+  record.other = other_use(context.cluster, record, context.speeds);
   if (record.approximate_groups > 0) record.warnings.push_back(kSharedLinksWarning);
   return std::move(record);
 }

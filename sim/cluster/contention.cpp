@@ -19,7 +19,7 @@ constexpr std::size_t kMostKnown = 50'000;  // groups that are remembered
 constexpr double kFull = 1 + 1e-9;          // mean loads up to this share of a bandwidth do not contend
 constexpr double kMayBeFull = 0.5;          // but those of a collective's phases do, which are above their mean
 
-constexpr int kBeatsOfGroup = 8;            // after which their mean serves all other phases
+constexpr int kBeatsOfGroup = 8;  // after which their mean serves all other phases
 
 // Message fidelity's steps over these, of which 5 and 95 of 100 were below: of beats by bench/shared_links.py with the
 // seeds 201 and 203, and 202 with 10 to 16 jobs; of formulas by 201, and by 202, with --messages 0.
@@ -176,8 +176,7 @@ std::vector<double> Contention::sort(Group& group) const {
   };
   std::vector<std::size_t> order(group.jobs.size());
   std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return order_of(a) < order_of(b); });
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return order_of(a) < order_of(b); });
   Group sorted;
   std::vector<double> key;
   std::map<int, int> numbers;
@@ -201,12 +200,12 @@ std::vector<double> Contention::sort(Group& group) const {
 }
 
 std::vector<SharedStep> Contention::by_formula(Group& group) {
+  for (TalkingJob& job : group.jobs) job.phase = 0;
   std::vector<double> key = sort(group);
   if (const auto known = known_.find(key); known != known_.end()) return known->second;
   const bool few = group.jobs.size() <= kFoldedJobs;
   const Range range = few ? kFoldedRange : kFixedPointRange;
-  const auto steps =
-      few ? folded(group.jobs, group.bandwidths) : steps_by_fixed_point(group.jobs, group.bandwidths);
+  const auto steps = few ? folded(group.jobs, group.bandwidths) : steps_by_fixed_point(group.jobs, group.bandwidths);
   ++approximate_;
   return keep(std::move(key), steps, range);
 }

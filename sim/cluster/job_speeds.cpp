@@ -23,6 +23,9 @@ namespace {
 
 constexpr double kNoTime = std::numeric_limits<double>::infinity();
 constexpr double kRounding = 1e-9;  // part of an interval between checkpoints
+// Other shapes take the steps of the nearest if so many were compared with theirs, and none was further off.
+constexpr int kLeastCompared = 24;
+constexpr double kMostShapeError = 0.05;
 
 PlaceShape tight_shape(const ScenarioPool& pool, int gpus) {
   PlaceShape shape(static_cast<std::size_t>(gpus / pool.pool.gpus_per_node), pool.pool.gpus_per_node);
@@ -83,36 +86,52 @@ std::vector<std::int64_t> buckets_of(const Scenario& scenario) {
   return buckets;
 }
 
+/// Who sends what to whom, without times.
+CollectiveTraffic traffic_between(const Scenario& scenario, const Site& site,
+                                  const std::vector<std::int64_t>& buckets) {
+  std::vector<NodeGroup> groups;
+  for (const auto& group : site.groups) groups.push_back({group.instance, group.nodes, group.gpus_per_node});
+  CollectiveTraffic traffic;
+  traffic.topology = FabricGraph(*site.platform, groups).topology();
+  const Scheme& scheme = scenario.synchronization.scheme;
+  traffic.between = rank_traffic(scheme, traffic.topology, buckets);
+  for (const std::int64_t bytes : buckets)
+    traffic.messages +=
+        static_cast<double>(scheme.plan({traffic.topology, bytes, Collective::all_reduce, ""}).messages());
+  return traffic;
+}
+
 std::shared_ptr<const CollectiveTraffic> traffic_of(const Scenario& scenario, ScenarioSteps& steps, double step_s) {
-  const WorkerLayout layout = layout_workers(scenario, all_nodes(scenario));
+  const Site site = layout_workers(scenario, all_nodes(scenario)).sites.front();
   const auto buckets = buckets_of(scenario);
   const Scheme& scheme = scenario.synchronization.scheme;
-  const SiteCommunication communication(layout.sites.front(), scheme, buckets, false, false, false);
-  auto traffic = std::make_shared<CollectiveTraffic>();
-  for (std::size_t i = 0; i < buckets.size(); ++i) traffic->alone_s += communication.time(i).si;
-  if (traffic->alone_s <= 0) return nullptr;
-  std::vector<NodeGroup> groups;
-  for (const auto& group : layout.sites.front().groups)
-    groups.push_back({group.instance, group.nodes, group.gpus_per_node});
-  const FabricGraph fabric(*layout.sites.front().platform, groups);
-  traffic->topology = fabric.topology();
-  traffic->between = rank_traffic(scheme, traffic->topology, buckets);
-  for (const std::int64_t bytes : buckets)
-    traffic->messages +=
-        static_cast<double>(scheme.plan({traffic->topology, bytes, Collective::all_reduce, ""}).messages());
+  const auto time_on = [&](const Site& on) {
+    const SiteCommunication communication(on, scheme, buckets, false, false, false);
+    double sum_s = 0;
+    for (std::size_t i = 0; i < buckets.size(); ++i) sum_s += communication.time(i).si;
+    return sum_s;
+  };
+  const double alone_s = time_on(site);
+  if (alone_s <= 0) return nullptr;
+  auto traffic = std::make_shared<CollectiveTraffic>(traffic_between(scenario, site, buckets));
+  traffic->alone_s = alone_s;
   if (scenario.synchronization.overlap && !scenario.synchronization.flat_reduction &&
       scenario.pools.front().pool.nodes + scenario.pools.size() > 2) {
     // With half of the network the collectives that cross it take up to twice as long.
-    Site slower = layout_workers(scenario, all_nodes(scenario, 0.5)).sites.front();
-    const SiteCommunication slow(slower, scheme, buckets, false, false, false);
-    double slow_s = 0;
-    for (std::size_t i = 0; i < buckets.size(); ++i) slow_s += slow.time(i).si;
-    const double longer_s = slow_s - traffic->alone_s;
+    const double slow_s = time_on(layout_workers(scenario, all_nodes(scenario, 0.5)).sites.front());
+    const double longer_s = slow_s - alone_s;
     if (longer_s > 1e-9 * slow_s)
       traffic->exposed =
           std::clamp((steps.distribution(all_nodes(scenario, 0.5)).mean.si - step_s) / longer_s, 0.0, 1.0);
   }
   return traffic;
+}
+
+/// How many GPUs would have to move to another node to make one shape of the other, which has as many nodes.
+int distance(const PlaceShape& a, const PlaceShape& b) {
+  int sum = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) sum += std::abs(a[i] - b[i]);
+  return sum / 2;
 }
 
 }  // namespace
@@ -147,8 +166,21 @@ JobSpeeds::Entry JobSpeeds::simulated(const ClusterWorkload& workload, std::size
     warn(error.what());
     return {};
   }
+  Shapes& known = shapes_[{&workload, pool}];
+  auto& like = known.by_size[{std::accumulate(shape.begin(), shape.end(), 0), shape.size()}];
+  const auto nearest = std::min_element(like.begin(), like.end(), [&](const auto& a, const auto& b) {
+    return distance(a.first, shape) < distance(b.first, shape);
+  });
+  if (nearest != like.end() && known.count >= kMostShapes && known.compared >= kLeastCompared &&
+      known.error <= kMostShapeError)
+    return borrowed(nearest->second, here, known.error);
   ScenarioSteps steps(*here, steps_);
   const StepDistribution& alone = steps.distribution(all_nodes(*here));
+  ++known.count;
+  if (nearest != like.end()) {
+    ++known.compared;
+    known.error = std::max(known.error, std::abs(nearest->second.step_s / alone.mean.si - 1));
+  }
   Entry entry{true, {}};
   entry.speed.scenario = here;
   entry.speed.steps = &alone;
@@ -159,12 +191,30 @@ JobSpeeds::Entry JobSpeeds::simulated(const ClusterWorkload& workload, std::size
   entry.speed.reading = reading_of(*here, steps);
   if (!cluster_.contention) entry.speed.reading.store_s = 0;
   const Synchronization& sync = here->synchronization;
-  if (!cluster_.contention || here->workers() == 1) return entry;
-  if (sync.mode == Mode::all_reduce && sync.placement == Placement::data_parallel)
-    entry.speed.traffic = traffic_of(*here, steps, entry.speed.step_s);
-  else
-    warn(fmt::format("jobs of the workload {} do not share links with others: only all-reduce of whole replicas does",
-                     workload.name));
+  if (cluster_.contention && here->workers() > 1) {
+    if (sync.mode == Mode::all_reduce && sync.placement == Placement::data_parallel)
+      entry.speed.traffic = traffic_of(*here, steps, entry.speed.step_s);
+    else
+      warn(fmt::format("jobs of the workload {} do not share links with others: only all-reduce of whole replicas does",
+                       workload.name));
+  }
+  like.emplace_back(shape, entry.speed);
+  return entry;
+}
+
+JobSpeeds::Entry JobSpeeds::borrowed(const JobSpeed& from, std::shared_ptr<const Scenario> here, double error) {
+  Entry entry{true, from};
+  entry.speed.borrowed_error = error;
+  borrowed_error_ = std::max(borrowed_error_, error);
+  if (from.traffic) {
+    auto traffic = std::make_shared<CollectiveTraffic>(
+        traffic_between(*here, layout_workers(*here, all_nodes(*here)).sites.front(), buckets_of(*here)));
+    traffic->alone_s = from.traffic->alone_s;
+    traffic->exposed = from.traffic->exposed;
+    entry.speed.traffic = std::move(traffic);
+  }
+  entry.speed.scenario = std::move(here);
+  ++borrowed_;
   return entry;
 }
 

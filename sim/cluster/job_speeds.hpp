@@ -60,6 +60,10 @@ struct JobSpeed {
   std::shared_ptr<const Scenario> scenario =
       {};  ///< the workload on this shape; null: measured, or of a stated duration
 
+  /// Above 0: its steps alone are those of another shape with as many GPUs on as many nodes, and this is the largest
+  /// relative difference that was found between the mean steps of such shapes.
+  double borrowed_error = 0;
+
   bool writes_checkpoints() const { return scenario && scenario->checkpoints.every != Checkpoints::Every::never; }
 };
 
@@ -85,6 +89,11 @@ class JobSpeeds {
   /// Seconds to write a checkpoint and to start again from it, for a job that is stopped.
   double save_s(const ClusterJob& job);
   double restore_s(const ClusterJob& job);
+  /// The number of shapes of a workload on a pool that are simulated before others take the steps alone of the nearest
+  /// with as many GPUs on as many nodes.
+  static constexpr int kMostShapes = 64;
+  std::size_t borrowed_shapes() const { return borrowed_; }
+  double borrowed_error() const { return borrowed_error_; }  ///< the largest of JobSpeed::borrowed_error
   const std::vector<std::string>& warnings() const { return warnings_; }
   /// Adds a warning, once.
   void warn(const std::string& text);
@@ -97,6 +106,13 @@ class JobSpeeds {
     bool possible = false;
     JobSpeed speed;
   };
+  /// The shapes of a workload on a pool that were simulated.
+  struct Shapes {
+    int count = 0, compared = 0;  // compared: with the nearest that was known, before it was simulated
+    double error = 0;             // the largest relative difference of the two mean steps
+    std::map<std::pair<int, std::size_t>, std::vector<std::pair<PlaceShape, JobSpeed>>> by_size;  // GPUs and nodes
+  };
+  Entry borrowed(const JobSpeed& from, std::shared_ptr<const Scenario> here, double error);
   Entry simulated(const ClusterWorkload& workload, std::size_t pool, const PlaceShape& shape);
   Entry measured(const ClusterWorkload& workload, std::size_t pool, const PlaceShape& shape);
   /// A job whose GPUs compute all the time.
@@ -110,6 +126,9 @@ class JobSpeeds {
   std::map<std::tuple<std::size_t, std::size_t, PlaceShape>, Entry> entries_;   // by workload, pool and shape
   std::map<std::tuple<std::size_t, std::size_t, int>, const JobSpeed*> tight_;  // by workload, pool and GPUs, packed
   std::map<std::pair<std::size_t, int>, Scenario> asked_;                       // by workload and GPUs
+  std::map<std::pair<const ClusterWorkload*, std::size_t>, Shapes> shapes_;     // by workload and pool
+  std::size_t borrowed_ = 0;                                                    // shapes
+  double borrowed_error_ = 0;
   std::vector<std::string> warnings_;
 };
 

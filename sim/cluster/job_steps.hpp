@@ -14,7 +14,7 @@ namespace ganymede::sim {
 
 class JobSteps {
  public:
-  /// Of mode all-reduce with whole replicas only. `live`, `scenario` and `cache` must outlive it.
+  /// The mode must be all-reduce with whole replicas. `live`, `scenario` and `cache` must outlive it.
   JobSteps(LiveSimulation& live, const Scenario& scenario, StepDistributionCache& cache, std::uint64_t seed);
 
   double messages_a_step() const;

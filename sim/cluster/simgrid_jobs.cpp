@@ -59,9 +59,7 @@ struct LiveJob {
 class SimGridJobs : public JobRunner {
  public:
   explicit SimGridJobs(const Cluster& cluster)
-      : cluster_(cluster),
-        network_(cluster),
-        live_(open_live_simulation(*network_.joined, kMostStores)) {}
+      : cluster_(cluster), network_(cluster), live_(open_live_simulation(*network_.joined, kMostStores)) {}
 
   LiveSimulation& live() { return *live_; }
 
@@ -119,8 +117,8 @@ class SimGridJobs : public JobRunner {
     if (!scenario || scenario->synchronization.mode != Mode::all_reduce ||
         scenario->synchronization.placement != Placement::data_parallel)
       return nullptr;
-    return std::make_unique<JobSteps>(
-        *live_, *scenario, cache_, fnv1a(std::to_string(cluster_.seed) + " " + cluster_.jobs[running.job].name));
+    return std::make_unique<JobSteps>(*live_, *scenario, cache_,
+                                      fnv1a(std::to_string(cluster_.seed) + " " + cluster_.jobs[running.job].name));
   }
 
   /// Refuses at once what would be refused after minutes.

@@ -184,6 +184,37 @@ TEST(Cluster, ASpreadJobIsSlowerThanOneOnANode) {
   EXPECT_LT(end_of(result_of(document), 0), spread_s);
 }
 
+// Shapes of 8 to 16 GPUs on nodes of four: with a ring, those with as many nodes are as fast as each other.
+TEST(Cluster, BeyondSomeShapesTheNearestOneLendsItsSteps) {
+  const TemporaryFolder folder;
+  Json document = trained(folder);
+  document["platform"]["nodes"] = 8;
+  const Cluster cluster = read(document);
+  JobSpeeds all(cluster);
+  std::vector<PlaceShape> shapes;
+  const std::function<void(PlaceShape, int)> add = [&](const PlaceShape& shape, int left) {
+    if (left == 0) return shapes.push_back(shape);
+    for (int gpus = std::min(left, shape.empty() ? 4 : shape.back()); gpus > 0 && shape.size() < 8; --gpus) {
+      PlaceShape longer = shape;
+      longer.push_back(gpus);
+      add(longer, left - gpus);
+    }
+  };
+  for (int gpus = 8; gpus <= 16; ++gpus) add({}, gpus);
+  for (const PlaceShape& shape : shapes) {
+    const JobSpeed* speed = all.speed(cluster.jobs[0], 0, shape);
+    JobSpeeds one(cluster);
+    const JobSpeed* own = one.speed(cluster.jobs[0], 0, shape);
+    ASSERT_TRUE(speed && own);
+    EXPECT_NEAR(speed->step_s, own->step_s, (speed->borrowed_error + 1e-9) * own->step_s);
+    ASSERT_TRUE(speed->traffic && own->traffic);
+    EXPECT_EQ(speed->traffic->messages, own->traffic->messages) << "its own, borrowed or not";
+    EXPECT_EQ(speed->traffic->between.size(), own->traffic->between.size());
+  }
+  EXPECT_GT(all.borrowed_shapes(), 20U);
+  EXPECT_GE(static_cast<int>(shapes.size() - all.borrowed_shapes()), JobSpeeds::kMostShapes);
+}
+
 TEST(Cluster, ElasticJobsGrowIntoFreeGpus) {
   const TemporaryFolder folder;
   Json document = trained(folder);

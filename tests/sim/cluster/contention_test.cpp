@@ -262,8 +262,8 @@ TEST(Contention, AFixedPointLiesBetweenAloneAndAlwaysTogether) {
   }
 }
 
-// Folding is the reference, which the tests above hold to every message. In groups of 9 to 32 jobs the largest error was
-// 0.46.
+// Folding is the reference, which the tests above hold to every message. In groups of 9 to 32 jobs the largest error
+// was 0.46.
 TEST(Contention, AFixedPointIsWithinItsStatedBound) {
   RandomStream draw(7, "fixed point");
   std::size_t all = 0, near = 0;
