@@ -281,15 +281,18 @@ std::vector<SharedStep> Contention::steps(const std::vector<const TalkingJob*>& 
   const auto take = [&](const Group& group, const std::vector<SharedStep>& steps) {
     for (std::size_t i = 0; i < steps.size(); ++i) out[group.members[i]] = steps[i];
   };
-  if (!beat) {
-    for (Group& group : groups_of(jobs, talking, kFull)) take(group, by_formula(group));
-    return out;
-  }
+  const auto of_many = [&](const LinkUse& use) { return links_[static_cast<std::size_t>(use.link)].of_many; };
   for (Group& wide : groups_of(jobs, talking, kMayBeFull)) {
-    if (const auto steps = by_beat(wide, beat); !steps.empty()) {
+    const auto& uses = wide.jobs.front().uses;
+    if (wide.members.size() == 1 && std::none_of(uses.begin(), uses.end(), of_many) &&
+        groups_of(jobs, wide.members, kFull).empty())
+      continue;  // its steps alone know its links
+    if (const auto steps = beat ? by_beat(wide, beat) : std::vector<SharedStep>(); !steps.empty()) {
       take(wide, steps);
       continue;
     }
+    // Formulas may miss what a collective's phases do to a link.
+    for (const std::size_t i : wide.members) out[i] = {out[i].step_s, kFoldedRange.low, kFoldedRange.high};
     for (Group& group : groups_of(jobs, wide.members, kFull)) take(group, by_formula(group));
   }
   return out;
