@@ -213,17 +213,21 @@ std::vector<SharedStep> Contention::by_formula(Group& group) {
 
 std::vector<SharedStep> Contention::by_beat(Group& group, const Beat& beat) {
   std::vector<double> key = sort(group);
-  Beats& beats = beats_[key];
+  const std::vector<double> without_phases = key;
   for (const TalkingJob& job : group.jobs) key.push_back(job.phase);
   if (const auto known = known_.find(key); known != known_.end()) return known->second;
+  const auto before = beats_.find(without_phases);
   std::vector<double> steps;
-  if (beats.count < kBeatsOfGroup) steps = beat(group.members);
+  if (before == beats_.end() || before->second.count < kBeatsOfGroup) steps = beat(group.members);
   if (!steps.empty()) {
+    Beats& beats = beats_[without_phases];
     ++beats.count;
     beats.sums.resize(steps.size());
     for (std::size_t i = 0; i < steps.size(); ++i) beats.sums[i] += steps[i];
+  } else if (before != beats_.end()) {
+    for (const double sum : before->second.sums) steps.push_back(sum / before->second.count);
   } else {
-    for (const double sum : beats.sums) steps.push_back(sum / beats.count);
+    return {};  // nothing is kept: a large cluster has as many such groups as events
   }
   return keep(std::move(key), steps, kBeatRange);
 }
@@ -232,7 +236,7 @@ std::vector<SharedStep> Contention::keep(std::vector<double> key, const std::vec
   std::vector<SharedStep> out;
   for (const double step_s : steps) out.push_back({step_s, range.low, range.high});
   if (!out.empty()) ++groups_;
-  if (known_.size() >= kMostKnown) known_.clear();
+  if (known_.size() >= kMostKnown) known_.clear(), beats_.clear();
   return known_[std::move(key)] = out;
 }
 
