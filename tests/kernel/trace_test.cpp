@@ -48,7 +48,7 @@ TEST_F(TraceTest, WallTimesAreTheLoops) {
 }
 
 TEST_F(TraceTest, PhasesTileTheStep) {
-  ASSERT_EQ(batch().phases.size(), kPhaseCount - 1);  // all but the gradient penalty
+  ASSERT_EQ(batch().phases.size(), phases_of(StepKind::adversarial, false).size());
   for (std::size_t step = 0; step < batch().wall_s.size(); ++step) {
     double at = batch().phases.front().start_s[step];
     for (const auto& phase : batch().phases) {
@@ -111,7 +111,7 @@ TEST(StepClock, EachDiscriminatorUpdateHasPhasesAndBucketsOfItsOwn) {
     EXPECT_EQ(phase.seconds.size(), 5U) << phase.name;
     flops += phase.flops;
   }
-  EXPECT_EQ(names.size(), kPhaseCount - 1 + 8);
+  EXPECT_EQ(names.size(), phases_of(StepKind::adversarial, false).size() + 8);
   EXPECT_EQ(names[7], "discriminator.update");
   EXPECT_EQ(names[8], "load.2");
   EXPECT_EQ(names[15], "discriminator.update.2");
