@@ -22,9 +22,9 @@ constexpr double kMayBeFull = 0.5;          // but those of a collective's phase
 constexpr int kBeatsOfGroup = 8;  // after which their mean serves all other phases
 
 // Message fidelity's steps over these, of which 5 and 95 of 100 were below: of beats by bench/shared_links.py with the
-// seeds 201 and 203, and 202 with 10 to 16 jobs, and 0.01 lower as 301 asked; of formulas by 201, and by 202, with
-// --messages 0.
-constexpr Contention::Range kBeatRange = {0.98, 1.02}, kFoldedRange = {0.80, 1.34}, kFixedPointRange = {0.79, 1.35};
+// seeds 201 and 203, and 202 with 10 to 16 jobs, 0.01 lower as 301 asked, and 0.03 higher as 501 and 503 (10 to 16
+// jobs) asked, because the intervals before held 84 to 89 of 100; of formulas by 201, and by 202, with --messages 0.
+constexpr Contention::Range kBeatRange = {0.98, 1.05}, kFoldedRange = {0.80, 1.34}, kFixedPointRange = {0.79, 1.35};
 
 /// A job while it is folded.
 struct Phase {
