@@ -23,7 +23,7 @@ tidy() {
   local database=build/separate/compile_commands.json
   { if [[ $# -gt 0 ]]; then printf '%s\0' "$@"; else sources '*.cpp'; fi; } | while IFS= read -r -d '' file; do
     if grep -qF "/$file\"" "$database"; then printf '%s\0' "$file"; fi
-  done | xargs -0 -r -n 1 -P "$(nproc)" clang-tidy --quiet -p build/separate \
+  done | xargs -0 -r -n 1 -P "$(nproc)" clang-tidy --quiet --extra-arg=-Wno-unknown-warning-option -p build/separate \
     2> >(grep -v ' warnings\? generated' >&2)
 }
 

@@ -49,12 +49,14 @@ struct Work {
 };
 
 class Storage : public testing::Test {
- protected:
+ public:
   Storage() {
     void* shared = ::mmap(nullptr, sizeof *calls_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     calls_ = new (shared) std::atomic<int>(0);
   }
   ~Storage() override { ::munmap(calls_, sizeof *calls_); }
+
+ protected:
 
   /// Starts the commands in a child; each ends where the one before did not succeed. The call with the index `at`, of
   /// all that the child makes, has the fate.

@@ -9,6 +9,7 @@
 #include "common/errors.hpp"
 #include "common/process.hpp"
 #include "support/errors.hpp"
+#include "support/when.hpp"
 
 namespace ganymede {
 namespace {
@@ -31,9 +32,7 @@ TEST(Budget, WorkBeyondItIsRefusedByFileAndKey) {
 
 // A child has the bound, and so have its children, each for itself; a training is not held to it by the system.
 TEST(Budget, MemoryBeyondItIsRefused) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  GTEST_SKIP() << "NOT_SANITIZED: the sanitizers reserve terabytes";
-#endif
+  NOT_SANITIZED("the sanitizers reserve terabytes");
   const auto takes = [](bool trains, std::size_t bytes) {
     return run_child([=] {
       set_memory_budget(Bytes{256e6});
