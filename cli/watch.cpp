@@ -50,7 +50,7 @@ class Silence {
 
 /// What was paid beside the plan, whose run is simulated again for its items.
 documents::PaidBill paid(const plan::WatchedPlan& plan, const std::string& file, const Shared& shared) {
-  const traces::BillFile bill = traces::read_bill_file(file, plan.instance);
+  const traces::BillFile bill = traces::read_bill_file(file, {plan.instance, plan.scenario.servers.instance});
   auto waiting = show_elapsed(shared, "simulating the plan");
   const std::string json = run_child([&] { return documents::result_text(sim::simulate_seeds(plan.scenario, 1)); });
   waiting.reset();

@@ -27,7 +27,8 @@ void describe(Walk& walk, PaidBill& paid) {
   walk.member("to", paid.to);
   walk.member("rows", paid.rows, {.says = "of the bill", .low = 0});
   walk.member("skipped", paid.skipped, {.says = "rows that could not be read", .low = 0});
-  walk.member("planned_usd", paid.planned_usd);
+  walk.member("planned_usd", paid.planned_usd, {.says = "by one run with the plan's seed, whose items these are"});
+  walk.member("plan_usd", paid.plan_usd, {.says = "the plan's own figure: the median of its runs"});
   walk.member("plan_interval_usd", paid.plan_interval_usd, {.says = "90 %"});
   walk.member("paid_usd", paid.paid_usd);
   walk.member("items", paid.items, {.says = "the largest difference first"});

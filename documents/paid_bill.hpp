@@ -28,7 +28,8 @@ struct PaidBill {
   std::string instance, from, to;   ///< the plan's; the first and the last time of the bill
   int nodes = 1;
   std::int64_t rows = 0, skipped = 0;
-  MicroUsd planned_usd, paid_usd;
+  MicroUsd planned_usd, paid_usd;  ///< the former of one run with the plan's seed, whose items are below
+  double plan_usd = 0;             ///< the plan's own figure: the median of its runs
   Interval plan_interval_usd;
   std::vector<PaidItem> items;  ///< the largest difference first
   std::vector<std::string> notes;

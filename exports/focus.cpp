@@ -60,7 +60,9 @@ std::int64_t month_of(std::int64_t time, bool next) {
   const std::string text = format_time(time);
   int year = std::stoi(text.substr(0, 4)), month = std::stoi(text.substr(5, 2)) + (next ? 1 : 0);
   if (month == 13) month = 1, ++year;
-  return *parse_time(fmt::format("{:04}-{:02}-01T00:00:00Z", year, month));
+  const auto first = parse_time(fmt::format("{:04}-{:02}-01T00:00:00Z", year, month));
+  if (!first) throw ConfigError("--start: the bill would go beyond the year 9999, expected an earlier start");
+  return *first;
 }
 
 /// The value as a decimal without an exponent.
@@ -110,8 +112,27 @@ struct FocusRow {
   BillItem item;
   Period period;
   Charge charge;
+  std::string instance;  ///< the machines' type; empty: of no machine, or not known
   std::string account, commitment, tags;
 };
+
+/// The instance type of an item's machines. Items name pools, and a request names the instance types of its pools.
+std::string instance_of(const BillItem& item, const documents::LaunchRequest& launch) {
+  if (!is_machine(item.item)) return "";
+  if (item.item == "parameter servers") return item.pool;
+  std::string found;
+  const auto look = [&](bool same_market) {
+    for (const documents::LaunchPool& pool : launch.pools) {
+      if (pool.provider != item.provider || pool.region != item.region) continue;
+      if (same_market && pool.market != item.market) continue;
+      if (!found.empty() && found != pool.instance) return false;  // several: which one is not said
+      found = pool.instance;
+    }
+    return !found.empty();
+  };
+  // A pool that only the policy may use is in no request: its nodes are those of the same place, in another market.
+  return look(true) || (found.empty() && look(false)) ? found : "";
+}
 
 /// False for purchases, and for hours of a commitment that nothing used.
 bool is_use(const Charge& charge) {
@@ -119,13 +140,14 @@ bool is_use(const Charge& charge) {
 }
 
 report::NamedCells focus_cells(const FocusRow& row) {
-  const auto& [item, period, charge, account, commitment, tags] = row;
+  const auto& [item, period, charge, instance, account, commitment, tags] = row;
   const std::string provider = platforms::vendor_of(item.provider);
   const Service service = service_of(item.item);
   const bool committed = is_committed(item);
   const auto of_commitment = [&](const std::string& value) { return committed ? value : std::string(); };
   const auto if_used = [&](const std::string& value) { return is_use(charge) ? value : std::string(); };
-  const std::string sku = item.item + "/" + item.pool;
+  const std::string sku = item.item + "/" + (instance.empty() ? item.pool : instance);
+  const std::string details = instance.empty() ? "" : Json{{"InstanceType", instance}}.dump();
   return {{"BilledCost", decimal(MicroUsd{charge.billed})},
           {"BillingAccountId", account},
           {"BillingAccountName", account},
@@ -171,6 +193,7 @@ report::NamedCells focus_cells(const FocusRow& row) {
           {"ServiceSubcategory", service.subcategory},
           {"SkuId", sku},
           {"SkuMeter", item.item},
+          {"SkuPriceDetails", details},
           {"SkuPriceId", sku + "/" + (item.market.empty() ? "list" : item.market)},
           {"SubAccountId", ""},
           {"SubAccountName", ""},
@@ -181,7 +204,7 @@ report::NamedCells focus_cells(const FocusRow& row) {
 class RunRows {
  public:
   RunRows(std::vector<FocusRow>& rows, const documents::Result& run, const FocusOptions& options)
-      : rows_(rows), items_(run.bill.items), options_(options), hours_(run.total.si / 3600) {
+      : rows_(rows), items_(run.bill.items), launch_(run.launch), options_(options), hours_(run.total.si / 3600) {
     // An excess of less than a microsecond over a whole second is rounding noise.
     const auto length = static_cast<std::int64_t>(std::ceil(3600 * hours_ - 1e-6));
     periods_ = periods_of(options.start, options.start + std::max<std::int64_t>(1, length));
@@ -292,11 +315,16 @@ class RunRows {
   }
 
   void add(const BillItem& item, const Period& period, const Charge& charge) {
-    rows_.push_back({item, period, charge, options_.account, commitment_ + item.market + "/" + item.pool, tags_});
+    FocusRow row{item, period, charge, instance_of(item, launch_), options_.account, "", tags_};
+    row.commitment = commitment_ + item.market + "/" + item.pool;
+    if (!row.instance.empty() && item.pool.find(row.instance) == std::string::npos)
+      row.charge.description += ", " + row.instance;
+    rows_.push_back(std::move(row));
   }
 
   std::vector<FocusRow>& rows_;
   const std::vector<BillItem>& items_;
+  const documents::LaunchRequest& launch_;
   const FocusOptions& options_;
   double hours_;
   std::vector<Period> periods_;
@@ -345,7 +373,11 @@ Exporter focus_exporter() {
           .refusal = "a plan has no bill: simulate it and export the result",
           .options = {{.name = "start", .summary = "when the run starts; default: today at 00:00 UTC"},
                       {.name = "account", .summary = "BillingAccountId", .default_value = "estimate"}},
-          .check = [](const ExportValues& values) { (void)start_of_run(values); },
+          .check =
+              [](const ExportValues& values) {
+                (void)month_of(start_of_run(values), true);
+                if (values.text("account").empty()) throw ConfigError("--account: expected a name, found none");
+              },
           .write = write_focus};
 }
 

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <cmath>
 #include <map>
 #include <optional>
@@ -14,6 +13,7 @@
 #include "common/errors.hpp"
 #include "common/plain_text.hpp"
 #include "common/printable.hpp"
+#include "traces/bill_words.hpp"
 #include "traces/inflated_text.hpp"
 
 namespace ganymede::traces {
@@ -22,121 +22,71 @@ namespace {
 /// The columns of a dialect by what they hold; "" where it has none.
 struct Dialect {
   const char* name;
-  const char *cost, *effective, *currency, *kind, *quantity, *unit, *service, *usage, *begin, *end;
-  std::array<const char*, 5> words;  ///< in which an instance type may be named
+  const char *cost, *currency, *kind, *quantity, *unit, *service, *usage, *begin, *end;
+  const char* commitment;                         ///< filled where a row belongs to a commitment
+  const char *effective, *effective_plan;         ///< the cost of hours that a reservation or a savings plan covers
+  std::array<const char*, 2> unused_reservation;  ///< parts of a reservation's fee that no hours have: their sum
+  std::array<const char*, 2> unused_plan;         ///< a savings plan's commitment, and its part that hours have
+  std::array<const char*, 5> words;               ///< in which an instance type may be named
 };
 
-constexpr Dialect kDialects[] = {{"FOCUS",
-                                  "BilledCost",
-                                  "EffectiveCost",
-                                  "BillingCurrency",
-                                  "ChargeCategory",
-                                  "PricingQuantity",
-                                  "PricingUnit",
-                                  "ServiceName",
-                                  "x_UsageType",
-                                  "ChargePeriodStart",
-                                  "ChargePeriodEnd",
-                                  {"ChargeDescription", "SkuId", "SkuMeter", "SkuPriceDetails", "ResourceName"}},
-                                 {"AWS CUR",
-                                  "lineItem/UnblendedCost",
-                                  "reservation/EffectiveCost",
-                                  "lineItem/CurrencyCode",
-                                  "lineItem/LineItemType",
-                                  "lineItem/UsageAmount",
-                                  "pricing/unit",
-                                  "lineItem/ProductCode",
-                                  "lineItem/UsageType",
-                                  "lineItem/UsageStartDate",
-                                  "lineItem/UsageEndDate",
-                                  {"product/instanceType", "lineItem/LineItemDescription", "", "", ""}},
-                                 {"AWS CUR 2.0",
-                                  "line_item_unblended_cost",
-                                  "reservation_effective_cost",
-                                  "line_item_currency_code",
-                                  "line_item_line_item_type",
-                                  "line_item_usage_amount",
-                                  "pricing_unit",
-                                  "line_item_product_code",
-                                  "line_item_usage_type",
-                                  "line_item_usage_start_date",
-                                  "line_item_usage_end_date",
-                                  {"product_instance_type", "line_item_line_item_description", "product", "", ""}}};
-
-bool has(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
-
-/// "2026-11-01 00:00:00", "2026-11-01T00:00:00.000Z" or "2026-11-01T00:00:00Z".
-std::optional<std::int64_t> time_of(std::string text) {
-  if (text.size() < 19) return std::nullopt;
-  text = text.substr(0, 19) + "Z";
-  if (text[10] == ' ') text[10] = 'T';
-  return parse_time(text);
-}
-
-/// What a row is charged for; all words are in small letters.
-struct Words {
-  std::string kind, service, usage, unit, category;
-};
-
-/// By the kind of the charge, else by what was used: AWS's types of usage are the most exact.
-std::string item_of(const Words& of) {
-  struct Rule {
-    const char* word;
-    const char* item;
-  };
-  constexpr Rule kKinds[] = {{"tax", "tax"},
-                             {"credit", "credit"},
-                             {"refund", "credit"},
-                             {"discount", "credit"},
-                             {"adjustment", "credit"},
-                             {"negation", "commitment"},
-                             {"purchase", "commitment"},
-                             {"rifee", "commitment"},
-                             {"savingsplan", "commitment"},
-                             {"fee", "fee"}};
-  // Hours that a commitment covers are used as others are, and no discount.
-  if (of.kind != "discountedusage" && of.kind != "savingsplancoveredusage")
-    for (const Rule& rule : kKinds)
-      if (has(of.kind, rule.word)) return rule.item;
-  constexpr Rule kUsages[] = {{"boxusage", "instance-hours"},
-                              {"spotusage", "instance-hours"},
-                              {"dedicatedusage", "instance-hours"},
-                              {"reservation", "instance-hours"},
-                              {"loadbalancer", "load balancer"},
-                              {"lcuusage", "load balancer"},
-                              {"datatransfer", "data transfer"},
-                              {"natgateway", "data transfer"},
-                              {"out-bytes", "data transfer"},
-                              {"in-bytes", "data transfer"},
-                              {"request", "requests"},
-                              {"ebs:", "storage"},
-                              {"timedstorage", "storage"},
-                              {"snapshot", "storage"}};
-  for (const Rule& rule : kUsages)
-    if (has(of.usage, rule.word)) return rule.item;
-  const std::string service = of.category + " " + of.service;
-  if (has(of.unit, "request")) return "requests";
-  constexpr Rule kServices[] = {{"load balanc", "load balancer"},
-                                {"kubernetes", "control plane"},
-                                {"transfer", "data transfer"},
-                                {"bandwidth", "data transfer"},
-                                {"networking", "data transfer"},
-                                {"network", "data transfer"},
-                                {"storage", "storage"},
-                                {"support", "fee"},
-                                {"virtual machine", "instance-hours"},
-                                {"compute", "instance-hours"},
-                                {"ec2", "instance-hours"},
-                                {"gpu", "instance-hours"}};
-  for (const Rule& rule : kServices)
-    if (has(service, rule.word)) return rule.item;
-  return "other";
-}
+constexpr Dialect kDialects[] = {
+    {"FOCUS",
+     "BilledCost",
+     "BillingCurrency",
+     "ChargeCategory",
+     "PricingQuantity",
+     "PricingUnit",
+     "ServiceName",
+     "x_UsageType",
+     "ChargePeriodStart",
+     "ChargePeriodEnd",
+     "CommitmentDiscountId",
+     "EffectiveCost",
+     "",
+     {"", ""},
+     {"", ""},
+     {"ChargeDescription", "SkuId", "SkuMeter", "SkuPriceDetails", "ResourceName"}},
+    {"AWS CUR",
+     "lineItem/UnblendedCost",
+     "lineItem/CurrencyCode",
+     "lineItem/LineItemType",
+     "lineItem/UsageAmount",
+     "pricing/unit",
+     "lineItem/ProductCode",
+     "lineItem/UsageType",
+     "lineItem/UsageStartDate",
+     "lineItem/UsageEndDate",
+     "reservation/ReservationARN",
+     "reservation/EffectiveCost",
+     "savingsPlan/SavingsPlanEffectiveCost",
+     {"reservation/UnusedAmortizedUpfrontFeeForBillingPeriod", "reservation/UnusedRecurringFee"},
+     {"savingsPlan/TotalCommitmentToDate", "savingsPlan/UsedCommitment"},
+     {"product/instanceType", "lineItem/LineItemDescription", "", "", ""}},
+    {"AWS CUR 2.0",
+     "line_item_unblended_cost",
+     "line_item_currency_code",
+     "line_item_line_item_type",
+     "line_item_usage_amount",
+     "pricing_unit",
+     "line_item_product_code",
+     "line_item_usage_type",
+     "line_item_usage_start_date",
+     "line_item_usage_end_date",
+     "reservation_reservation_a_r_n",
+     "reservation_effective_cost",
+     "savings_plan_savings_plan_effective_cost",
+     {"reservation_unused_amortized_upfront_fee_for_billing_period", "reservation_unused_recurring_fee"},
+     {"savings_plan_total_commitment_to_date", "savings_plan_used_commitment"},
+     {"product_instance_type", "line_item_line_item_description", "product", "", ""}}};
 
 /// Adds up the rows of a bill, piece by piece.
 class Reader {
  public:
-  Reader(BillFile& out, std::string instance) : out_(out), instance_(lower_case(std::move(instance))) {}
+  Reader(BillFile& out, const std::vector<std::string>& instances) : out_(out) {
+    for (const std::string& instance : instances)
+      if (!instance.empty()) instances_.push_back(lower_case(instance));
+  }
 
   /// `before`: how many lines the file has before the table's, beyond the table's own count.
   void take(const CsvTable& table, std::size_t before) {
@@ -155,7 +105,16 @@ class Reader {
       if (!currency.empty() && currency != "USD" && *cost != 0)
         throw ConfigError(fmt::format("{}: line {}: {}: found {}, expected USD, in which plans are", out_.file,
                                       before + row.line, of.currency, printable(currency).substr(0, 20)));
-      add(table, row, *cost);
+      const std::string &begin = cell(table, row, of.begin), &end = cell(table, row, of.end);
+      const auto from = time_of_bill(begin), to = time_of_bill(end);
+      if (from && to && *to < *from) {
+        skip(fmt::format("line {}: {}: found {}, expected a time after {}, at which it starts", before + row.line,
+                         of.end, printable(end).substr(0, 40), printable(begin).substr(0, 40)));
+        continue;
+      }
+      if (from && (out_.from == 0 || *from < out_.from)) out_.from = *from;
+      if (to && *to > out_.to) out_.to = *to;
+      add(table, row, *cost, before + row.line);
     }
   }
 
@@ -194,25 +153,62 @@ class Reader {
     return at < row.cells.size() ? row.cells[at] : kNone;
   }
 
-  void add(const CsvTable& table, const CsvTable::Row& row, double cost) {
-    const Dialect& of = *dialect_;
-    const auto number = [&](const char* column) {
-      const auto value = parse_number<double>(cell(table, row, column));
-      return value && std::isfinite(*value) ? value : std::nullopt;
+  /// The cell's number; none if it is none.
+  std::optional<double> number(const CsvTable& table, const CsvTable::Row& row, const char* column) {
+    const auto value = parse_number<double>(cell(table, row, column));
+    return value && std::isfinite(*value) ? value : std::nullopt;
+  }
+
+  /// Throws ConfigError for a row at that line whose quantity, or the sum of all amounts with it, is absurd.
+  void check(double quantity, double cost, std::size_t line) {
+    constexpr double kMost = 1e12;  // micro-dollars of its sixfold still fit into 64 bits
+    const auto refuse = [&](const char* column, double found) {
+      throw ConfigError(fmt::format("{}: line {}: {}: found {:.4g}, expected at most {:.0e}{}", out_.file, line, column,
+                                    found, kMost, column == dialect_->cost ? " in all rows together" : ""));
     };
-    const Words words = {lower_case(cell(table, row, of.kind)), lower_case(cell(table, row, of.service)),
-                         lower_case(cell(table, row, of.usage)), lower_case(cell(table, row, of.unit)),
-                         lower_case(cell(table, row, "ServiceCategory"))};
+    if (std::abs(quantity) > kMost) refuse(dialect_->quantity, quantity);
+    if ((all_usd_ += std::abs(cost)) > kMost) refuse(dialect_->cost, all_usd_);
+  }
+
+  /// The cost with its part of commitments. A fee's is what no hours have of it: AWS's "Data dictionary" has the parts.
+  double effective_cost(const CsvTable& table, const CsvTable::Row& row, const std::string& kind, double cost) {
+    const Dialect& of = *dialect_;
+    const auto at = [&](const char* column) { return number(table, row, column).value_or(0); };
+    if (dialect_ == &kDialects[0] || kind == "discountedusage") return number(table, row, of.effective).value_or(cost);
+    if (kind == "savingsplancoveredusage") return number(table, row, of.effective_plan).value_or(cost);
+    if (kind == "savingsplanrecurringfee") return at(of.unused_plan[0]) - at(of.unused_plan[1]);
+    if (kind == "rifee") return at(of.unused_reservation[0]) + at(of.unused_reservation[1]);
+    const bool upfront = kind == "fee" && !cell(table, row, of.commitment).empty();
+    return upfront || kind == "savingsplannegation" || kind == "savingsplanupfrontfee" ? 0 : cost;
+  }
+
+  void add(const CsvTable& table, const CsvTable::Row& row, double cost, std::size_t line) {
+    const Dialect& of = *dialect_;
+    const ChargeWords words = {lower_case(cell(table, row, of.kind)), lower_case(cell(table, row, of.service)),
+                               lower_case(cell(table, row, of.usage)), lower_case(cell(table, row, of.unit)),
+                               lower_case(cell(table, row, "ServiceCategory"))};
     ChargedItem charged;
-    charged.item = item_of(words);
-    charged.what = name_of(table, row, charged.item);
-    const bool hours = has(words.unit, "hour") || words.unit == "hrs" || words.unit == "h";
-    charged.unit = hours ? "h" : cell(table, row, of.unit);
-    // A purchase of a commitment has the hours that it covers, which are charged apart.
-    charged.quantity = number(of.quantity).value_or(0);
+    charged.item = kind_of_charge(words);
+    const bool of_commitment = !cell(table, row, of.commitment).empty();
+    if (charged.item == "fee" && of_commitment) charged.item = "commitment";
+    const bool of_machine = charged.item == "instance-hours" || charged.item == "commitment";
+    const auto named = of_machine ? instance_in(table, row) : std::nullopt;
+    charged.what = named ? *named : name_of(table, row, words, charged.item);
+    // Hours of machines. A cloud that charges cores, memory and GPUs apart has no hours of whole machines.
+    const bool is_part = of_machine && !named && is_part_of_machine(table, row);
+    const double hours = is_part ? 0 : hours_of(words.unit), quantity = number(table, row, of.quantity).value_or(0);
+    check(quantity, cost, line);
+    const bool is_time = hours > 0 || charged.item == "instance-hours";
+    charged.unit = is_time ? "h" : cell(table, row, of.unit);
+    charged.quantity = is_time ? quantity * hours : quantity;
     charged.usd = cost, charged.rows = 1;
-    charged.effective_usd = number(of.effective).value_or(cost);
-    if (std::string_view(of.name) != "FOCUS" && words.kind != "discountedusage") charged.effective_usd = cost;
+    charged.effective_usd = effective_cost(table, row, words.kind, cost);
+    out_.has_commitment = out_.has_commitment || of_commitment || charged.item == "commitment" ||
+                          words.kind == "discountedusage" || words.kind == "savingsplancoveredusage";
+    sum_up(charged);
+  }
+
+  void sum_up(const ChargedItem& charged) {
     constexpr std::size_t kMostItems = 10000;
     ChargedItem& sum = items_.size() < kMostItems || items_.contains({charged.item, charged.what})
                            ? items_[{charged.item, charged.what}]
@@ -223,20 +219,34 @@ class Reader {
       if (sum.unit != charged.unit) sum.unit.clear();
       sum.quantity += charged.quantity, sum.usd += charged.usd, sum.effective_usd += charged.effective_usd, ++sum.rows;
     }
-    if (const auto begin = time_of(cell(table, row, of.begin)); begin && (out_.from == 0 || *begin < out_.from))
-      out_.from = *begin;
-    if (const auto end = time_of(cell(table, row, of.end)); end && *end > out_.to) out_.to = *end;
   }
 
-  /// The plan's instance type if a word of the row names it; else AWS's type behind the usage's colon, or the service.
-  std::string name_of(const CsvTable& table, const CsvTable::Row& row, const std::string& item) {
+  /// The one of the plan's instance types that a word of the row names.
+  std::optional<std::string> instance_in(const CsvTable& table, const CsvTable::Row& row) {
+    const std::string words = words_of(table, row);
+    for (const std::string& instance : instances_)
+      if (has_word(words, instance)) return instance;
+    return std::nullopt;
+  }
+
+  bool is_part_of_machine(const CsvTable& table, const CsvTable::Row& row) {
+    const std::string words = words_of(table, row);
+    return std::ranges::any_of(std::array{"core", "vcpu", "ram", "memory", "gpu"},
+                               [&](const char* part) { return has_word(words, part); });
+  }
+
+  std::string words_of(const CsvTable& table, const CsvTable::Row& row) {
+    std::string all = cell(table, row, dialect_->usage);
+    for (const char* column : dialect_->words) all += ' ' + cell(table, row, column);
+    return lower_case(all);
+  }
+
+  /// AWS's instance type behind the usage's colon, or the description; else the service.
+  std::string name_of(const CsvTable& table, const CsvTable::Row& row, const ChargeWords& words,
+                      const std::string& item) {
     const std::string& usage = cell(table, row, dialect_->usage);
+    if (item == "commitment" && words.kind.find("savingsplan") != std::string::npos) return kSavingsPlan;
     if (item == "instance-hours" || item == "commitment") {
-      if (!instance_.empty()) {
-        std::string all = usage;
-        for (const char* column : dialect_->words) all += ' ' + cell(table, row, column);
-        if (is_named(lower_case(all))) return instance_;
-      }
       if (const std::size_t colon = usage.rfind(':'); colon != std::string::npos) return usage.substr(colon + 1);
       if (const std::string& type = cell(table, row, dialect_->words[0]); item == "instance-hours" && !type.empty())
         return type;
@@ -245,21 +255,9 @@ class Reader {
     return service.empty() ? usage : service;
   }
 
-  /// True if the text has the instance type as a word of its own: "p3.2xlarge" is no part of "p3.2xlarge-spot"'s like.
-  bool is_named(const std::string& text) const {
-    const auto is_inside = [](char c) {
-      return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.' || c == '_';
-    };
-    for (std::size_t at = text.find(instance_); at != std::string::npos; at = text.find(instance_, at + 1)) {
-      const std::size_t end = at + instance_.size();
-      const bool more = end < text.size() && is_inside(text[end]) && (text[end] != '.' || end + 1 < text.size());
-      if ((at == 0 || !is_inside(text[at - 1])) && !more) return true;
-    }
-    return false;
-  }
-
   BillFile& out_;
-  std::string instance_;
+  std::vector<std::string> instances_;
+  double all_usd_ = 0;  // of all rows, without signs
   const Dialect* dialect_ = nullptr;
   std::map<std::string, std::size_t, std::less<>> columns_;  // their places, by name
   std::map<std::pair<std::string, std::string>, ChargedItem> items_;
@@ -267,20 +265,23 @@ class Reader {
 
 }  // namespace
 
-BillFile read_bill_file(const std::filesystem::path& file, const std::string& instance) {
+BillFile read_bill_file(const std::filesystem::path& file, const std::vector<std::string>& instances) {
   BillFile out;
   out.file = file.string();
-  Reader reader(out, instance);
-  std::string names;      // the first line, which stands before each piece
+  Reader reader(out, instances);
+  std::string names;      // the row of names, which stands before each piece
   std::size_t lines = 0;  // that were read
+  const auto lines_in = [](std::string_view text) {
+    return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
+  };
   inflated_pieces(file, [&](std::string_view piece) {
     std::vector<std::string> unlike;
     const CsvTable table = CsvTable::parse(names + std::string(piece), out.file, &unlike);
-    reader.take(table, names.empty() ? 0 : lines - 1);
+    reader.take(table, lines - lines_in(names));
     out.rows += static_cast<std::int64_t>(unlike.size());
     for (const std::string& row : unlike) reader.skip(row.substr(std::min(row.size(), out.file.size() + 2)));
-    if (names.empty()) names = piece.substr(0, piece.find('\n') + 1);
-    lines += static_cast<std::size_t>(std::count(piece.begin(), piece.end(), '\n'));
+    if (names.empty()) names = first_row(piece);
+    lines += lines_in(piece);
   });
   reader.finish();
   if (out.dialect.empty() || out.rows == out.skipped_rows)

@@ -18,8 +18,8 @@ struct ChargedItem {
                      ///< "commitment", "credit", "tax", "fee" or "other"
   std::string what;  ///< the instance type or the service, as the bill names it
   std::string unit;  ///< "h" where it is hours
-  double quantity = 0, usd = 0;
-  double effective_usd = 0;  ///< with its part of commitments; as `usd` where the bill does not say it
+  double quantity = 0, usd = 0;  ///< of "instance-hours" the hours of whole machines only
+  double effective_usd = 0;      ///< with its part of commitments; as `usd` where the bill does not say it
   std::int64_t rows = 0;
 };
 
@@ -29,12 +29,16 @@ struct BillFile {
   std::vector<std::string> skipped;  ///< rows that could not be read, each with its line
   std::int64_t skipped_rows = 0;     ///< all of them; `skipped` has the first ones
   std::int64_t from = 0, to = 0;     ///< Unix times; 0: none is stated
+  bool has_commitment = false;       ///< a row is of one, or of hours that one covers
   std::vector<ChargedItem> items;    ///< by item and what
 };
 
-/// `instance` is an instance type whose name is looked for in the rows. A row that cannot be read is skipped and
-/// counted. Throws ConfigError for a file of another kind, one without rows, and amounts in other currencies than
-/// dollars.
-BillFile read_bill_file(const std::filesystem::path& file, const std::string& instance);
+/// The name in ChargedItem::what of fees of a savings plan, which covers instances of several types.
+inline constexpr const char* kSavingsPlan = "a savings plan";
+
+/// `instances` are instance types whose names are looked for in the rows. A row that cannot be read is skipped and
+/// counted. Throws ConfigError for a file of another kind, one without rows, amounts in other currencies than dollars,
+/// and quantities and sums above 1e12.
+BillFile read_bill_file(const std::filesystem::path& file, const std::vector<std::string>& instances);
 
 }  // namespace ganymede::traces

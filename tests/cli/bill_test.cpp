@@ -12,6 +12,7 @@ namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 
 class Bill : public testing::Test {
  protected:
@@ -47,6 +48,42 @@ TEST_F(Bill, OfTheSimulatedRunIsAsPlanned) {
   EXPECT_EQ(paid["paid_usd"], paid["planned_usd"]);
   EXPECT_NEAR(paid["items"][0]["difference_usd"].get<double>(), 0, 1e-6);
   EXPECT_THAT(watch("--bill " + bill).out, HasSubstr("as planned"));
+  // What no calendar has is refused before anything is written.
+  EXPECT_EQ(run_program("export focus " + result + " --start 9999-12-31T23:59:59Z").code, 2);
+  EXPECT_EQ(run_program("export focus " + result + " --account ''").code, 2);
+}
+
+// So is that of plans of every market, and of dedicated parameter servers, which are rented beside the nodes.
+TEST(BillOfAPlan, IsAsPlannedForEveryMarket) {
+  const TemporaryFolder folder;
+  const std::string dedicated = folder
+                                    .add("request.json", R"({"schema": "ganymede.request/1",
+      "workload": {"model": "dcgan-64", "images": 20000000}, "search": {"schemes": ["parameter-server:dedicated/2"], "catalogs": ["aws"],
+      "instances": ["p3.2xlarge"], "markets": ["on-demand"], "min_gpus": 2, "max_gpus": 2},
+      "synchronization": {"mode": "async-parameter-server"}})")
+                                    .string();
+  const std::string shared = "--model dcgan-64 --images 20M --catalog aws --gpu V100 --max-gpus 8 --market ";
+  const std::string plan = (folder.path() / "p.json").string(), result = (folder.path() / "r.json").string(),
+                    bill = (folder.path() / "b.csv").string();
+  for (const std::string& of : {shared + "on-demand", shared + "spot", shared + "spot --policy spot-first",
+                                shared + "reserved-1y", dedicated}) {
+    SCOPED_TRACE(of);
+    const Outcome planned = run_program("plan " + of + " --seeds 1 --effort quick --quiet --save " + plan);
+    ASSERT_EQ(planned.code, 0) << planned.err;
+    ASSERT_EQ(run_program("simulate " + plan + " --format json --quiet -o " + result).code, 0);
+    ASSERT_EQ(run_program("export focus " + result + " --start 2026-12-01T09:00:00Z -o " + bill).code, 0);
+    const Outcome text = run_program("watch --plan " + plan + " --bill " + bill);
+    EXPECT_THAT(text.out, AllOf(HasSubstr("as planned"), Not(HasSubstr("Most of it")), Not(HasSubstr("-0.00"))));
+    const Json paid = Json::parse(run_program("watch --plan " + plan + " --bill " + bill + " --format json").out);
+    EXPECT_EQ(paid["notes"], Json::array());
+    EXPECT_EQ(paid["paid_usd"], paid["planned_usd"]);
+    for (const Json& item : paid["items"]) {
+      EXPECT_NEAR(item["difference_usd"].get<double>(), 0, 1e-6) << item;
+      EXPECT_EQ(item["why"], "") << item;
+      EXPECT_NEAR(item["paid"].get<double>(), item["planned"].get<double>(),
+                  1e-6 * item["planned"].get<double>() + 1e-8);
+    }
+  }
 }
 
 // Twice the hours at half the price, another machine and a tax.
@@ -78,6 +115,37 @@ TEST_F(Bill, StandsBesideALog) {
   EXPECT_EQ(Json::parse(both.out)["bill"]["paid_usd"], "3.06");
 }
 
+// The plan's own figure is the median of its runs; the items are those of one. The bill's words steer no terminal.
+TEST_F(Bill, SaysBothPlannedFiguresWhereTheyDiffer) {
+  const std::string bill = folder_
+                               .add("cur.csv", kColumnsOfAws + charged("Usage", "BoxUsage:p3.2xlarge", "1", "3.06") +
+                                                   charged("Usage", "BoxUsage:\x1b[31mred", "1", "9"))
+                               .string();
+  const std::string same = watch("--bill " + bill).out;
+  EXPECT_THAT(same, AllOf(Not(HasSubstr("in one run with the plan's seed")), Not(HasSubstr("\x1b")),
+                          HasSubstr("\\u001b[31mred")));
+  Json plan = Json::parse(content_of(plan_));
+  plan["chosen"]["usd"]["median"] = plan["chosen"]["usd"]["interval"][1];
+  folder_.add("plan.json", plan.dump());
+  const Json paid = Json::parse(watch("--bill " + bill + " --format json").out);
+  EXPECT_EQ(paid["plan_usd"], plan["chosen"]["usd"]["interval"][1]);
+  EXPECT_THAT(watch("--bill " + bill).out,
+              AllOf(HasSubstr("in one run with the plan's seed"), HasSubstr("The plan itself says ")));
+}
+
+// A plan that rents without a commitment pays for none, and hours that one covers have their part of it.
+TEST_F(Bill, CountsACommitmentOnce) {
+  const std::string columns = kColumnsOfAws.substr(0, kColumnsOfAws.size() - 1) + ",reservation/EffectiveCost\n";
+  const auto row = [](const std::string& type, const std::string& usd, const std::string& effective) {
+    const std::string text = charged(type, "BoxUsage:p3.2xlarge", "1", usd);
+    return text.substr(0, text.size() - 1) + "," + effective + "\n";
+  };
+  const std::string reserved =
+      folder_.add("cur.csv", columns + row("DiscountedUsage", "0", "2") + row("RIFee", "2.5", "")).string();
+  EXPECT_THAT(watch("--bill " + reserved).out,
+              AllOf(HasSubstr("its part of commitments the use costs 2.00 USD"), HasSubstr("makes no commitment")));
+}
+
 TEST_F(Bill, RefusesWhatIsNone) {
   EXPECT_THAT(watch("").err, HasSubstr("expected --log, which the run writes, or --bill"));
   EXPECT_EQ(watch("--bill " + plan_).code, 2);
@@ -88,6 +156,10 @@ TEST_F(Bill, RefusesWhatIsNone) {
   const std::string other =
       folder_.add("other.csv", kColumnsOfAws + charged("Usage", "BoxUsage:g5.xlarge", "1", "1")).string();
   EXPECT_THAT(watch("--bill " + other).out, HasSubstr("no row names p3.2xlarge"));
+  const std::string absurd =
+      folder_.add("absurd.csv", kColumnsOfAws + charged("Usage", "BoxUsage:p3.2xlarge", "1e300", "1")).string();
+  EXPECT_EQ(watch("--bill " + absurd).code, 2);
+  EXPECT_THAT(watch("--bill " + absurd).err, HasSubstr("absurd.csv: line 2: lineItem/UsageAmount: found 1e+300"));
 }
 
 }  // namespace

@@ -120,7 +120,7 @@ std::vector<Target> trace_targets() {
       {"layers", "traces/layer_list.cpp traces/layer_walk.cpp traces/layer_images.cpp", read_layers, "layers"},
       {"nccl-log", "traces/nccl_log.cpp", [](std::string_view bytes) { (void)traces::read_nccl_log(file_of(bytes)); }},
       {"bill", "traces/bill_file.cpp traces/inflated_text.cpp common/csv.cpp",
-       [](std::string_view bytes) { (void)traces::read_bill_file(file_of(bytes), "p3.2xlarge"); }},
+       [](std::string_view bytes) { (void)traces::read_bill_file(file_of(bytes), {"p3.2xlarge"}); }},
       {"profiler", "traces/profiler_events.cpp traces/profiler_steps.cpp traces/profiler_trace.cpp", read_profiler},
       {"quality-curve", "traces/quality_curve.cpp", read_quality_curves},
       {"quality-log", "traces/quality_log.cpp traces/quality_csv.cpp common/csv.cpp",

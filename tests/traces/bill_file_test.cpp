@@ -38,7 +38,7 @@ const ChargedItem& item_of(const BillFile& bill, const std::string& item, const 
 
 BillFile read(const std::string& text) {
   const TemporaryFolder folder;
-  return read_bill_file(folder.add("bill.csv", text), "p3.2xlarge");
+  return read_bill_file(folder.add("bill.csv", text), {"p3.2xlarge"});
 }
 
 std::string why_unread(const std::string& text) {
@@ -100,7 +100,8 @@ TEST(BillFile, ReadsBothReportsOfAws) {
 
 TEST(BillFile, ReadsGzippedFilesInPieces) {
   std::string text = kFocus.substr(0, kFocus.find('\n') + 1);
-  const std::string row = kFocus.substr(text.size(), kFocus.find('\n', text.size()) + 1 - text.size());
+  const std::string row = kFocus.substr(text.size(), kFocus.find('\n', text.size()) - text.size()) + ",\n";
+  text.insert(text.size() - 1, ",\"a name\nof two lines\"");
   constexpr int kMany = 40000;  // several pieces
   for (int i = 0; i < kMany; ++i) text += row;
   const TemporaryFolder folder;
@@ -108,11 +109,11 @@ TEST(BillFile, ReadsGzippedFilesInPieces) {
   const gzFile out = ::gzopen(file.c_str(), "wb");
   ::gzwrite(out, text.data(), static_cast<unsigned>(text.size()));
   ::gzclose(out);
-  const BillFile bill = read_bill_file(file, "p3.2xlarge");
+  const BillFile bill = read_bill_file(file, {"p3.2xlarge"});
   EXPECT_EQ(bill.rows, kMany);
   EXPECT_NEAR(item_of(bill, "instance-hours").usd, 12.24 * kMany, 1e-3);
   std::filesystem::resize_file(file, std::filesystem::file_size(file) / 2);
-  EXPECT_THROW((void)read_bill_file(file, "p3.2xlarge"), ConfigError);
+  EXPECT_THROW((void)read_bill_file(file, {"p3.2xlarge"}), ConfigError);
 }
 
 TEST(BillFile, SkipsAndCountsStrangeRows) {
@@ -121,6 +122,70 @@ TEST(BillFile, SkipsAndCountsStrangeRows) {
   EXPECT_EQ(bill.skipped_rows, 2);
   EXPECT_THAT(bill.skipped, testing::Contains(HasSubstr("line 11: BilledCost: found \"much\", expected an amount")));
   EXPECT_THAT(bill.skipped, testing::Contains(HasSubstr("found 2 cells, expected 11")));
+}
+
+/// One FOCUS row of a machine: of that unit, with that description.
+ChargedItem row_of(const std::string& unit, const std::string& words = "p3.2xlarge") {
+  return read(kFocus.substr(0, kFocus.find('\n') + 1) + "3,3,USD,Usage," + words +
+              ",2026-11-03T00:00:00Z,2026-11-03T01:00:00Z,90," + unit + ",Compute,Virtual Machines\n")
+      .items.at(0);
+}
+
+TEST(BillFile, CountsHoursOfMachinesOnly) {
+  for (const auto& [unit, hours] : {std::pair{"Hours", 90.},
+                                    {"Hrs", 90.},
+                                    {"1 Hour", 90.},
+                                    {"10 Hours", 900.},
+                                    {"100 Hours", 9000.},
+                                    {"Minutes", 1.5},
+                                    {"Seconds", 0.025},
+                                    {"Instance-Hours", 90.},
+                                    {"gibibyte hour", 0.},
+                                    {"vCPU-Hours", 0.},
+                                    {"Core Hours", 0.},
+                                    {"GPU hour", 0.},
+                                    {"Months", 0.},
+                                    {"", 0.}}) {
+    EXPECT_DOUBLE_EQ(row_of(unit).quantity, hours) << unit;
+    EXPECT_EQ(row_of(unit).unit, "h");
+  }
+  // Clouds that charge the parts of a machine apart.
+  EXPECT_EQ(row_of("hour", "N1 Predefined Instance Core running in Americas").quantity, 0);
+  EXPECT_EQ(row_of("hour", "Nvidia Tesla V100 GPU running in Americas").quantity, 0);
+}
+
+TEST(BillFile, ReadsZonesAndSkipsRowsThatEndBeforeTheyStart) {
+  std::string text = kFocus.substr(0, kFocus.find('\n') + 1);
+  const std::string names = text;
+  text += "1,1,USD,Usage,p3.2xlarge,2026-11-03T05:00:00+05:00,2026-11-03 01:00:00.000,1,Hours,Compute,VM\n";
+  const BillFile bill = read(text + "1,1,USD,Usage,x,2026-11-03T05:00:00Z,2026-11-03T04:00:00Z,1,Hours,Compute,VM\n");
+  EXPECT_EQ(bill.to - bill.from, 3600);
+  EXPECT_THAT(bill.skipped, testing::ElementsAre(HasSubstr("line 3: ChargePeriodEnd: found 2026-11-03T04:00:00Z")));
+  EXPECT_THAT(why_unread(names + "1,1,USD,Usage,x,,,2e12,Hours,Compute,VM\n"),
+              HasSubstr("line 2: PricingQuantity: found 2e+12, expected at most 1e+12"));
+  const std::string much = "9e11,1,USD,Usage,x,,,1,Hours,Compute,VM\n";
+  EXPECT_THAT(why_unread(names + much + much), HasSubstr("line 3: BilledCost: found 1.8e+12, expected at most"));
+}
+
+// Formulas of AWS's guides: covered hours have their part of a fee, and a fee what no hours have.
+TEST(BillFile, CountsCommitmentsOfAwsOnce) {
+  const std::string names =
+      "lineItem/LineItemType,lineItem/UsageType,lineItem/UsageAmount,lineItem/UnblendedCost,pricing/unit,"
+      "reservation/EffectiveCost,reservation/UnusedRecurringFee,savingsPlan/SavingsPlanEffectiveCost,"
+      "savingsPlan/TotalCommitmentToDate,savingsPlan/UsedCommitment,reservation/ReservationARN\n";
+  const BillFile bill = read(names + "DiscountedUsage,BoxUsage:p3.2xlarge,2,0,Hrs,4,,,,,arn\n" +
+                             "RIFee,HeavyUsage:p3.2xlarge,3,6,Hrs,6,2,,,,arn\n" +
+                             "SavingsPlanCoveredUsage,BoxUsage:p3.2xlarge,1,3,Hrs,,,1.5,,,\n" +
+                             "SavingsPlanNegation,BoxUsage:p3.2xlarge,1,-3,,,,,,,\n" +
+                             "SavingsPlanRecurringFee,ComputeSP:1yrNoUpfront,1,2,,,,,2,1.5,\n" +
+                             "Fee,,1,100,,,,,,,arn\nFee,,1,10,,,,,,,\n");
+  double effective = 0;
+  for (const ChargedItem& item : bill.items) effective += item.effective_usd;
+  EXPECT_DOUBLE_EQ(effective, 4 + 2 + 1.5 + 0.5 + 10);
+  EXPECT_TRUE(bill.has_commitment);
+  EXPECT_DOUBLE_EQ(item_of(bill, "commitment", kSavingsPlan).usd, 2);
+  EXPECT_DOUBLE_EQ(item_of(bill, "fee").usd, 10);
+  EXPECT_DOUBLE_EQ(item_of(bill, "instance-hours", "p3.2xlarge").quantity, 3);
 }
 
 TEST(BillFile, SaysWhatItNeeds) {
