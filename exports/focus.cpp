@@ -139,6 +139,11 @@ bool is_use(const Charge& charge) {
   return std::string_view(charge.category) == "Usage" && std::string_view(charge.commitment_status) != "Unused";
 }
 
+/// FOCUS 1.2 has "InstanceType" among the keys of SkuPriceDetails.
+std::string price_details(const std::string& instance) {
+  return instance.empty() ? "" : Json{{"InstanceType", instance}}.dump();
+}
+
 report::NamedCells focus_cells(const FocusRow& row) {
   const auto& [item, period, charge, instance, account, commitment, tags] = row;
   const std::string provider = platforms::vendor_of(item.provider);
@@ -147,7 +152,6 @@ report::NamedCells focus_cells(const FocusRow& row) {
   const auto of_commitment = [&](const std::string& value) { return committed ? value : std::string(); };
   const auto if_used = [&](const std::string& value) { return is_use(charge) ? value : std::string(); };
   const std::string sku = item.item + "/" + (instance.empty() ? item.pool : instance);
-  const std::string details = instance.empty() ? "" : Json{{"InstanceType", instance}}.dump();
   return {{"BilledCost", decimal(MicroUsd{charge.billed})},
           {"BillingAccountId", account},
           {"BillingAccountName", account},
@@ -193,7 +197,7 @@ report::NamedCells focus_cells(const FocusRow& row) {
           {"ServiceSubcategory", service.subcategory},
           {"SkuId", sku},
           {"SkuMeter", item.item},
-          {"SkuPriceDetails", details},
+          {"SkuPriceDetails", price_details(instance)},
           {"SkuPriceId", sku + "/" + (item.market.empty() ? "list" : item.market)},
           {"SubAccountId", ""},
           {"SubAccountName", ""},

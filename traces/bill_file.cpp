@@ -196,7 +196,13 @@ class Reader {
     charged.what = named ? *named : name_of(table, row, words, charged.item);
     // Hours of machines. A cloud that charges cores, memory and GPUs apart has no hours of whole machines.
     const bool is_part = of_machine && !named && is_part_of_machine(table, row);
-    const double hours = is_part ? 0 : hours_of(words.unit), quantity = number(table, row, of.quantity).value_or(0);
+    // AWS's types of usage of machines are in hours, also in rows that leave the unit out.
+    const bool is_unsaid = of_machine && words.unit.empty() && dialect_ != &kDialects[0] &&
+                           words.usage.find("usage:") != std::string::npos;
+    const double hours = is_part     ? 0
+                         : is_unsaid ? 1
+                                     : hours_of(words.unit),
+                 quantity = number(table, row, of.quantity).value_or(0);
     check(quantity, cost, line);
     const bool is_time = hours > 0 || charged.item == "instance-hours";
     charged.unit = is_time ? "h" : cell(table, row, of.unit);

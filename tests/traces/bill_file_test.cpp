@@ -175,7 +175,7 @@ TEST(BillFile, CountsCommitmentsOfAwsOnce) {
       "savingsPlan/TotalCommitmentToDate,savingsPlan/UsedCommitment,reservation/ReservationARN\n";
   const BillFile bill = read(names + "DiscountedUsage,BoxUsage:p3.2xlarge,2,0,Hrs,4,,,,,arn\n" +
                              "RIFee,HeavyUsage:p3.2xlarge,3,6,Hrs,6,2,,,,arn\n" +
-                             "SavingsPlanCoveredUsage,BoxUsage:p3.2xlarge,1,3,Hrs,,,1.5,,,\n" +
+                             "SavingsPlanCoveredUsage,BoxUsage:p3.2xlarge,1,3,,,,1.5,,,\n" +
                              "SavingsPlanNegation,BoxUsage:p3.2xlarge,1,-3,,,,,,,\n" +
                              "SavingsPlanRecurringFee,ComputeSP:1yrNoUpfront,1,2,,,,,2,1.5,\n" +
                              "Fee,,1,100,,,,,,,arn\nFee,,1,10,,,,,,,\n");
