@@ -56,6 +56,41 @@ def folder_of(data, name):
     return None
 
 
+def read_study(path):
+    """The study of a file, or the sentence that says why it is none."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            study = json.load(file)
+    except (OSError, ValueError) as error:
+        return None, str(error)
+    if not isinstance(study, dict) or study.get("schema") != "ganymede.validation/1":
+        return None, 'expected "schema": "ganymede.validation/1"'
+    for key, kind, what in (("name", str, "a text"), ("title", str, "a text"), ("assumptions", list, "a list")):
+        if not isinstance(study.get(key), kind):
+            return None, f"/{key}: expected {what}"
+    trainings = study.get("trainings", {})
+    if not isinstance(trainings, dict):
+        return None, "/trainings: expected an object"
+    for name, training in trainings.items():
+        place = f"/trainings/{name}"
+        if not isinstance(training, dict) or not isinstance(training.get("command"), str):
+            return None, f"{place}: expected a command"
+        try:
+            words = shlex.split(training["command"])
+        except ValueError as error:
+            return None, f"{place}/command: {error}"
+        steps = words[words.index("--steps") + 1:][:1] if "--steps" in words else []
+        if "ganymede" not in words or not steps or not steps[0].isdecimal():
+            return None, f"{place}/command: expected ganymede and --steps with a number in it"
+        if training.get("dataset", "mnist") not in FILES:
+            return None, f"{place}/dataset: expected {' or '.join(FILES)}"
+        if type(training.get("full_steps", 1)) is not int:
+            return None, f"{place}/full_steps: expected an integer"
+        if not isinstance(training.get("data"), str):
+            return None, f"{place}/data: expected a text"
+    return study, ""
+
+
 def run(command, **more):
     print("  " + shlex.join(command), flush=True)
     return subprocess.run(command, check=False, **more).returncode
@@ -89,7 +124,9 @@ def train(study, options):
                 remarks.append(f"{name}: there is no mpirun; recorded before: {training['data']}")
                 continue
             command[1:1] = ["--oversubscribe"]
-        environment = {**os.environ, "OMPI_MCA_rmaps_base_oversubscribe": "1"}
+        # As root Open MPI wants to be told twice; in a container one often is.
+        environment = {**os.environ, "OMPI_MCA_rmaps_base_oversubscribe": "1", "OMPI_ALLOW_RUN_AS_ROOT": "1",
+                       "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
         if run(command, env=environment):
             sys.exit(f"tools/reproduce.py: the training {name} failed")
         with open(stem + ".json", encoding="utf-8") as file:
@@ -116,10 +153,15 @@ def simulate(folder, options):
                 run([options.program, "report", out + ".json", "-o", out + ".html"])
 
 
+class Parser(argparse.ArgumentParser):
+    def error(self, message):
+        self.exit(2, f"{self.prog}: {message}\n")
+
+
 def main():
     papers = sorted(os.path.basename(os.path.dirname(path)) for path in glob.glob(os.path.join(ROOT, "studies/*/study.json")))
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter,
-                                     prog="tools/reproduce.sh", epilog="papers: " + ", ".join(papers))
+    parser = Parser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter,
+                    prog="tools/reproduce.sh", epilog="papers: " + ", ".join(papers))
     parser.add_argument("paper", metavar="PAPER")
     parser.add_argument("--data", metavar="DIR")
     parser.add_argument("--full", action="store_true")
@@ -134,16 +176,22 @@ def main():
         parser.error(f"--data: {options.data}: there is no such folder")
     if not os.path.exists(options.program):
         parser.error(f"--program: {options.program}: is not there; ./quickstart builds it")
+    if not os.path.isfile(options.program) or not os.access(options.program, os.X_OK):
+        parser.error(f"--program: {options.program}: is no program")
     path = os.path.join(folder, "study.json")
-    with open(path, encoding="utf-8") as file:
-        study = json.load(file)
+    study, wrong = read_study(path)
+    if study is None:
+        parser.error(f"{path}: {wrong}")
     wanted = {training["dataset"] for training in study.get("trainings", {}).values() if "dataset" in training}
     if options.data and not any(folder_of(options.data, name) for name in wanted):
         parser.error(f"--data: {options.data}: found none of the files of " +
                      (", ".join(f"{name} ({FILES[name][0]})" for name in sorted(wanted)) or "a data set that this paper's "
                       "study trains on, because it trains on none"))
     options.output = options.output or os.path.join(ROOT, "build/reproduced", study["name"])
-    os.makedirs(options.output, exist_ok=True)
+    try:
+        os.makedirs(options.output, exist_ok=True)
+    except OSError as error:
+        parser.error(f"--output: {options.output}: {error.strerror}")
     remarks = train(study, options)
     simulate(folder, options)
     if options.record:

@@ -32,9 +32,9 @@ class Reproduce(unittest.TestCase):
     def write(self, study):
         (self.folder / "study.json").write_text(json.dumps(study))
 
-    def reproduce(self, *arguments, code=0):
-        done = subprocess.run([SOURCES / "tools/reproduce.sh", *map(str, arguments), "--program", os.environ["GANYMEDE"]],
-                              capture_output=True, text=True, check=False)
+    def reproduce(self, *arguments, code=0, program=os.environ["GANYMEDE"], **more):
+        done = subprocess.run([SOURCES / "tools/reproduce.sh", *map(str, arguments), "--program", program],
+                              capture_output=True, text=True, check=False, **more)
         self.assertEqual(done.returncode, code, done.stdout + done.stderr)
         return done.stdout + done.stderr
 
@@ -84,6 +84,43 @@ class Reproduce(unittest.TestCase):
         self.assertIn("there is no such folder", self.reproduce(self.folder, "--data", self.folder / "none", code=2))
         self.assertIn("found none of the files of mnist", self.reproduce(self.folder, "--data", self.folder, code=2))
         self.assertFalse(self.out.exists())
+
+    def test_mistakes_are_one_line(self):
+        def refused(expected, *arguments, **more):
+            said = self.reproduce(self.folder, "--output", self.out, *arguments, code=2, **more)
+            self.assertIn(expected, said)
+            self.assertEqual(len(said.splitlines()), 1, said)
+
+        refused("is no program", program=str(self.folder))
+        (self.folder / "taken").write_text("")
+        refused("--output: ", "--output", self.folder / "taken")
+        for text, expected in (("{", "study.json: Expecting"), ("[]", "study.json: expected \"schema\""), ("{}", "expected \"schema\"")):
+            (self.folder / "study.json").write_text(text)
+            refused(expected)
+        for key, value, expected in (("command", "train --steps 2", "/trainings/one/command: expected ganymede"),
+                                     ("command", "ganymede train --steps", "/trainings/one/command: expected ganymede"),
+                                     ("command", "ganymede 'train --steps 2", "/trainings/one/command: No closing quotation"),
+                                     ("full_steps", "many", "/trainings/one/full_steps: expected an integer"),
+                                     ("dataset", "imagenet", "/trainings/one/dataset: expected mnist or cifar-10")):
+            study = json.loads(json.dumps(STUDY))
+            study["trainings"]["one"][key] = value
+            self.write(study)
+            refused(expected)
+        self.assertFalse(self.out.exists())
+
+    def test_mpirun_may_run_as_root(self):
+        bin_folder = self.folder / "bin"
+        bin_folder.mkdir()
+        (bin_folder / "mpirun").write_text("#!/bin/sh\n[ \"$OMPI_ALLOW_RUN_AS_ROOT$OMPI_ALLOW_RUN_AS_ROOT_CONFIRM\" = 11 ] || exit 1\n"
+                                           "while [ \"$1\" != -n ]; do shift; done\nshift 2\nexec \"$@\"\n")
+        (bin_folder / "mpirun").chmod(0o755)
+        study = json.loads((self.folder / "study.json").read_text())
+        study["trainings"]["two"]["command"] = "mpirun -n 1 " + study["trainings"]["two"]["command"]
+        self.write(study)
+        self.reproduce(self.folder, "--output", self.out, code=self.code_of(json.loads(json.dumps(STUDY | {"trainings": {
+            "one": STUDY["trainings"]["one"], "two": {"command": "ganymede train --model mlp-gan --batch 4 --steps 1"}}}))),
+                       env={**os.environ, "PATH": f"{bin_folder}:{os.environ['PATH']}"})
+        self.assertTrue((self.out / "training-two.json").exists())
 
 
 if __name__ == "__main__":
