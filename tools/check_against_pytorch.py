@@ -347,7 +347,8 @@ def main():
     theirs = (train_autoencoder if is_vae else train)(options, generator, discriminator, images, labels)
     names = ("divergence", "reconstruction") if is_vae else ("discriminator", "generator")
     shown = {entry["step"]: (entry["discriminator"], entry["generator"]) for entry in ours}
-    print(f"{options.model}, batch {options.batch}, {options.loss}, {options.d_steps} discriminator update(s) a step\n"
+    form = "divergence" if is_vae else f"{options.loss}, {options.d_steps} discriminator update(s) a step"
+    print(f"{options.model}, batch {options.batch}, {form}\n"
           f"{'step':>5} {names[0]:>14} {'PyTorch':>12} {names[1]:>14} {'PyTorch':>12}")
     worst = 0.0
     for step in sorted(shown):
