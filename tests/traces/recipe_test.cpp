@@ -184,6 +184,13 @@ std::string refusal_of_file(const std::string& pointer, const Json& value) {
   return refusal((folder.path() / "mine.json").string());
 }
 
+// R3GAN's loop and NVAE's average_gradients() reduce after the backward pass; nn.DataParallel does not say flat.
+TEST(Recipe, GradientsAreReducedAsTheCodeDoesIt) {
+  const auto flat = [](const char* name) { return reduces_flat({kRecipeSoftware, name, ""}); };
+  for (const char* name : {"r3gan", "nvae", "stylegan2", "stylegan3-t"}) EXPECT_TRUE(flat(name)) << name;
+  for (const char* name : {"stylegan2-ada", "hifi-gan", "pix2pix"}) EXPECT_FALSE(flat(name)) << name;
+}
+
 TEST(Recipe, OfAFileHasErrorsAtTheirPlaces) {
   EXPECT_EQ(refusal_of_file("/about", "as it is"), "nothing is wrong");
   EXPECT_THAT(
