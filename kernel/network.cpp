@@ -27,6 +27,7 @@ std::size_t total(const std::vector<ParameterSpec>& specs) {
 
 Network::Network(std::string name, Layers layers) : name_(std::move(name)), layers_(std::move(layers)) {
   assert(!layers_.empty());
+  while (lowest_ + 1 < layers_.size() && layers_[lowest_]->parameters().empty()) ++lowest_;
   for (std::size_t i = 0; i < layers_.size(); ++i) {
     assert(i == 0 || layers_[i]->inputs() == layers_[i - 1]->outputs());
     append(parameter_ranges_, *layers_[i], layers_[i]->parameters());

@@ -75,7 +75,8 @@ class Network {
 
   /// FLOPs of matrix products in one forward pass.
   double forward_flops_per_image() const;
-  double first_layer_flops_per_image() const { return layers_.front()->forward_flops_per_image(); }
+  /// Those of the lowest layer with parameters: without the gradients of the network's input, its own are not computed.
+  double first_layer_flops_per_image() const { return layers_[lowest_]->forward_flops_per_image(); }
   /// FLOPs of a gradient penalty: forward pass, backward pass to the input, tangent, backward pass through both.
   double penalty_flops_per_image() const;
   /// Tells whether tangent() will be called. Must be called before the functions below that plan memory.
@@ -151,6 +152,7 @@ class Network {
 
   std::string name_;
   Layers layers_;
+  std::size_t lowest_ = 0;  ///< the first layer with parameters: only those above it need their input's gradients always
   std::vector<NamedRange> parameter_ranges_, statistic_ranges_;
   std::size_t parameter_count_ = 0, statistic_count_ = 0, parameter_floats_ = 0, statistic_floats_ = 0;
   Buffer parameter_memory_, gradient_memory_, moment_memory_, statistic_memory_, activation_memory_, own_shared_;
@@ -171,7 +173,7 @@ Tensor Network::backward(TensorOps& ops, Tensor dy, const GradientRequest& reque
     if (segment > 0 && i + 1 == segments_[segment - 1].end) restore(ops, segments_[--segment]);
     void* scratch = gradient_[dy.data == gradient_[0].data ? 1 : 0].data;
     ops.begin_layer(layers_[i]->name());
-    dy = layers_[i]->backward(ops, dy, scratch, {request.weights, request.accumulate, request.input || i > 0});
+    dy = layers_[i]->backward(ops, dy, scratch, {request.weights, request.accumulate, request.input || i > lowest_});
     ops.begin_layer("");
     layer_done(i);
   }
@@ -183,7 +185,7 @@ void Network::tangent_backward(TensorOps& ops, Tensor dy_dot, const LayerDone& l
   Adjoints d{{}, dy_dot};
   for (std::size_t i = layers_.size(); i-- > 0;) {
     ops.begin_layer(layers_[i]->name());
-    d = layers_[i]->tangent_backward(ops, d, unused_scratch(d, gradient_, gradient_dot_), i > 0);
+    d = layers_[i]->tangent_backward(ops, d, unused_scratch(d, gradient_, gradient_dot_), i > lowest_);
     ops.begin_layer("");
     layer_done(i);
   }
