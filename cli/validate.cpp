@@ -32,7 +32,7 @@ void run_validate_shard(const ValidateOptions& options, Shared& shared) {
 void run_validate(const ValidateOptions& options, Shared& shared) {
   check_output(shared);
   for (const std::string& name : options.studies)
-    if (name.ends_with(".json")) keep_input(shared, name);
+    if (studies::embedded_validation(name).empty()) keep_input(shared, name);
   for (const std::string& name : options.rehearsed) keep_input(shared, name);
   auto [names, documents, studies] = studies::read_asked(options.studies);
   const studies::RehearsedLinks rehearsed = studies::read_rehearsals(options.rehearsed);
@@ -45,7 +45,7 @@ void run_validate(const ValidateOptions& options, Shared& shared) {
       },
       progress_bar(shared, studies.size(), "studies"));
   for (std::size_t i = 0; i < studies.size(); ++i) {
-    rethrow(outcomes[i], names[i] + ": ");
+    rethrow(outcomes[i], outcomes[i].text.starts_with(names[i] + ": ") ? "" : names[i] + ": ");
     results[i] = OrderedJson::parse(outcomes[i].text);
   }
   const auto result = studies::validation_result(results, rehearsed);

@@ -152,7 +152,7 @@ class Network {
 
   std::string name_;
   Layers layers_;
-  std::size_t lowest_ = 0;  ///< the first layer with parameters: only those above it need their input's gradients always
+  std::size_t lowest_ = 0;  ///< the first layer with parameters; those above it always need gradients of their input
   std::vector<NamedRange> parameter_ranges_, statistic_ranges_;
   std::size_t parameter_count_ = 0, statistic_count_ = 0, parameter_floats_ = 0, statistic_floats_ = 0;
   Buffer parameter_memory_, gradient_memory_, moment_memory_, statistic_memory_, activation_memory_, own_shared_;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <map>
 
 #include "common/errors.hpp"
@@ -19,7 +20,8 @@ JsonNode find_study(const std::string& name) {
   const auto& names = validation_names();
   if (std::find(names.begin(), names.end(), name) != names.end())
     return JsonNode::parse(embedded_validation(name), name);
-  if (name.find('/') != std::string::npos || name.ends_with(".json")) return JsonNode::load(name);
+  if (name.find('/') != std::string::npos || name.ends_with(".json") || std::filesystem::exists(name))
+    return JsonNode::load(name);
   const auto near = nearest(name, names);
   throw ConfigError(fmt::format("there is no study \"{}\"{}; expected a file or {}", name,
                                 near ? fmt::format(", did you mean \"{}\"?", *near) : "", list_of(names)));
@@ -37,8 +39,13 @@ std::string hash_of_study(const JsonNode& document, const Validation& study) {
 AskedValidations read_asked(const std::vector<std::string>& names) {
   AskedValidations asked;
   asked.names = names.empty() ? validation_names() : names;
+  std::map<std::string, std::string> seen;  // studies by their content
   for (const std::string& name : asked.names) {
     asked.documents.push_back(find_study(name));
+    if (const auto [same, is_new] = seen.emplace(asked.documents.back().value().dump(), name); !is_new)
+      throw ConfigError(name == same->second
+                            ? fmt::format("the study {} is named twice, and counts once", name)
+                            : fmt::format("{} and {} are the same study, which counts once", same->second, name));
     asked.studies.push_back(read_validation(asked.documents.back()));
   }
   return asked;

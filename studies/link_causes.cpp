@@ -209,14 +209,16 @@ std::vector<LinkCause> other_causes() {
        .change = forced_algorithm,
        .degrees = {0, 1, 2, 3},
        .weight = 0.3,
-       .signs = {"NCCL_ALGO"}},
+       .signs = {"NCCL_ALGO"},
+       .values = {"ring", "tree", "collnet", "collnetdirect", "collnetchain", "nvls", "nvlstree", "pat"}},
       {.name = "forced-protocol",
        .says = "LL or LL128 is used at large sizes, or another protocol is forced",
        .shows = "NCCL_DEBUG=INFO prints \"NCCL_PROTO set by environment\"; env | grep NCCL_; unset NCCL_PROTO",
        .change = forced_protocol,
        .degrees = {0, 1, 2},
        .weight = 0.3,
-       .signs = {"NCCL_PROTO"}}};
+       .signs = {"NCCL_PROTO"},
+       .values = {"ll", "ll128", "simple"}}};
 }
 
 }  // namespace

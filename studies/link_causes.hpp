@@ -33,6 +33,8 @@ struct LinkCause {
   std::vector<std::string_view> against = {};  ///< and against it
   /// A line with the first word that lacks the second speaks for it too.
   std::pair<std::string_view, std::string_view> lacks = {};
+  /// Not empty: the sign is a variable of NCCL, and speaks for the cause only with one of these values in lower case.
+  std::vector<std::string_view> values = {};
 };
 
 std::span<const LinkCause> link_causes();

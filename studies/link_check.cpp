@@ -97,17 +97,47 @@ int nics_of(const std::string& text) {
   return 0;
 }
 
+/// The line of the log about a place, without what is not printable.
+std::string line_at(const std::string& text, std::size_t at) {
+  constexpr std::size_t kShown = 160;
+  const std::size_t begin = text.rfind('\n', at) + 1, end = std::min(text.find_first_of("\r\n", at), text.size());
+  return printable(end - begin <= kShown ? text.substr(begin, end - begin)
+                                         : text.substr(at, std::min(kShown, end - at)));
+}
+
 /// The first line of the log with one of the words and without `lacks`, unless that is ""; "" if there is none.
 std::string line_with(const std::string& text, const std::vector<std::string_view>& words,
                       std::string_view lacks = "") {
-  constexpr std::size_t kShown = 160;
   for (const std::string_view word : words)
     for (std::size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) {
       const std::size_t begin = text.rfind('\n', at) + 1, end = std::min(text.find_first_of("\r\n", at), text.size());
-      const std::string line = text.substr(begin, end - begin);
-      if (!lacks.empty() && line.find(lacks) != std::string::npos) continue;
-      return printable(line.size() <= kShown ? line : text.substr(at, std::min(kShown, end - at)));
+      if (lacks.empty() || text.substr(begin, end - begin).find(lacks) == std::string::npos) return line_at(text, at);
     }
+  return "";
+}
+
+/// The first line that gives the variable one of the values, as "NCCL_ALGO=^Ring,Tree" or "NCCL_ALGO set by environment
+/// to allreduce:ring"; "" if there is none.
+std::string line_setting(const std::string& text, std::string_view variable,
+                         const std::vector<std::string_view>& values) {
+  for (std::size_t at = text.find(variable); at != std::string::npos; at = text.find(variable, at + 1)) {
+    std::string_view rest = std::string_view(text).substr(at + variable.size());
+    for (const std::string_view verb : {"=", " set by environment to ", " set to "}) {
+      if (!rest.starts_with(verb)) continue;
+      std::string value;
+      for (const char c : rest.substr(verb.size()).substr(0, 200)) {
+        const char lower = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+        if ((lower >= 'a' && lower <= 'z') || (lower >= '0' && lower <= '9')) {
+          value += lower;
+          continue;
+        }
+        if (std::find(values.begin(), values.end(), value) != values.end()) return line_at(text, at);
+        value.clear();
+        if (std::string_view(",;:^\"'").find(c) == std::string_view::npos) break;
+      }
+      if (std::find(values.begin(), values.end(), value) != values.end()) return line_at(text, at);
+    }
+  }
   return "";
 }
 
@@ -274,7 +304,8 @@ class Checker {
 
   /// The log's own words on a cause: `found` gets a line that speaks for it; returns their weight.
   double weight_of_words(const LinkCause& cause, LikelyCause& found) const {
-    found.sign = line_with(text_, cause.signs);
+    found.sign =
+        cause.values.empty() ? line_with(text_, cause.signs) : line_setting(text_, cause.signs.front(), cause.values);
     if (found.sign.empty() && !cause.lacks.first.empty())
       found.sign = line_with(text_, {cause.lacks.first}, cause.lacks.second);
     bool against = found.sign.empty() && !line_with(text_, cause.against).empty();

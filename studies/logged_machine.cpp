@@ -77,6 +77,8 @@ void set_nics(platforms::Instance& instance, const std::string& text) {
   }
   if (!digits || std::stoi(count) < 1 || !(nic.bandwidth.si > 0))
     throw ConfigError(fmt::format("--nic {}: expected NICs of a node such as 8x200Gbit/s", text));
+  if (nic.bandwidth.si < 100e6 / 8 || nic.bandwidth.si > 10e12 / 8)
+    throw ConfigError(fmt::format("--nic {}: expected NICs of 100Mbit/s to 10Tbit/s each", text));
   nic.count = std::stoi(count);
   nic.latency = Seconds{5e-6};  // as the catalogs state of InfiniBand
   nic.label = "datasheet";
@@ -169,11 +171,19 @@ int gpu_likeness(const std::string& name, const platforms::Gpu& gpu) {
   return points;
 }
 
+/// Throws ConfigError if --gpu says less well which GPU the stated instance has than the family's name would.
+static void check_gpu(const MachineHints& hints, const platforms::Gpu& gpu) {
+  if (!hints.gpu.empty() && !hints.instance.empty() && gpu_likeness(hints.gpu, gpu) < gpu_likeness(gpu.family, gpu))
+    throw ConfigError(fmt::format("--gpu {}: --instance {} has {}; one of the two is enough", printable(hints.gpu),
+                                  hints.instance, gpu.name));
+}
+
 LoggedMachine logged_machine(const traces::NcclLog& log, const std::string& text, const MachineHints& hints,
                              const LogOptions& options) {
   if (!hints.instance.empty() && !hints.catalog.empty()) {
     platforms::Platform platform = platforms::load_platform_choice(hints.catalog, hints.overlay);
     platforms::Instance instance = platform.instance(hints.instance);
+    check_gpu(hints, platform.gpu_of(instance));
     if (!hints.nic.empty()) set_nics(instance, hints.nic);
     return {std::move(platform), std::move(instance), hints.catalog, "as named"};
   }
@@ -210,6 +220,7 @@ LoggedMachine logged_machine(const traces::NcclLog& log, const std::string& text
     return a.points > b.points || (a.points == b.points && a.instance->gpus < b.instance->gpus);
   });
   const Candidate best = candidates.front();
+  check_gpu(hints, best.platform->gpu_of(*best.instance));
   std::vector<std::string> others;
   if (nodes > 1 && hints.nic.empty())
     for (const Candidate& other : candidates)

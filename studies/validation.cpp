@@ -42,10 +42,11 @@ JsonNode read_run(const JsonNode& node, const std::vector<std::pair<std::string,
   return JsonNode::wrap(std::move(scenario), node.file() + ": " + node.pointer(), node.directory());
 }
 
-/// The place of a value in a result.
-std::string as_pointer(const JsonNode& node) {
+/// Reads the place of a value in a result into a cell or a claim.
+void read_pointer(const JsonNode& node, auto& out) {
   try {
-    return JsonPointer(node.as_string()).to_string();
+    out.value = JsonPointer(node.as_string()).to_string();
+    out.place = fmt::format("{}: {}", node.file(), node.pointer());
   } catch (const JsonError&) {
     node.expected("a JSON pointer into a result, such as \"/time/total_s\"");
   }
@@ -65,7 +66,7 @@ void read_source(JsonObject& in, const Validation& validation, RunCell& cell) {
   for (const RunCell& other : validation.run_cells)
     if (other.role == CellRole::fit || other.role == CellRole::predict) cells.push_back(other.what);
   cell.run = in.required("run").as_choice(names_of_runs(validation));
-  cell.value = as_pointer(in.required("value"));
+  read_pointer(in.required("value"), cell);
   if (auto scale = in.optional("scale")) cell.scale = scale->as_number(1e-12, 1e12);
   if (auto error = in.optional("error")) cell.error = error->as_number(0, 10);
   if (auto anchor = in.optional("anchor")) cell.anchor = anchor->as_choice(cells);
@@ -102,7 +103,7 @@ OrderClaim read_claim(const JsonNode& node, const Validation& validation) {
   JsonObject in(node);
   OrderClaim claim;
   claim.text = in.required("text").as_string();
-  claim.value = as_pointer(in.required("value"));
+  read_pointer(in.required("value"), claim);
   if (auto expected = in.optional("expected")) claim.expected = expected->as_choice({"holds", "fails"}) == "holds";
   const JsonNode falls = in.required("falls");
   for (const JsonNode& run : falls.as_array()) {

@@ -37,6 +37,7 @@ struct RunCell {
   std::string because;  ///< `none`: why nothing predicts it
   std::string run;      ///< name of the scenario or of the answer
   std::string value;    ///< JSON pointer into the result
+  std::string place;    ///< of `value` in the study, for error messages
   double scale = 1;     ///< factor from the result's unit to `unit`
   double measured = 0;  ///< 0: `shown`
   double error = 0;     ///< assumed 90 % half-width, relative; 0: the study's
@@ -49,6 +50,7 @@ struct RunCell {
 struct OrderClaim {
   std::string text;               ///< the claim, for people
   std::string value;              ///< JSON pointer into the results
+  std::string place;              ///< of `value` in the study, for error messages
   std::vector<std::string> runs;  ///< from the largest value to the smallest
   bool expected = true;           ///< false: the study says that the model contradicts the claim, and why
 };

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <map>
 #include <optional>
@@ -147,6 +148,14 @@ void add_prediction(OrderedJson& cell, double value, double low, double high, co
   cell["baselines"] = all;
 }
 
+/// Values that print alike are no order: a difference of less than half of the fourth digit is the model's noise.
+constexpr double kClaimMargin = 5e-4;
+
+/// A value for an error message.
+std::string shortened(const Json& value) {
+  return value.is_array() ? "an array" : value.is_object() ? "an object" : value.dump();
+}
+
 /// The results of a study's scenarios, each simulated once, and its answers.
 class StudyRuns {
  public:
@@ -158,14 +167,23 @@ class StudyRuns {
     }
     for (const StudyAnswer& answer : validation.answers) results_[answer.name] = answer.result.value();
   }
-  /// The number that a JSON pointer finds in the result of `run`. Throws ConfigError if there is none.
-  double value(const std::string& run, const std::string& pointer) const {
+  /// The number that a JSON pointer finds in the result of `run`. Throws ConfigError with `place` if there is none.
+  double value(const std::string& run, const std::string& pointer, const std::string& place) const {
     const Json& result = results_.at(run);
-    const JsonPointer place(pointer);
-    if (!result.contains(place))
-      throw ConfigError(fmt::format("a result has no \"{}\", which the study compares", pointer));
-    const Json& found = result.at(place);
-    return found.is_string() ? std::stod(found.get<std::string>()) : found.get<double>();  // money is a string
+    const JsonPointer at(pointer);
+    if (!result.contains(at))
+      throw ConfigError(fmt::format("{}: the result of \"{}\" has no \"{}\"", place, run, pointer));
+    const Json& found = result.at(at);
+    if (found.is_number()) return found.get<double>();
+    double value = NAN;
+    if (found.is_string()) {  // as money is
+      const std::string text = found.get<std::string>();
+      if (std::from_chars(text.data(), text.data() + text.size(), value).ptr != text.data() + text.size()) value = NAN;
+    }
+    if (!std::isfinite(value))
+      throw ConfigError(fmt::format("{}: the result of \"{}\" has at \"{}\" {}, expected a number", place, run, pointer,
+                                    shortened(found)));
+    return value;
   }
 
  private:
@@ -225,8 +243,8 @@ void predict_curves(const Validation& validation, OrderedJson& out) {
 double width_of_rehearsal(const Validation& validation, const RunCell& cell, const StudyRuns& runs) {
   const bool is_communication = std::find(cell.tags.begin(), cell.tags.end(), "communication") != cell.tags.end();
   const double share = is_communication ? 1
-                                        : runs.value(cell.run, "/gpu_seconds/exposed_communication") /
-                                              runs.value(cell.run, "/gpu_seconds/total");
+                                        : runs.value(cell.run, "/gpu_seconds/exposed_communication", cell.place) /
+                                              runs.value(cell.run, "/gpu_seconds/total", cell.place);
   return portable_exp(half_width_of_rehearsal(validation.links, share * validation.rehearsed.factor(validation.links)));
 }
 
@@ -256,7 +274,7 @@ void predict_runs(const Validation& validation, const StudyRuns& runs, OrderedJs
       out["cells"].push_back(std::move(row));
       continue;
     }
-    const double simulated = runs.value(cell.run, cell.value) * cell.scale;
+    const double simulated = runs.value(cell.run, cell.value, cell.place) * cell.scale;
     anchors[cell.what] = {simulated, cell.measured};
     row["simulated"] = simulated;
     if (cell.role == CellRole::predict) {
@@ -264,14 +282,17 @@ void predict_runs(const Validation& validation, const StudyRuns& runs, OrderedJs
       std::vector<Baseline> baselines;
       if (!cell.anchor.empty()) {
         const auto [anchor_simulated, anchor_measured] = anchors.at(cell.anchor);
+        if (anchor_simulated == 0)
+          throw ConfigError(fmt::format("{}: its anchor \"{}\" is simulated as 0", cell.place, cell.anchor));
         value *= anchor_measured / anchor_simulated;
         for (const auto& [name, factor] : cell.baselines) baselines.push_back({name, factor * anchor_measured});
         row["anchor"] = cell.anchor;
       }
       const double factor = validation.links.empty() ? 1 + (cell.error > 0 ? cell.error : validation.run_error)
                                                      : width_of_rehearsal(validation, cell, runs);
-      const double most = cell.quantity == "utilization" ? 1 : INFINITY;  // a share of time
-      add_prediction(row, value, value / factor, std::min(most, value * factor), baselines);
+      const double most = cell.quantity == "utilization" ? 1 : INFINITY;       // a share of time
+      const auto [low, high] = std::minmax({value / factor, value * factor});  // a loss may be negative
+      add_prediction(row, value, low, std::min(most, high), baselines);
       row["evidence"] = evidence_of(validation, cell);
     }
     out["cells"].push_back(std::move(row));
@@ -284,15 +305,14 @@ void test_claims(const Validation& validation, const StudyRuns& runs, OrderedJso
     double margin = 1;  // the least difference of two neighbours, relative to the larger
     std::optional<double> before;
     for (const std::string& run : claim.runs) {
-      const double value = runs.value(run, claim.value);
-      const double larger = std::max(before.value_or(value), value);
+      const double value = runs.value(run, claim.value, claim.place);
+      const double larger = std::max(std::abs(before.value_or(value)), std::abs(value));
       if (before) margin = std::min(margin, larger > 0 ? (*before - value) / larger : 0);
       before = value;
       values.push_back({{"run", run}, {"value", value}});
     }
-    // Values that print alike are no order: a difference of less than half of the fourth digit is the model's noise.
     out["claims"].push_back({{"text", claim.text},
-                             {"holds", margin > 5e-4},
+                             {"holds", margin > kClaimMargin},
                              {"expected", claim.expected},
                              {"margin", margin},
                              {"within_error", std::abs(margin) < validation.run_error / (1 + validation.run_error)},

@@ -12,6 +12,7 @@
 namespace ganymede::cli {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
@@ -157,6 +158,17 @@ TEST(Mistakes, ASchemaOrAPointerOfTheWrongKindIsRefusedAtItsPlace) {
   study["claims"][0]["value"] = "time";
   expect_refused("validate " + folder.add("study.json", study.dump()).string(),
                  "/claims/0/value: found \"time\", expected a JSON pointer into a result");
+}
+
+TEST(Mistakes, StudiesAreFilesOfAnyNameAndCountOnce) {
+  const TemporaryFolder folder;
+  const std::string file = folder.add("empty.csv", "").string();
+  const Outcome inside = run_program("validate empty.csv", "cd " + file.substr(0, file.rfind('/')) + " &&");
+  EXPECT_EQ(inside.code, 2);
+  EXPECT_THAT(inside.err, AllOf(HasSubstr("empty.csv: "), Not(HasSubstr("there is no study"))));
+  expect_refused("validate vtrain_v100 vtrain_v100", "the study vtrain_v100 is named twice, and counts once");
+  const std::string same = GANYMEDE_SOURCE_DIR "/studies/vtrain_v100/study.json";
+  expect_refused("validate vtrain_v100 " + same, "vtrain_v100 and " + same + " are the same study, which counts once");
 }
 
 TEST(Mistakes, WithoutArgumentsAndATerminalNothingIsAsked) {

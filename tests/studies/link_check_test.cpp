@@ -154,6 +154,41 @@ TEST(LinkCheck, GivesProbabilitiesAndTheLogsOwnWords) {
   EXPECT_EQ(json["sizes"].size(), found.sizes.size());
 }
 
+TEST(LinkCheck, OnlyValuesThatNcclKnowsAreSigns) {
+  const auto sign_of = [](const std::string& line, const std::string& cause) {
+    for (const documents::LikelyCause& found : check({1, 8, kA100, 60, 20, line + "\n"}).causes)
+      if (found.cause == cause) return found.sign;
+    return std::string("absent");
+  };
+  for (const char* line :
+       {"NCCL_ALGO=Ring", "NCCL_ALGO=^tree", "n:1:1 [0] NCCL INFO NCCL_ALGO set by environment to Tree.",
+        "mpirun -x NCCL_ALGO=allreduce:RING all_reduce_perf"})
+    EXPECT_EQ(sign_of(line, "forced-algorithm"), line);
+  EXPECT_EQ(sign_of("NCCL_PROTO=LL128,Simple", "forced-protocol"), "NCCL_PROTO=LL128,Simple");
+  EXPECT_EQ(sign_of("NCCL_ALGO=Foo", "forced-algorithm"), "");
+  EXPECT_EQ(sign_of("unset NCCL_ALGO Ring", "forced-algorithm"), "");
+  EXPECT_EQ(sign_of("NCCL_PROTO=Bar", "forced-protocol"), "");
+}
+
+TEST(LinkCheck, RefusesWhatContradictsItself) {
+  LinkCheckOptions both = on("aws", "p4d.24xlarge");
+  const Measured run{1, 8, kA100, 232, 30};
+  for (const char* gpu : {"V100", "A100-80GB"}) {
+    both.gpu = gpu;
+    for (const char* catalog : {"aws", ""}) {
+      both.catalog = catalog;
+      EXPECT_THAT(refusal(run, both),
+                  HasSubstr(std::string("--gpu ") + gpu + ": --instance p4d.24xlarge has A100-40GB"));
+    }
+  }
+  for (const char* gpu : {"A100", "A100-40GB", "a100"}) {
+    both.gpu = gpu;
+    EXPECT_EQ(refusal(run, both), "") << gpu;
+  }
+  for (const char* nic : {"8x1e30Gbit/s", "1x1bit/s"})
+    EXPECT_THAT(refusal({2, 8, kA100, 100, 60}, with_nic(nic)), HasSubstr("expected NICs of 100Mbit/s to 10Tbit/s"));
+}
+
 TEST(LinkCheck, SaysWhatItNeeds) {
   EXPECT_THAT(refusal({2, 8, kA100, 100, 60}),
               HasSubstr("2 nodes of NVIDIA A100-SXM4-40GB may be aws p4d.24xlarge (4 x "

@@ -115,6 +115,52 @@ TEST(ValidationClaims, OneThatComparesARunWithItselfIsRefused) {
   EXPECT_THAT(refused(runs + claim(R"(["a", "b"])")), HasSubstr("is the same run as \"a\""));
 }
 
+/// The answer to a claim about, or a cell of, two recorded trainings whose losses are these.
+OrderedJson with_losses(const Json& one, const Json& two, const Json& more) {
+  Json study = Json::parse(trainings_study(""));
+  study["trainings"]["one"]["result"]["losses"]["g"] = one;
+  study["trainings"]["two"]["result"]["losses"]["g"] = two;
+  study.update(more);
+  return run_validation(read_validation(JsonNode::wrap(std::move(study), "study", "")));
+}
+
+TEST(ValidationCells, AResultThatIsNoNumberIsLocated) {
+  const Json cells = Json::parse(R"({ "cells": [ { "what": "a", "unit": "loss", "role": "predict", "run": "one",
+    "value": "/losses/g", "measured": 4 } ] })");
+  const auto refused_result = [&](const Json& one) {
+    return message_of<ConfigError>([&] { with_losses(one, 3, cells); });
+  };
+  const std::string place = "study: /cells/0/value: the result of \"one\" has at \"/losses/g\" ";
+  EXPECT_EQ(refused_result("high"), place + "\"high\", expected a number");
+  EXPECT_EQ(refused_result("3 apples"), place + "\"3 apples\", expected a number");
+  EXPECT_EQ(refused_result("nan"), place + "\"nan\", expected a number");
+  EXPECT_EQ(refused_result(true), place + "true, expected a number");
+  EXPECT_EQ(refused_result(nullptr), place + "null, expected a number");
+  EXPECT_EQ(refused_result(Json::array()), place + "an array, expected a number");
+  EXPECT_DOUBLE_EQ(with_losses("2.5", 3, cells)["cells"][0]["predicted"].get<double>(), 2.5) << "as money is written";
+  EXPECT_THAT(refused(R"(, "claims": [ { "text": "t", "value": "/x", "falls": ["one", "two"] } ])"),
+              HasSubstr("study: /claims/0/value: the result of \"one\" has no \"/x\""));
+}
+
+TEST(ValidationCells, ANegativePredictionHasItsIntervalInOrder) {
+  const OrderedJson cell = with_losses(-2, 3, Json::parse(R"({ "cells": [ { "what": "a", "unit": "loss",
+    "role": "predict", "run": "one", "value": "/losses/g", "measured": 4 } ] })"))["cells"][0];
+  EXPECT_DOUBLE_EQ(cell["interval_90"][0].get<double>(), -2 * 1.25);
+  EXPECT_DOUBLE_EQ(cell["interval_90"][1].get<double>(), -2 / 1.25);
+}
+
+TEST(ValidationClaims, HoldByMoreThanTheModelsNoise) {
+  const auto holds = [](double one, double two) {
+    return with_losses(one, two, Json::parse(R"({ "claims": [ { "text": "t", "value": "/losses/g",
+      "falls": ["one", "two"] } ] })"))["claims"][0]["holds"]
+        .get<bool>();
+  };
+  EXPECT_FALSE(holds(1, 1 - 4e-4));
+  EXPECT_TRUE(holds(1, 1 - 6e-4));
+  EXPECT_TRUE(holds(-1, -2));
+  EXPECT_FALSE(holds(-2, -1));
+}
+
 TEST(ValidationCells, BadOnesAreLocated) {
   EXPECT_THAT(refused(R"(, "cells": [ { "what": "a", "unit": "s", "measured": 4, "role": "none" } ])"),
               AllOf(HasSubstr("/cells/0"), HasSubstr("because")));
@@ -122,7 +168,7 @@ TEST(ValidationCells, BadOnesAreLocated) {
               AllOf(HasSubstr("/cells/0/run: found \"three\""), HasSubstr("\"one\" or \"two\"")));
   EXPECT_THAT(refused(R"(, "cells": [ { "what": "a", "unit": "s", "role": "predict", "run": "one", "value": "/x",
     "measured": 1 } ])"),
-              HasSubstr("a result has no \"/x\""));
+              HasSubstr("study: /cells/0/value: the result of \"one\" has no \"/x\""));
   EXPECT_THAT(refused(R"(, "cells": [ { "what": "a", "unit": "s", "role": "none", "because": "b", "measured": 1,
     "quantity": "weight" } ])"),
               AllOf(HasSubstr("/cells/0/quantity: found \"weight\""), HasSubstr("utilization")));
