@@ -1,5 +1,9 @@
 #include "cli/plan_like.hpp"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+
 #include "cli/progress.hpp"
 #include "cli/shared_options.hpp"
 #include "common/dates.hpp"
@@ -12,9 +16,11 @@
 namespace ganymede::cli {
 
 report::Compared best_of(const RequestFlags& flags, const char* command, const std::string& name,
-                         const std::vector<JsonOverride>& more, const plan::PlanOptions& search) {
-  const plan::Request request = flags.members.locate(
+                         const std::vector<JsonOverride>& more, const plan::PlanOptions& search,
+                         const std::function<void(plan::Request&)>& narrow) {
+  plan::Request request = flags.members.locate(
       [&] { return plan::read_request(request_of(flags, command, more), format_time(stated_now())); });
+  if (narrow) narrow(request);
   const plan::Plan plan = plan::make_plan(request, search);
   std::optional<std::size_t> best = plan.best;
   if (!best && !plan.near_misses.empty()) best = plan.near_misses.front();
@@ -41,6 +47,24 @@ std::vector<JsonOverride> search_of(const report::LikeAnswer& answer, const stud
   return out;
 }
 
+/// Leaves instance types of which the GPUs that are asked for take as many nodes as are asked for; false if none does.
+bool keep_shape(const report::LikeAnswer& answer, plan::Request& request) {
+  const int gpus = answer.nodes * answer.gpus_per_node;
+  const std::vector<std::string> meant = studies::gpus_meant(answer.gpu);
+  std::vector<std::string> fitting;
+  bool has_gpu = false;
+  for (const auto& entry : request.catalogs)
+    for (const platforms::Instance& of : entry.platform->instances)
+      if (of.gpus >= answer.gpus_per_node && (gpus + of.gpus - 1) / of.gpus == answer.nodes &&
+          (request.instances.empty() || std::ranges::find(request.instances, of.name) != request.instances.end())) {
+        fitting.push_back(of.name);
+        has_gpu = has_gpu || meant.empty() || std::ranges::find(meant, of.gpu) != meant.end();
+      }
+  if (fitting.empty()) fitting.emplace_back();  // no type has this name: an empty list would be any
+  request.instances = std::move(fitting);
+  return has_gpu;
+}
+
 }  // namespace
 
 void run_like(const std::string& file, const RequestFlags& flags, Shared& shared) {
@@ -62,10 +86,15 @@ void run_like(const std::string& file, const RequestFlags& flags, Shared& shared
   plan::PlanOptions search;
   search.jobs = jobs(shared);
   auto waiting = show_elapsed(shared, "comparing");
-  const std::vector<report::Compared> rows = {
-      best_of(flags, "plan", "as it asks", search_of(answer, asked, flags), search),
+  bool has_shape = true;
+  std::vector<report::Compared> rows = {
+      best_of(flags, "plan", "as it asks", search_of(answer, asked, flags), search,
+              [&](plan::Request& request) { has_shape = keep_shape(answer, request); }),
       best_of(flags, "plan", "anything", {}, search)};
   waiting.reset();
+  if (!has_shape && !rows.front().row)
+    rows.front().reason =
+        fmt::format("no instance type that is searched makes {} x {} such GPUs", answer.nodes, answer.gpus_per_node);
   emit(shared, shared.format == "json" ? report::compared_json(rows)
                : shared.format == "csv"
                    ? report::compared_csv(rows)

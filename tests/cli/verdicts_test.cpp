@@ -120,6 +120,19 @@ TEST(Verdicts, PlanLikeReadsWhatPeopleSubmit) {
       "plan --like " + folder.add("job.sbatch", "#!/bin/bash\n#SBATCH --nodes=2 --gres=gpu:v100:4\n").string());
   EXPECT_EQ(nodes.code, 0) << nodes.err;
   EXPECT_THAT(nodes.out, testing::Not(HasSubstr("vast")));
+  const Outcome shape = run_program(
+      "plan --like " +
+      folder.add("two.yaml", "num_nodes: 2\nresources: {cloud: aws, accelerators: 'V100:4'}\nrun: x\n").string() +
+      " --model layers:dcgan --batch 64 --images 1M --seeds 1 --format json");
+  EXPECT_EQ(shape.code, 0) << shape.err;
+  const Outcome none = run_program(
+      "plan --like " +
+      folder.add("none.yaml", "num_nodes: 2\nresources: {cloud: aws, accelerators: 'A100:4'}\nrun: x\n").string() +
+      " --model layers:dcgan --batch 64 --images 1M --seeds 1");
+  EXPECT_THAT(none.out, HasSubstr("as it asks: no instance type that is searched makes 2 x 4 such GPUs"));
+  const Json asked = Json::parse(shape.out)["rows"][0]["row"];
+  EXPECT_EQ(asked["instance"], "p3.8xlarge") << "8 GPUs of one node are another cluster";
+  EXPECT_EQ(asked["nodes"], 2);
   EXPECT_EQ(run_program("plan --like " + folder.add("empty.yaml", "a: b\n").string()).code, 2);
 }
 
