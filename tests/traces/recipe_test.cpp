@@ -186,7 +186,11 @@ std::string refusal_of_file(const std::string& pointer, const Json& value) {
 
 // R3GAN's loop and NVAE's average_gradients() reduce after the backward pass; nn.DataParallel does not say flat.
 TEST(Recipe, GradientsAreReducedAsTheCodeDoesIt) {
-  const auto flat = [](const char* name) { return reduces_flat({kRecipeSoftware, name, ""}); };
+  const auto flat = [](const char* name) {
+    TraceSoftware software;
+    software.name = kRecipeSoftware, software.version = name;
+    return reduces_flat(software);
+  };
   for (const char* name : {"r3gan", "nvae", "stylegan2", "stylegan3-t"}) EXPECT_TRUE(flat(name)) << name;
   for (const char* name : {"stylegan2-ada", "hifi-gan", "pix2pix"}) EXPECT_FALSE(flat(name)) << name;
 }
