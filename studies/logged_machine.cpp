@@ -171,19 +171,21 @@ int gpu_likeness(const std::string& name, const platforms::Gpu& gpu) {
   return points;
 }
 
-/// Throws ConfigError if --gpu says less well which GPU the stated instance has than the family's name would.
-static void check_gpu(const MachineHints& hints, const platforms::Gpu& gpu) {
+/// The instance. Throws ConfigError if it is stated and --gpu says less well which GPU it has than the family would.
+static platforms::Instance checked(const MachineHints& hints, const platforms::Platform& platform,
+                                   const platforms::Instance& instance) {
+  const platforms::Gpu& gpu = platform.gpu_of(instance);
   if (!hints.gpu.empty() && !hints.instance.empty() && gpu_likeness(hints.gpu, gpu) < gpu_likeness(gpu.family, gpu))
     throw ConfigError(fmt::format("--gpu {}: --instance {} has {}; one of the two is enough", printable(hints.gpu),
                                   hints.instance, gpu.name));
+  return instance;
 }
 
 LoggedMachine logged_machine(const traces::NcclLog& log, const std::string& text, const MachineHints& hints,
                              const LogOptions& options) {
   if (!hints.instance.empty() && !hints.catalog.empty()) {
     platforms::Platform platform = platforms::load_platform_choice(hints.catalog, hints.overlay);
-    platforms::Instance instance = platform.instance(hints.instance);
-    check_gpu(hints, platform.gpu_of(instance));
+    platforms::Instance instance = checked(hints, platform, platform.instance(hints.instance));
     if (!hints.nic.empty()) set_nics(instance, hints.nic);
     return {std::move(platform), std::move(instance), hints.catalog, "as named"};
   }
@@ -220,7 +222,6 @@ LoggedMachine logged_machine(const traces::NcclLog& log, const std::string& text
     return a.points > b.points || (a.points == b.points && a.instance->gpus < b.instance->gpus);
   });
   const Candidate best = candidates.front();
-  check_gpu(hints, best.platform->gpu_of(*best.instance));
   std::vector<std::string> others;
   if (nodes > 1 && hints.nic.empty())
     for (const Candidate& other : candidates)
@@ -231,8 +232,8 @@ LoggedMachine logged_machine(const traces::NcclLog& log, const std::string& text
     throw ConfigError(fmt::format("{}: {} nodes of {} may be {} {} ({}) or {}; {}", log.file, nodes, gpu,
                                   best.platform->name, best.instance->name, nics_of(*best.instance),
                                   fmt::join(others, " or "), kNeeded));
-  LoggedMachine machine{*best.platform, *best.instance, hints.catalog.empty() ? best.platform->name : hints.catalog,
-                        ""};
+  LoggedMachine machine{*best.platform, checked(hints, *best.platform, *best.instance),
+                        hints.catalog.empty() ? best.platform->name : hints.catalog, ""};
   if (!hints.nic.empty()) set_nics(machine.instance, hints.nic);
   machine.how = hints.instance.empty()
                     ? fmt::format("by \"{}\"{}{}", gpu, per_node > 0 ? fmt::format(", {} a node", per_node) : "",
