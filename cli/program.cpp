@@ -273,6 +273,8 @@ int run_command_line(std::vector<std::string> words) {
     return print_error(ExitCode::invalid, error.what());
   } catch (const Infeasible& error) {
     return print_error(ExitCode::infeasible, error.what());
+  } catch (const BudgetExceeded& error) {
+    return print_error(ExitCode::infeasible, error.what());
   } catch (const rehearsal::Interrupted& error) {
     return print_error(ExitCode::interrupted, error.what());
   } catch (const std::bad_alloc& error) {

@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
-#include "common/errors.hpp"
 #include "common/host_inventory.hpp"
+#include "common/text.hpp"
 
 namespace ganymede {
 namespace {
@@ -55,8 +55,8 @@ std::int64_t Work::bound_ = 50'000'000;
 void set_work_budget(std::int64_t most) { Work::bound_ = most; }
 
 void Work::refuse(std::string_view file, std::string_view key) const {
-  throw Infeasible(
-      fmt::format("{}: {}: more than {} events would be simulated; --max-work allows more", file, key, bound_));
+  throw BudgetExceeded(fmt::format("{}: {}: more than {} would be simulated; --max-work allows more", file, key,
+                                   counted(static_cast<std::size_t>(bound_), "event")));
 }
 
 }  // namespace ganymede

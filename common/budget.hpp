@@ -1,14 +1,21 @@
 #pragma once
 // What one command may take of the machine: memory, and the events that it simulates. Beyond it the command is refused
-// by Infeasible, which names the option that allows more, in place of taking the machine down.
+// by BudgetExceeded, which names the option that allows more, in place of taking the machine down.
 
 #include <cstdint>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 
 #include "common/units.hpp"
 
 namespace ganymede {
+
+/// The command would take more than its bounds; the message names the option that allows more. It is no Infeasible, so
+/// that nothing takes it for a run that never finishes: it ends the command.
+struct BudgetExceeded : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
 
 /// Half of the memory of the machine, or of the container if that has less.
 Bytes half_of_memory();
@@ -26,14 +33,14 @@ void reserve_beyond_budget(Bytes more);
 /// the machine has less than the bound, which then is not the reason.
 std::string memory_budget_exceeded();
 
-/// The bound that --max-work sets: the events that one simulation lives through. It is 50 million by default, of
+/// The bound that --max-work sets: the events that one simulation of a run, a cluster or a service lives through. It is 50 million by default, of
 /// which the slowest take some minutes.
 void set_work_budget(std::int64_t most);
 
 /// Counts the events of one simulation.
 class Work {
  public:
-  /// Counts one. Throws Infeasible beyond the bound, with the file and the key that asks for events such as this one.
+  /// Counts one. Throws BudgetExceeded beyond the bound, with the file and the key that asks for events such as this one.
   void spend(std::string_view file, std::string_view key) {
     if (++spent_ > bound_) refuse(file, key);
   }

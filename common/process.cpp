@@ -57,10 +57,12 @@ ChildOutcome outcome_of(const std::function<std::string(std::size_t)>& work, std
     return {Kind::config_error, error.what()};
   } catch (const Infeasible& error) {
     return {Kind::infeasible, error.what()};
+  } catch (const BudgetExceeded& error) {
+    return {Kind::budget_exceeded, error.what()};
   } catch (const std::bad_alloc& error) {
     const std::string exceeded = memory_budget_exceeded();
     if (exceeded.empty()) return {Kind::failure, error.what()};
-    return {Kind::infeasible, exceeded};
+    return {Kind::budget_exceeded, exceeded};
   } catch (const std::exception& error) {
     return {Kind::failure, error.what()};
   } catch (...) {  // must not unwind into the parent's code, which would then run twice
@@ -256,6 +258,8 @@ void rethrow(const ChildOutcome& outcome, const std::string& context) {
       throw ConfigError(message);
     case ChildOutcome::Kind::infeasible:
       throw Infeasible(message);
+    case ChildOutcome::Kind::budget_exceeded:
+      throw BudgetExceeded(message);
     case ChildOutcome::Kind::failure:
       throw Failure(message);
   }

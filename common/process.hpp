@@ -11,7 +11,7 @@ namespace ganymede {
 
 /// The result of one piece of work: its text, or why there is none.
 struct ChildOutcome {
-  enum class Kind { ok, config_error, infeasible, failure };
+  enum class Kind { ok, config_error, infeasible, budget_exceeded, failure };
   Kind kind = Kind::ok;
   std::string text;  ///< what `work` returned, or the message of the exception that it threw
 };

@@ -66,14 +66,16 @@ void simulate_pending(const Study& study, int jobs, const std::function<void(std
       });
 }
 
-/// The rows of the runs that have no result; counts them in `outcome`. Throws ConfigError if a run's input is wrong.
+/// The rows of the runs that have no result; counts them in `outcome`. Throws ConfigError if a run's input is wrong, and
+/// BudgetExceeded if one would take too much.
 std::vector<std::string> failed_rows(const Study& study, const StudyProgress& progress, StudyOutcome& outcome) {
   std::vector<std::string> rows;
   for (std::size_t i = 0; i < progress.failures.size(); ++i) {
     const ChildOutcome& failure = progress.failures[i];
     const StudyRun& run = study.runs[progress.pending[i]];
     if (failure.kind == ChildOutcome::Kind::ok) continue;
-    if (failure.kind == ChildOutcome::Kind::config_error) rethrow(failure, run.label() + ": ");
+    if (failure.kind == ChildOutcome::Kind::config_error || failure.kind == ChildOutcome::Kind::budget_exceeded)
+      rethrow(failure, run.label() + ": ");
     ++(failure.kind == ChildOutcome::Kind::infeasible ? outcome.endless : outcome.failed);
     if (outcome.first_reason.empty()) outcome.first_reason = run.label() + ": " + failure.text;
     rows.push_back(failed_row(run, failure));

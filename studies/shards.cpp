@@ -125,7 +125,7 @@ class ShardRun {
     // A run that fails now may have been stopped by the signal that stops this process.
     if (outcome.kind == Kind::failure && options_.stopped && options_.stopped()) return;
     outcome.text = text;
-    if (outcome.kind == Kind::config_error || !runs_.failed_row) {
+    if (outcome.kind == Kind::config_error || outcome.kind == Kind::budget_exceeded || !runs_.failed_row) {
       if (!wrong_) wrong_ = {run, outcome};
       return;
     }

@@ -237,6 +237,8 @@ def main():
             raise ValueError
     except ValueError:
         parser.error(f"--shard: found {options.shard}, expected I/N with I from 0 to N - 1")
+    if not 0 < options.seconds < float("inf"):
+        parser.error(f"--seconds: found {options.seconds:g}, expected more than 0")
     if not options.program.exists():
         parser.error(f"--program: {options.program} is not there: ./test builds it")
     began = time.monotonic()

@@ -7,6 +7,7 @@
 #include <queue>
 #include <set>
 
+#include "common/budget.hpp"
 #include "common/random.hpp"
 #include "sim/run/capacity.hpp"
 
@@ -56,7 +57,9 @@ class ServiceSimulation {
     for (int i = 0; i < pool_.pool.nodes; ++i) add_replica(0, /*at_once=*/true);
     add_arrival(0);
     if (service_.autoscaling) add(service_.autoscaling->every.si, Kind::sync, 0);
+    Work work;
     while (!events_.empty()) {
+      work.spend(service_.scenario.file, "/arrivals");
       const Event event = events_.top();
       events_.pop();
       // What is still in the queue at the end is served, on the replicas that are there.

@@ -17,7 +17,7 @@ namespace {
 using testing::HasSubstr;
 
 TEST(Budget, WorkBeyondItIsRefusedByFileAndKey) {
-  EXPECT_THAT(message_of<Infeasible>([] {
+  EXPECT_THAT(message_of<BudgetExceeded>([] {
                 run_child([] {
                   set_work_budget(3);
                   Work work;
@@ -49,7 +49,7 @@ TEST(Budget, MemoryBeyondItIsRefused) {
               return std::to_string(std::vector<char>(400'000'000, 1).size());
             }),
             "400000000");
-  EXPECT_THAT(message_of<Infeasible>([&] { takes(false, 400'000'000); }),
+  EXPECT_THAT(message_of<BudgetExceeded>([&] { takes(false, 400'000'000); }),
               testing::AllOf(HasSubstr("more than 2"), HasSubstr("memory would be needed; --max-memory allows more")));
 }
 

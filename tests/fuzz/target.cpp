@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <stdexcept>
 
+#include "common/budget.hpp"
 #include "common/errors.hpp"
 #include "common/json_value.hpp"
 #include "sim/run/policy_process.hpp"
@@ -52,6 +53,8 @@ void try_input(const Target& target, std::string_view bytes) {
   } catch (const ConfigError& error) {
     say(error);
   } catch (const Infeasible& error) {
+    say(error);
+  } catch (const BudgetExceeded& error) {
     say(error);
   } catch (const Failure& error) {
     say(error);
