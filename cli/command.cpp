@@ -103,7 +103,7 @@ void add_budget(Parser program) {
   program.add_option_callback(
       "--max-memory",
       [](const std::string& text) {
-        set_memory_budget(quantity_of("--max-memory", text, Bytes{1 << 26}, Bytes{1e18}, "64MiB or more"));
+        set_memory_budget(quantity_of("--max-memory", text, Bytes{1 << 26}, Bytes{1e18}, "64MiB to 1e9 GB"));
       },
       "memory that each process may take (2GiB; a training: half of the machine's); beyond it: exit code 3");
   program.add_option_callback(
@@ -114,7 +114,7 @@ void add_budget(Parser program) {
           throw ConfigError(fmt::format("--max-work {}: expected a positive integer, such as 100M", text));
         set_work_budget(*events);
       },
-      "events that one simulation may live through (50M); beyond it: exit code 3");
+      "events of one run, cluster or service that may be simulated (50M); beyond it: exit code 3");
 }
 
 constexpr const char* kSummary =

@@ -240,6 +240,19 @@ void check_values(const std::vector<std::string>& words) {
   }
 }
 
+/// "Could not convert: --count = x", as the parser says it, with what is expected.
+std::string not_converted(const std::string& said) {
+  const std::size_t name = said.find("--"), equals = said.find(" = ");
+  if (name == said.npos || equals == said.npos || name > equals) return said;
+  const std::string value = said.substr(equals + 3);
+  const bool digits = !value.empty() && value.find_first_not_of("0123456789") == value.npos;
+  const bool fraction = value.find_first_of(".eE") != value.npos;
+  return fmt::format("{}: found {}, expected {}", said.substr(name, equals - name), value,
+                     digits     ? "a smaller integer"
+                     : fraction ? "a number that is written as an integer"
+                                : "a number");
+}
+
 }  // namespace
 
 int print_error(ExitCode code, const char* message) {
@@ -264,6 +277,8 @@ int run_command_line(std::vector<std::string> words) {
     return static_cast<int>(shared.exit_code);
   } catch (const CLI::Success& success) {  // --help and --version
     return program->exit(success);
+  } catch (const CLI::ConversionError& error) {
+    return print_error(ExitCode::invalid, not_converted(error.what()).c_str());
   } catch (const CLI::ParseError& error) {
     // The library's codes for errors are 100 and above.
     if (const auto message = unknown_option(*program)) return print_error(ExitCode::invalid, message->c_str());

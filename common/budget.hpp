@@ -33,14 +33,15 @@ void reserve_beyond_budget(Bytes more);
 /// the machine has less than the bound, which then is not the reason.
 std::string memory_budget_exceeded();
 
-/// The bound that --max-work sets: the events that one simulation of a run, a cluster or a service lives through. It is 50 million by default, of
-/// which the slowest take some minutes.
+/// The bound that --max-work sets: the events that one simulation of a run, a cluster or a service lives through. It is
+/// 50 million by default, of which the slowest take some minutes.
 void set_work_budget(std::int64_t most);
 
 /// Counts the events of one simulation.
 class Work {
  public:
-  /// Counts one. Throws BudgetExceeded beyond the bound, with the file and the key that asks for events such as this one.
+  /// Counts one. Throws BudgetExceeded beyond the bound, with the file and the key that asks for events such as this
+  /// one.
   void spend(std::string_view file, std::string_view key) {
     if (++spent_ > bound_) refuse(file, key);
   }

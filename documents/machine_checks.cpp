@@ -66,7 +66,7 @@ void describe(Walk& walk, LikelyCause& cause) {
 
 void describe(Walk& walk, LinkCheck& check) {
   walk.constant("schema", kLinkCheckSchema, kRequired);
-  walk.member("verdict", check.verdict, {.required = true, .choices = {"normal", "low", "broken"}});
+  walk.member("verdict", check.verdict, {.required = true, .choices = {"faster", "normal", "low", "broken"}});
   walk.member("log", check.log);
   walk.member("collective", check.collective);
   walk.member("scheme", check.scheme, {.says = "that is expected, as `allreduce --scheme` takes it"});
@@ -105,7 +105,7 @@ void describe(Walk& walk, SlowCause& cause) {
 
 void describe(Walk& walk, WhySlow& answer) {
   walk.constant("schema", kWhySlowSchema, kRequired);
-  walk.member("verdict", answer.verdict, {.required = true, .choices = {"as expected", "slow", "trace"}});
+  walk.member("verdict", answer.verdict, {.required = true, .choices = {"faster", "as expected", "slow", "trace"}});
   walk.member("catalog", answer.catalog);
   walk.member("instance", answer.instance);
   walk.member("recognised", answer.recognised, {.says = "how the machine was found"});

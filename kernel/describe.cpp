@@ -7,6 +7,7 @@
 #include <numeric>
 #include <vector>
 
+#include "common/budget.hpp"
 #include "common/errors.hpp"
 #include "common/json_value.hpp"
 #include "common/units.hpp"
@@ -184,10 +185,11 @@ void check_memory(const TrainOptions& options, const TensorOps& ops, double avai
     other.batch = std::midpoint(fits, not_fits);
     (predicted_memory_bytes(other, ops) <= available ? fits : not_fits) = other.batch;
   }
-  throw Infeasible(
-      fmt::format("--batch: {} of {} needs {} of memory, and {} are free: {}", options.batch, options.model,
-                  to_string(Bytes{needed}), to_string(Bytes{available}),
-                  fits >= kMinBatch ? fmt::format("a batch of {} would fit", fits) : "no batch would fit"));
+  throw Infeasible(fmt::format(
+      "--batch: {} of {} needs {} of memory, and {}: {}", options.batch, options.model, to_string(Bytes{needed}),
+      available == memory_budget().si ? "--max-memory allows " + to_string(Bytes{available})
+                                                  : to_string(Bytes{available}) + " are free",
+      fits >= kMinBatch ? fmt::format("a batch of {} would fit", fits) : "no batch would fit"));
 }
 
 }  // namespace ganymede::kernel

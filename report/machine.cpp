@@ -137,7 +137,7 @@ std::string against(double ratio) {
 
 std::string link_check_text(const documents::LinkCheck& check, std::size_t width) {
   const documents::CheckedSize& last = check.sizes.back();
-  const bool faster = check.ratio > check.interval.high;
+  const bool faster = check.verdict == "faster";
   std::string out = fmt::format(
       "{}: {:.4g} GB/s of bus bandwidth at {} where {:.4g} ({:.4g} .. {:.4g}) are expected; {} {:.2f} of "
       "the expected bandwidth.\n",
@@ -183,13 +183,13 @@ std::string link_check_csv(const documents::LinkCheck& check) {
 namespace {
 
 std::string rates_sentence(const documents::WhySlow& answer) {
-  std::string out = fmt::format(
-      "{}: {} images/s on {} GPUs are {} of {} times one GPU; {} ({} .. {}) are expected.\n",
-      answer.verdict == "slow"            ? "Slow"
-      : answer.all > answer.interval.high ? "Faster than expected (are both rates of the same training and batch?)"
-                                          : "As expected",
-      shown_rate(answer.all), answer.gpus, percent(answer.efficiency), answer.gpus, shown_rate(answer.expected),
-      shown_rate(answer.interval.low), shown_rate(answer.interval.high));
+  std::string out =
+      fmt::format("{}: {} images/s on {} GPUs are {} of {} times one GPU; {} ({} .. {}) are expected.\n",
+                  answer.verdict == "slow"     ? "Slow"
+                  : answer.verdict == "faster" ? "Faster than expected (are both rates of the same training and batch?)"
+                                               : "As expected",
+                  shown_rate(answer.all), answer.gpus, percent(answer.efficiency), answer.gpus,
+                  shown_rate(answer.expected), shown_rate(answer.interval.low), shown_rate(answer.interval.high));
   if (answer.verdict == "slow") {
     const documents::SlowCause& first = answer.causes.front();
     out += fmt::format("Likeliest: {} ({}).\n", first.says, percent(first.probability));

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "common/json_value.hpp"
+#include "common/text.hpp"
 #include "common/units.hpp"
 #include "common/usd.hpp"
 #include "report/groups.hpp"
@@ -110,7 +111,7 @@ void add_seeds(Table& summary, const Result& run) {
   add("time", seeds.time_s, clock);
   add("cost", seeds.usd, [](double value) { return usd(value) + " USD"; });
   if (seeds.finished != seeds.count)
-    summary.add({"never finish", fmt::format("{} seeds", seeds.count - seeds.finished), ""});
+    summary.add({"never finish", counted(static_cast<std::size_t>(seeds.count - seeds.finished), "seed"), ""});
   summary.rule();
 }
 

@@ -197,9 +197,10 @@ class Checker {
     if (samples_.back().bytes < kPlateau)
       out.notes.emplace_back("no size from 32 MiB on was measured, and smaller ones say little of bandwidth");
     if (out.ratio > out.interval.high) note_peer_to_peer(normal, out);
-    if (shift < -plateau_width)
-      out.notes.emplace_back("the log is faster than this machine should be: is it another one?");
+    const bool faster = out.ratio > out.interval.high;
+    if (faster) out.notes.emplace_back("the log is faster than this machine should be: is it another one?");
     explain(normal, out);
+    if (faster) out.verdict = "faster";
     return out;
   }
 
@@ -262,7 +263,7 @@ class Checker {
           {"unexplained", "something is wrong that none of these causes explains",
            "NCCL_DEBUG=INFO, and the same test on fewer GPUs and nodes"},
           likelihood(large_, expected, {kAnything, kAnything, 0, 1}), prior, nullptr);
-    if (large_.size() >= 4)
+    if (out.ratio <= out.interval.high && large_.size() >= 4)
       add(out, {"noise", "the times scatter: other jobs, clocks, or too few iterations", "repeat with -n 100 -w 20"},
           likelihood(large_, expected, {kUsual, kUnusual, kUnusualShare, kNoise / kSpread}), prior, nullptr);
     if (out.ratio < 1) add_causes(normal, expected, prior, out);

@@ -66,8 +66,8 @@ void simulate_pending(const Study& study, int jobs, const std::function<void(std
       });
 }
 
-/// The rows of the runs that have no result; counts them in `outcome`. Throws ConfigError if a run's input is wrong, and
-/// BudgetExceeded if one would take too much.
+/// The rows of the runs that have no result; counts them in `outcome`. Throws ConfigError if a run's input is wrong,
+/// and BudgetExceeded if one would take too much.
 std::vector<std::string> failed_rows(const Study& study, const StudyProgress& progress, StudyOutcome& outcome) {
   std::vector<std::string> rows;
   for (std::size_t i = 0; i < progress.failures.size(); ++i) {

@@ -206,14 +206,15 @@ class Scaling {
     const double off = ln(answer_.all / normal.value);
     const double width = std::max(0.03, ln(normal.high / normal.low) / 2 / kQuantile95);
     // Within the interval or faster, nothing is wrong but what the machine and the training make of it.
-    answer_.verdict = answer_.all >= normal.low ? "as expected" : "slow";
+    answer_.verdict = answer_.all > normal.high ? "faster" : answer_.all >= normal.low ? "as expected" : "slow";
     add({"normal", "this is what the machine gives: see the parts of a step", ""}, normal_density(off, width),
         kNormalWeight, normal.value);
-    add({"unexplained",
-         "none of these: host work between steps (logging, checkpoints, evaluation), one process for all "
-         "workers' host work",
-         "a profiler trace of one rank: why-slow TRACE"},
-        normal_density(off, kUnknownSpread), 1, {});
+    if (answer_.verdict != "faster")
+      add({"unexplained",
+           "none of these: host work between steps (logging, checkpoints, evaluation), one process for all "
+           "workers' host work",
+           "a profiler trace of one rank: why-slow TRACE"},
+          normal_density(off, kUnknownSpread), 1, {});
     if (off < 0) {
       add_input();
       for (const TrainingCause& cause : kTrainingCauses)
@@ -265,7 +266,7 @@ class Scaling {
 
   void add_shares(const CellPrediction& normal) {
     const double step = answer_.gpus * answer_.batch / answer_.all;
-    const double alone = answer_.batch / answer_.one;
+    const double alone = std::min(step, answer_.batch / answer_.one);
     const double links = normal.parts.collectives_s;
     const double waiting = normal.parts.step_s - normal.parts.alone_s - links;
     // Where a training is faster than expected, what is beyond computing is shared out as it was expected.
@@ -276,7 +277,8 @@ class Scaling {
     part("compute", "as on one GPU", alone);
     part("communication", "gradients on links that work, beyond what computing hides", links * scale);
     part("waiting", "for the slowest worker and for work on gradients, as usual", waiting * scale);
-    part("rest", "what is not explained by these: see the causes", step - alone - (links + waiting) * scale);
+    part("rest", "what is not explained by these: see the causes",
+         std::max(0.0, step - alone - (links + waiting) * scale));
   }
 
   void add(SlowCause cause, double likelihood, double prior, std::optional<double> rate) {

@@ -6,6 +6,7 @@
 #include "common/file.hpp"
 #include "common/json.hpp"
 #include "common/json_value.hpp"
+#include "common/text.hpp"
 #include "common/units.hpp"
 #include "kernel/session/session_parts.hpp"
 #include "traces/quality_curve.hpp"
@@ -83,9 +84,9 @@ std::string to_table(const SessionReport& report, const SessionOptions& options)
                      to_string(Bytes{report.predicted_bytes}), to_string(Bytes{report.allocated_peak_bytes}),
                      to_string(Bytes{report.resident_peak_bytes}));
   if (report.result.steps > 0)
-    out +=
-        fmt::format("time     {} for {} steps, {} a step, {:.0f} images/s\n", to_string(Seconds{report.result.seconds}),
-                    report.result.steps, to_string(Seconds{report.step_s()}), report.global_batch / report.step_s());
+    out += fmt::format("time     {} for {}, {} a step, {:.0f} images/s\n", to_string(Seconds{report.result.seconds}),
+                       counted(static_cast<std::size_t>(report.result.steps), "step"),
+                       to_string(Seconds{report.step_s()}), report.global_batch / report.step_s());
   for (const auto& [kind, file] : written_files(options)) out += fmt::format("{:<9}{}\n", kind, file);
   return out;
 }

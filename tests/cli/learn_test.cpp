@@ -24,6 +24,18 @@ class Learn : public testing::Test {
   std::string scenario_ = scratch_.write("scenario.json", kLearnScenario);
 };
 
+// A run of too many events is none that never finishes: others of its command must not hide it.
+TEST_F(Learn, WorkBeyondItsBoundEndsEveryCommandOfManyRuns) {
+  const std::string bound = " --max-work 3";
+  for (const Outcome& outcome :
+       {learn("--held-out 2" + bound), learn("--held-out 2 --learners 2" + spot),
+        run_program("simulate " + scenario_ + " --seeds 3" + bound),
+        run_program("plan --model dcgan-64 --images 1M --deadline 60h --seeds 1 --max-work 3")}) {
+    EXPECT_EQ(outcome.code, 3) << outcome.err;
+    EXPECT_THAT(outcome.err, AllOf(HasSubstr("more than 3 events"), HasSubstr("--max-work allows more")));
+  }
+}
+
 TEST_F(Learn, JudgesItsTableOnTheSeedsThatFollow) {
   const Outcome outcome = learn("--held-out 2");
   ASSERT_EQ(outcome.code, 0) << outcome.err;

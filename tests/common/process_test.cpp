@@ -11,6 +11,7 @@
 #include <cstring>
 #include <stdexcept>
 
+#include "common/budget.hpp"
 #include "common/errors.hpp"
 #include "support/errors.hpp"
 
@@ -186,6 +187,7 @@ TEST(RunChild, ThrowsWhatWasThrown) {
 TEST(Rethrow, PutsTheContextFirst) {
   rethrow({Kind::ok, "text"}, "run 1: ");
   EXPECT_EQ(message_of<Infeasible>([] { rethrow({Kind::infeasible, "too large"}, "run 1: "); }), "run 1: too large");
+  EXPECT_EQ(message_of<BudgetExceeded>([] { rethrow({Kind::budget_exceeded, "much"}, "run 1: "); }), "run 1: much");
   EXPECT_EQ(message_of<Failure>([] { rethrow({Kind::failure, "z"}); }), "z");
 }
 

@@ -101,6 +101,14 @@ TEST(LinkCheck, FindsNormalWhatIsNormal) {
   }
 }
 
+// More than the links carry: the machine may be another one, but nothing makes it slow.
+TEST(LinkCheck, LooksForNothingWhereALogIsFaster) {
+  const documents::LinkCheck found = check({1, 8, kA100, 600, 30}, {});
+  EXPECT_EQ(found.verdict, "faster") << found.ratio;
+  ASSERT_EQ(found.causes.size(), 1U);
+  EXPECT_EQ(found.causes.front().cause, "normal");
+}
+
 // Each bandwidth is that of the part that is left: one PCIe slot, one socket, one NIC (12.5 or 25 GB/s), LL's lines, of
 // which half are flags that it waits for.
 TEST(LinkCheck, NamesWhatIsWrong) {

@@ -50,6 +50,20 @@ TEST(WhySlow, LeavesNormalScalingAlone) {
   }
 }
 
+// Ten GPUs' rate of eight is no slow training: there is nothing to explain, and no part of a step is negative.
+TEST(WhySlow, LooksForNothingWhereATrainingIsFaster) {
+  const documents::WhySlow answer = why_slow(asked(8, "V100", "250img/s", "2500img/s"));
+  EXPECT_EQ(answer.verdict, "faster");
+  ASSERT_EQ(answer.causes.size(), 1U);
+  EXPECT_EQ(answer.causes.front().cause, "normal");
+  double all = 0;
+  for (const documents::SlowShare& share : answer.shares) {
+    EXPECT_GE(share.share, 0) << share.part;
+    all += share.share;
+  }
+  EXPECT_NEAR(all, 1, 1e-9);
+}
+
 // 4.8 of 8: a loss of 40 % where a few percent are usual. 128 threads at a hundred images each are what one machine
 // prepares. Two nodes of V100 over 10 Gbit/s: 102 MB of gradients take 0.16 s, four times the step's compute.
 TEST(WhySlow, NamesCausesThatFit) {

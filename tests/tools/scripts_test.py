@@ -151,6 +151,14 @@ RAN = """<testsuites><testsuite>
 </testsuite></testsuites>"""
 
 
+class SoakTest(unittest.TestCase):
+    def test_refuses_seconds_in_which_nothing_can_be_done(self):
+        for seconds in ("-5", "0", "nan"):
+            code, _, err = called("soak.py", f"--seconds={seconds}")
+            self.assertEqual(code, 2)
+            self.assertIn(f"--seconds: found {seconds}, expected more than 0", err)
+
+
 class TestsRan(unittest.TestCase):
     def test_names_what_passed_but_the_quickest_of_each_suite_and_bytes(self):
         with tempfile.TemporaryDirectory() as folder:
