@@ -188,7 +188,7 @@ void check_memory(const TrainOptions& options, const TensorOps& ops, double avai
   throw Infeasible(fmt::format(
       "--batch: {} of {} needs {} of memory, and {}: {}", options.batch, options.model, to_string(Bytes{needed}),
       available == memory_budget().si ? "--max-memory allows " + to_string(Bytes{available})
-                                                  : to_string(Bytes{available}) + " are free",
+                                      : to_string(Bytes{available}) + " are free",
       fits >= kMinBatch ? fmt::format("a batch of {} would fit", fits) : "no batch would fit"));
 }
 

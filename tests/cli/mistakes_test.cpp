@@ -35,11 +35,13 @@ Json request_of(const std::string& flags, const std::string& model = "dcgan-64")
 }
 
 TEST(Mistakes, ValuesThatAreNoIntegersAreToldWhatIsExpected) {
-  const auto said = [](const std::string& arguments) { return run_program("generate --checkpoint x " + arguments).err; };
+  const auto said = [](const std::string& arguments) {
+    return run_program("generate --checkpoint x " + arguments).err;
+  };
   EXPECT_THAT(said("--count x"), HasSubstr("--count: found x, expected a number"));
   EXPECT_THAT(said("--count 100000000000"), HasSubstr("--count: found 100000000000, expected a smaller integer"));
   EXPECT_THAT(said("--count 1e1"), HasSubstr("--count: found 1e1, expected a number that is written as an integer"));
-  EXPECT_THAT(run_program("catalog --max-memory 99999999999GiB").err, HasSubstr("expected 64MiB to 1e9GB"));
+  EXPECT_THAT(run_program("catalog --max-memory 99999999999GiB").err, HasSubstr("expected 64MiB to 1e9 GB"));
 }
 
 TEST(Mistakes, AMisspeltOptionNamesTheNearest) {
