@@ -28,7 +28,7 @@ class Learn : public testing::Test {
 TEST_F(Learn, WorkBeyondItsBoundEndsEveryCommandOfManyRuns) {
   const std::string bound = " --max-work 3";
   for (const Outcome& outcome :
-       {learn("--held-out 2" + bound), learn("--held-out 2 --learners 2" + spot),
+       {learn("--held-out 2" + bound), learn("--held-out 2 --learners 2" + bound),
         run_program("simulate " + scenario_ + " --seeds 3" + bound),
         run_program("plan --model dcgan-64 --images 1M --deadline 60h --seeds 1 --max-work 3")}) {
     EXPECT_EQ(outcome.code, 3) << outcome.err;
