@@ -20,6 +20,7 @@
 #include <filesystem>
 #include <map>
 
+#include "common/budget.hpp"
 #include "common/errors.hpp"
 #include "common/file.hpp"
 #include "common/json.hpp"
@@ -306,6 +307,8 @@ std::string try_seed(std::uint64_t seed, const std::filesystem::path& folder, si
       wrong += "other bytes the second time";
     return wrong;
   } catch (const Infeasible&) {
+    return "infeasible";
+  } catch (const BudgetExceeded&) {  // given up, as it says
     return "infeasible";
   } catch (const ConfigError& error) {  // two choices that exclude each other
     return fmt::format("refused: {}", error.what());

@@ -57,7 +57,6 @@ class Storage : public testing::Test {
   ~Storage() override { ::munmap(calls_, sizeof *calls_); }
 
  protected:
-
   /// Starts the commands in a child; each ends where the one before did not succeed. The call with the index `at`, of
   /// all that the child makes, has the fate.
   pid_t start(const Work& work, int at, Fate fate) {
