@@ -243,7 +243,7 @@ def main():
         parser.error(f"--program: {options.program} is not there: ./test builds it")
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="soak-") as scratch:
-        soak = Soak(options.program, pathlib.Path(scratch), options.seed)
+        soak = Soak(options.program.resolve(), pathlib.Path(scratch), options.seed)
         steps = 0
         number = shard if options.only is None else options.only
         while steps == 0 or (options.only is None and time.monotonic() - began < options.seconds):
