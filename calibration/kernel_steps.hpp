@@ -42,11 +42,12 @@ std::optional<GpuSheet> sheet_of(const platforms::Gpu& gpu);
 /// that move numbers one after the other are one.
 std::vector<StepKernel> kernels_at(const traces::StepTrace& trace, const traces::TraceBatch& entry);
 
-/// What a training takes beside the kernels that its layers count: kernels without a layer, gaps between kernels,
-/// caches that others have filled. Beside each counted kernel it is three times the kernel's time, at most 130 us on a
-/// GPU of 900 GB/s, and in inverse proportion to the bandwidth on others. A step of long kernels hardly notices; one of
-/// short kernels takes twice as long. Grouped convolutions in 16 bits, of which no single kernel was measured, take
-/// twice as long as the model of kernel times says. Estimated from 43 steps of ten publications, each counted once
+/// The time that a training takes beside the kernels that its layers count: kernels without a layer, gaps between
+/// kernels, caches that others have filled. Beside each counted kernel it is three times the kernel's time, at most 130
+/// us on a GPU of 900 GB/s, and in inverse proportion to the bandwidth on others. A step of long kernels hardly
+/// notices; one of short kernels takes twice as long. Grouped convolutions in 16 bits, of which no single kernel was
+/// measured, take twice as long as the model of kernel times says. Estimated from 43 steps of ten publications, each
+/// counted once
 /// (`bench/networks.py --fit`, which also leaves each out): 130 us is 117 to 141 without one of them. The two for
 /// groups lies between 1.3 without NVAE and 2.5 with it: two publications have such kernels. That it is three times at
 /// most, and follows the bandwidth, was chosen on all. A step that is carried from one GPU to another has it in what

@@ -48,7 +48,7 @@ class Silence {
   bool said_ = false;
 };
 
-/// What was paid beside the plan, whose run is simulated again for its items.
+/// Puts a bill beside the plan, whose run is simulated again for its items.
 documents::PaidBill paid(const plan::WatchedPlan& plan, const std::string& file, const Shared& shared) {
   const traces::BillFile bill = traces::read_bill_file(file, {plan.instance, plan.scenario.servers.instance});
   auto waiting = show_elapsed(shared, "simulating the plan");

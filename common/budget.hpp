@@ -1,6 +1,6 @@
 #pragma once
-// What one command may take of the machine: memory, and the events that it simulates. Beyond it the command is refused
-// by BudgetExceeded, which names the option that allows more, in place of taking the machine down.
+// The bounds of one command: its memory, and the events that it simulates. Beyond them the command is refused by
+// BudgetExceeded, which names the option that allows more, in place of taking the machine down.
 
 #include <cstdint>
 #include <stdexcept>

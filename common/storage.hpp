@@ -11,7 +11,7 @@ namespace ganymede::storage {
 
 enum class Call { create, write, sync, rename, link, cut };
 
-/// What becomes of a call.
+/// The outcome of a call.
 enum class Fate {
   done,
   failed,          ///< nothing happens, and the disk is full

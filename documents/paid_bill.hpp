@@ -1,5 +1,5 @@
 #pragma once
-// What was really paid beside what a plan said, `ganymede.paid-bill/1`.
+// A bill that was paid beside the plan of the training, `ganymede.paid-bill/1`.
 
 #include <cstdint>
 #include <string>

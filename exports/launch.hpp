@@ -49,7 +49,8 @@ Launch read_launch(const report::Document& document, std::optional<std::size_t> 
 
 /// The container image that a launch file names if the user gives no image. No image is published under this name.
 std::string placeholder_image();
-/// What --image says, or the placeholder. Throws ConfigError for what is no reference to a container image.
+/// The container image of --image, or placeholder_image() without one. Throws ConfigError for a value that cannot name
+/// an image.
 std::string image_of(const ExportValues& values);
 
 /// Returns the options --run, --name, --command and --disk of launch files, followed by `more`.

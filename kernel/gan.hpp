@@ -23,7 +23,7 @@ struct ImageShape {
   bool operator==(const ImageShape&) const = default;
 };
 
-/// What a step of a model does; step_clock.hpp lists the phases.
+/// The kind of a model's step; step_clock.hpp lists the phases.
 enum class StepKind {
   adversarial,  ///< the discriminator's updates, then the generator's, through the discriminator
   variational,  ///< an autoencoder's: the discriminator is its encoder, the generator its decoder, updated together
@@ -39,9 +39,9 @@ constexpr LossNames loss_names(StepKind step) {
 }
 
 struct Losses {
-  double discriminator =
-      0;  ///< sum of its losses on real and on fake images, and the penalty; of an encoder the divergence
-  double generator = 0;  ///< of a decoder the reconstruction's
+  /// The sum of its losses on real and on fake images, and the penalty; an encoder's is the divergence.
+  double discriminator = 0;
+  double generator = 0;  ///< a decoder's is that of the reconstruction
 };
 
 /// Random numbers of a step, one stream for each consumer.
@@ -95,8 +95,8 @@ struct Gan {
   float* losses = nullptr;              ///< [kLossSlots]
   Tensor coarse = {}, blurred = {};     ///< while fading: real images at half the size, and enlarged again
   Tensor between = {}, direction = {};  ///< the gradient penalty's images, and the tangent's direction
-  Tensor noise = {},
-         d_code = {};  ///< an autoencoder's: see TensorOps::sample_code; `direction` is its images' gradient
+  /// Only an autoencoder has these (TensorOps::sample_code). The gradient of its images is in `direction`.
+  Tensor noise = {}, d_code = {};
   Buffer small = {};
   Buffer shared = {};   ///< memory that both networks use in turns
   Buffer average = {};  ///< moving average of the generator's parameters; empty without GanOptions::average

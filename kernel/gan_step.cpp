@@ -81,7 +81,7 @@ void update_average(Gan& gan, TensorOps& ops, float decay_max) {
   ops.average(gan.average.floats(), gan.generator.parameter_data(), gan.generator.parameter_floats(), decay);
 }
 
-/// What follows the last gradients of a layer.
+/// Tells clock and reducer that a layer's gradients are final.
 LayerDone discriminator_done(StepClock& clock, Reducers reducers) {
   return [&clock, reducer = reducers.discriminator](std::size_t layer) {
     clock.discriminator_layer_done(layer);

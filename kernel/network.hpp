@@ -75,7 +75,8 @@ class Network {
 
   /// FLOPs of matrix products in one forward pass.
   double forward_flops_per_image() const;
-  /// Those of the lowest layer with parameters: without the gradients of the network's input, its own are not computed.
+  /// FLOPs of the lowest layer with parameters, which are saved where nothing needs the gradients of the network's
+  /// input.
   double first_layer_flops_per_image() const { return layers_[lowest_]->forward_flops_per_image(); }
   /// FLOPs of a gradient penalty: forward pass, backward pass to the input, tangent, backward pass through both.
   double penalty_flops_per_image() const;

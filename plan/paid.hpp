@@ -1,5 +1,5 @@
 #pragma once
-// What was really paid beside what a plan said, item by item.
+// A bill that was paid beside the plan of the training, item by item.
 
 #include "documents/paid_bill.hpp"
 #include "documents/result.hpp"

@@ -1,5 +1,5 @@
 #pragma once
-// What was paid beside a plan, as a table.
+// A paid bill beside a plan, as a table.
 
 #include <string>
 

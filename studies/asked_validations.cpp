@@ -44,8 +44,8 @@ AskedValidations read_asked(const std::vector<std::string>& names) {
     asked.documents.push_back(find_study(name));
     if (const auto [same, is_new] = seen.emplace(asked.documents.back().value().dump(), name); !is_new)
       throw ConfigError(name == same->second
-                            ? fmt::format("the study {} is named twice, and counts once", name)
-                            : fmt::format("{} and {} are the same study, which counts once", same->second, name));
+                            ? fmt::format("the study {} is named twice, expected once", name)
+                            : fmt::format("{} and {} are the same study, expected one of them", same->second, name));
     asked.studies.push_back(read_validation(asked.documents.back()));
   }
   return asked;

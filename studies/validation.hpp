@@ -17,13 +17,13 @@
 
 namespace ganymede::studies {
 
-/// What is known of a training without simulating it: what `ganymede train` has printed, or a forecast of its FID.
+/// An answer about a training that needs no simulation: the result of `ganymede train`, or a forecast of its FID.
 struct StudyAnswer {
   std::string name, evidence;
   JsonNode result;
 };
 
-/// What is done with a figure: it calibrates; it is predicted; it is predicted and nobody has measured it; or nothing
+/// The use of a figure: it calibrates; it is predicted; it is predicted and nobody has measured it; or nothing
 /// predicts it.
 enum class CellRole : std::uint8_t { fit, predict, shown, none };
 

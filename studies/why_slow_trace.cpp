@@ -28,8 +28,7 @@ documents::WhySlow why_slow_of_trace(const WhySlowOptions& options) {
       {"compute", "kernels that compute", "faster kernels: mixed precision, channels-last, a compiler", mean.compute},
       {"communication", "collectives that nothing hides, waiting for other ranks in them included",
        "check nccl-log of the same machine says whether its links are as they should; larger batches or accumulation "
-       "need "
-       "fewer reductions",
+       "need fewer reductions",
        mean.exposed},
       {"input", "copies to and from the host while nothing else runs",
        "pinned memory with non_blocking copies, and prefetching", mean.copies},

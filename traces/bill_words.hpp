@@ -18,7 +18,7 @@ bool has_word(const std::string& text, const std::string& word);
 /// no time of a machine: "gibibyte hour", "vcpu-hours".
 double hours_of(std::string_view unit);
 
-/// What a row is charged for; all words are in small letters.
+/// The words of a row that tell its kind of charge, in small letters.
 struct ChargeWords {
   std::string kind, service, usage, unit, category;
 };

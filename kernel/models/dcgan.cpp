@@ -24,7 +24,7 @@ constexpr int kChannels = 64;
 constexpr float kDcganSlope = 0.2F;
 constexpr float kScaleDeviation = 0.02F;
 
-/// What a network is built for.
+/// The images and classes for which a network is built.
 struct Form {
   ImageShape image;
   int least;  ///< rows of the smallest images inside

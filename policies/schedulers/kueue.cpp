@@ -77,7 +77,7 @@ class Cohort {
   }
 
  private:
-  /// What may be taken back. Admissions within quotas make no owner a borrower, so that it changes with reclaim()
+  /// Jobs that may be taken back. Admissions within quotas make no owner a borrower, so that it changes with reclaim()
   /// alone.
   struct Lent {
     std::vector<const JobView*> jobs;  ///< of borrowers, in the order in which they are taken back

@@ -22,9 +22,9 @@ constexpr std::int64_t kMostIdleDecisions = 1000;  // between which no job arriv
 // Measured by bench/shared_links.py; docs/cluster.md has the figures.
 constexpr const char* kSharedLinksWarning =
     "jobs share links, and how much slower some are for it was not simulated message by message but comes from "
-    "formulas, "
-    "which on random clusters were off by 6 % in the median and by more than 15 % for a quarter of the jobs: "
-    "run_low_s and run_high_s say it; more \"messages\" in \"fidelity\", or the mode \"message\", say more";
+    "formulas, which on random clusters were off by 9 % in the median and by more than 15 % for a third of the jobs; "
+    "run_low_s and run_high_s allow for that; more \"messages\" in \"fidelity\", or its mode \"message\", is more "
+    "exact";
 
 Nanoseconds next_arrival(const ClusterContext& context, const ClusterState& state) {
   const std::vector<ClusterJob>& jobs = context.cluster.jobs;

@@ -51,11 +51,6 @@ StepDistribution by_pools(StepDistribution steps, const std::vector<int>& nodes)
   return steps;
 }
 
-std::shared_ptr<const StepDistribution> with_pools(StepDistribution steps, std::size_t pools) {
-  steps.pools.resize(pools);
-  return std::make_shared<const StepDistribution>(std::move(steps));
-}
-
 /// The cache key: everything that the steps of a configuration depend on, as text. Pools without nodes at the end of
 /// the scenario's, which only its policy may use, say nothing.
 std::string key_of(const Scenario& scenario, const Configuration& configuration) {
@@ -202,11 +197,13 @@ const StepDistribution& ScenarioSteps::distribution(const Configuration& configu
     const Configuration alike = in_first_pool(scenario_, configuration);
     const std::string key = key_of(scenario_, alike);
     known = cache_->distribution(key + factors_of(scenario_), [&] { return simulate(alike, fnv1a(key)); });
-    // Whoever has simulated it may have fewer pools, or more.
-    if (alike.nodes != configuration.nodes)
+    if (alike.nodes != configuration.nodes) {
       known = std::make_shared<const StepDistribution>(by_pools(*known, configuration.nodes));
-    else if (known->pools.size() != scenario_.pools.size())
-      known = with_pools(*known, scenario_.pools.size());
+    } else if (known->pools.size() != scenario_.pools.size()) {  // it is from a scenario with fewer pools, or with more
+      StepDistribution steps = *known;
+      steps.pools.resize(scenario_.pools.size());
+      known = std::make_shared<const StepDistribution>(std::move(steps));
+    }
   } else {
     known = std::make_shared<const StepDistribution>(simulate(configuration, scenario_.seed));
   }

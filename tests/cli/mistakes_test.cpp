@@ -176,9 +176,10 @@ TEST(Mistakes, StudiesAreFilesOfAnyNameAndCountOnce) {
   const Outcome inside = run_program("validate empty.csv", "cd " + file.substr(0, file.rfind('/')) + " &&");
   EXPECT_EQ(inside.code, 2);
   EXPECT_THAT(inside.err, AllOf(HasSubstr("empty.csv: "), Not(HasSubstr("there is no study"))));
-  expect_refused("validate vtrain_v100 vtrain_v100", "the study vtrain_v100 is named twice, and counts once");
+  expect_refused("validate vtrain_v100 vtrain_v100", "the study vtrain_v100 is named twice, expected once");
   const std::string same = GANYMEDE_SOURCE_DIR "/studies/vtrain_v100/study.json";
-  expect_refused("validate vtrain_v100 " + same, "vtrain_v100 and " + same + " are the same study, which counts once");
+  expect_refused("validate vtrain_v100 " + same,
+                 "vtrain_v100 and " + same + " are the same study, expected one of them");
 }
 
 TEST(Mistakes, WithoutArgumentsAndATerminalNothingIsAsked) {

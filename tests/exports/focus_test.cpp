@@ -53,7 +53,7 @@ TEST(Focus, HasTheMandatoryColumnsOfVersion12) {
         "PricingQuantity",    "PricingUnit",      "ProviderName",       "PublisherName",     "ServiceCategory",
         "ServiceName"})
     EXPECT_TRUE(table.has(column)) << column;
-  // Those that depend on what a provider supports: here are commitments, regions, list prices and units of use.
+  // Columns that depend on what a provider supports: here are commitments, regions, list prices and units of use.
   for (const char* column : {"BillingAccountType",
                              "ChargeFrequency",
                              "CommitmentDiscountCategory",

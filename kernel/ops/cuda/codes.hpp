@@ -1,5 +1,5 @@
 #pragma once
-// What labels and variational autoencoders need on a GPU.
+// Operations of labels and of variational autoencoders on a GPU.
 
 #include "kernel/ops/cuda/cuda_ops.hpp"
 
