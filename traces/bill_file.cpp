@@ -19,7 +19,8 @@
 namespace ganymede::traces {
 namespace {
 
-/// The columns of a dialect by what they hold; "" where it has none.
+/// The columns of a dialect by what they hold; "" where it has none. Those of AWS are of its guide to Cost and Usage
+/// Reports (data dictionary; in CUR 2.0 with underscores), those of FOCUS of its specification 1.2.
 struct Dialect {
   const char* name;
   const char *cost, *currency, *kind, *quantity, *unit, *service, *usage, *begin, *end;
