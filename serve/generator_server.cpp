@@ -50,7 +50,8 @@ class GeneratorServer::Impl {
       if (response.status == -1 || response.status == 200)  // -1: the library has not set it yet
         note_latency(std::chrono::duration<double>(Clock::now() - since).count());
     });
-    http_.set_logger([this](const httplib::Request& request, const httplib::Response& response) {
+    // Before an answer leaves, so that whoever has read it finds it in /metrics.
+    http_.set_post_routing_handler([this](const httplib::Request& request, httplib::Response& response) {
       if (request.path != "/generate") return;
       const std::lock_guard lock(mutex_);
       ++counts_.answers[response.status];
@@ -187,16 +188,19 @@ class GeneratorServer::Impl {
       if (batch.empty()) continue;
       lock.unlock();
       const auto since = Clock::now();
+      std::vector<std::string> images;
+      std::exception_ptr failure;
       try {
-        std::vector<std::string> images = draw_(seeds);
-        for (std::size_t i = 0; i < batch.size(); ++i) batch[i].image.set_value(std::move(images[i]));
+        images = draw_(seeds);
       } catch (...) {
-        for (Waiting& one : batch) one.image.set_exception(std::current_exception());
+        failure = std::current_exception();
       }
       lock.lock();
       ++counts_.batches;
       counts_.images += static_cast<std::int64_t>(batch.size());
       counts_.busy_s += std::chrono::duration<double>(Clock::now() - since).count();
+      for (std::size_t i = 0; i < batch.size(); ++i)
+        failure ? batch[i].image.set_exception(failure) : batch[i].image.set_value(std::move(images[i]));
     }
   }
 
