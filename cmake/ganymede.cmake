@@ -284,7 +284,11 @@ function(ganymede_add_test test program filter shard processes)
   add_test(NAME ${test} COMMAND ${program} --gtest_brief=1 --gtest_filter=${filter})
   string(REPLACE "/" "." file ${test})
   # With a fixed seed rapidcheck draws the same cases in every run; for others set RC_PARAMS and run the program itself.
+  set(cases "seed=1")
+  if(GANYMEDE_SANITIZE)
+    string(APPEND cases " max_success=50")  # half of them, each of which takes several times as long
+  endif()
   set_tests_properties(${test} PROPERTIES ENVIRONMENT
-    "RC_PARAMS=seed=1;GTEST_TOTAL_SHARDS=${processes};GTEST_SHARD_INDEX=${shard};GTEST_OUTPUT=xml:${CMAKE_BINARY_DIR}/tests_ran/${file}.xml"
+    "RC_PARAMS=${cases};GTEST_TOTAL_SHARDS=${processes};GTEST_SHARD_INDEX=${shard};GTEST_OUTPUT=xml:${CMAKE_BINARY_DIR}/tests_ran/${file}.xml"
     TIMEOUT 3600)  # trainings of minutes one after the other, on a loaded machine
 endfunction()

@@ -6,7 +6,7 @@
 #   tools/fuzz.sh --hours 8                all targets, together for so many hours
 #   tools/fuzz.sh --seconds 0              only the coverage of what was found before
 #   tools/fuzz.sh --changed                what CI runs: of the targets whose readers' files have changed within the day before the last
-#                                          commit the four with the most changed lines, each for a minute, two at a time, in the build
+#                                          commit the four with the most changed lines, each for half a minute, two at a time, in the build
 #                                          that ./test --asan has made: without libFuzzer, so that nothing guides the changes
 #
 # Prints for each target how many inputs were tried, how many of them were defects (a crash, an unexpected exception, more
@@ -47,7 +47,7 @@ fuzz_changed() {
   mkdir -p "$folder"
   echo "changed since $since: ${names[*]:-no reader}; GANYMEDE_FUZZ_SEED=$seed"
   [[ ${#names[@]} -eq 0 ]] ||
-    printf '%s\n' "${names[@]}" | (cd "$folder" && GANYMEDE_FUZZ_SEED=$seed xargs -P 2 -n 1 "$program" "$OLDPWD/tests/fuzz/corpus" "${seconds}s")
+    printf '%s\n' "${names[@]}" | (cd "$folder" && GANYMEDE_FUZZ_SEED=$seed xargs -P 2 -n 1 "$program" "$OLDPWD/tests/fuzz/corpus" "$((seconds / 2))s")
 }
 if [[ $changed == yes ]]; then
   fuzz_changed

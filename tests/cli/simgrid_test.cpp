@@ -217,6 +217,7 @@ TEST(ImportSimgrid, ReadsWhatSimGridLoads) {
                 "<actor host='a' function='f'><argument value='1'/></actor>",
             2, true, "speed_file of <host> in line 5 (and 1 more) was left out"},
            {zone("Full", cluster("c", "radical='0-1999'")), 1024, true, "the first 1024 of 2000 hosts were taken"}}) {
+    if (is_sanitized() && tried.hosts == 1024) continue;  // a minute there, along the paths of the others
     const Outcome outcome = expect_done(
         "import simgrid " + scratch.write("x.xml", " \n<!-- x -->" + platform_around(tried.elements)) + " --gpu V100");
     EXPECT_THAT(outcome.err, HasSubstr(tried.note));

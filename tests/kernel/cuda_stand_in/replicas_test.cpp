@@ -94,14 +94,19 @@ TrainOptions options_with(const char* model, const char* compression) {
 }
 
 TEST(Replicas, OfOneBatchNormHaveTheLossesOfOneGpuWithTheWholeBatch) {
-  const TrainOptions dense = options_with("mlp-gan", "none"), convolutions = options_with("dcgan-28", "none");
+  const TrainOptions dense = options_with("mlp-gan", "none");
   const auto whole = losses_on_gpus(dense, 1, false);
   expect_near(losses_on_gpus(dense, 4, false), whole, 1e-5);
-  expect_near(losses_on_gpus(convolutions, 2, false, Order::others_first), losses_on_gpus(convolutions, 1, false),
-              1e-5);
   TrainOptions apart = dense;
   apart.synchronized_norm = false;
   EXPECT_GT(std::abs(losses_on_gpus(apart, 2, false).back() - whole.back()), 1e-4);
+}
+
+TEST(Replicas, OfOneBatchNormHaveTheLossesOfOneGpuWithConvolutionsToo) {
+  NOT_SANITIZED("dense layers take the same paths between GPUs");
+  const TrainOptions convolutions = options_with("dcgan-28", "none");
+  expect_near(losses_on_gpus(convolutions, 2, false, Order::others_first), losses_on_gpus(convolutions, 1, false),
+              1e-5);
 }
 
 TEST(Replicas, CompressGradientsAsTheCpuDoes) {

@@ -13,6 +13,7 @@
 #include "sim/service/service_result.hpp"
 #include "sim/service/service_simulation.hpp"
 #include "support/temporary_folder.hpp"
+#include "support/when.hpp"
 
 namespace ganymede::sim {
 namespace {
@@ -48,6 +49,7 @@ std::vector<double> stationary(double arrivals, const auto& left) {
 // M/D/c (Crommelin 1932): of the customers at any moment, those in service are gone one service time later, and the
 // others wait or are served with those that have arrived meanwhile. Little's law turns their number into a wait.
 TEST(Service, WaitsAsAQueueOfSeveralServersDoes) {
+  NOT_SANITIZED("looks at means of a million requests");
   constexpr double kRate = 80, kService_s = 0.02;
   for (const std::size_t gpus : {2U, 4U}) {
     const double rate = kRate * static_cast<double>(gpus) / 2;
@@ -134,6 +136,7 @@ TEST(Service, AddsAtMostFourOrAsManyReplicasAsThereAre) {
 }
 
 TEST(Service, LosesOnlyWhatTheNoticeLeavesNoTimeFor) {
+  NOT_SANITIZED("looks at millions of requests; AccountsForEachRequestAndEachSecond draws some with such notices");
   const char* spot = R"({"platform": {"market": "spot", "nodes": 4, "notice": "0s", "lifetimes": {"mean": "10min"}},
       "arrivals": {"per_second": 150}, "duration": "5h", "timeout": "1s"})";
   const ServiceRecord abrupt = life_of(service_of(spot));
