@@ -15,7 +15,8 @@ and prints which curves fall by more than 5 % where a size doubles; it takes som
 most by 1.30.
 
 The logs of the group "seen" were looked at while the model was made; none of its constants is fitted to them. Those of
-"used" named a mechanism or gave a constant, as the code says where it uses them. Those of "check" are curves of other
+"used" named a mechanism or gave a constant, as the code says where it uses them. Those of "held" were predicted first and
+have changed nothing since. Those of "check" are curves of other
 programs than nccl-tests; their sizes and settings are fewer.
 """
 
@@ -100,6 +101,17 @@ LOGS = {
     "oci_h100_16": ("used", 16, MACHINES, "BM.GPU.H100.8", 2, "nccl:2.23.4", "oracle-quickstart/oci-hpc documentation/Troubleshooting.md @b5285a68fa0a"),
     "v100_2_tcp": ("seen", 2, MACHINES, "1xV100 32G", 2, "nccl:2.4.7", "gist cswinter 3bc2cbcc7c947e4a2736188dd6e74240"),
     "v100_32_tcp": ("used", 32, MACHINES, "8xV100 tcp100", 4, "nccl:2.8.3", "NVIDIA/nccl issue 450"),
+    "crusoe_a100_16": ("held", 16, "azure", "Standard_ND96amsr_A100_v4", 2, "nccl", "dstackai/dstack documentation of Crusoe, 2 x 8 A100 with eight 200 Gbit/s adapters each, as Azure's"),
+    "oke_a100_16": ("held", 16, MACHINES, "BM.GPU.B4.8", 2, "nccl", "a guide to NCCL tests on OKE, 2 x BM.GPU4.8 (A100-SXM4-40GB)"),
+    "nd_a100_8_superbench": ("held", 8, "azure", "Standard_ND96asr_v4", 1, "nccl", "microsoft/superbenchmark, a test of its nccl benchmark, host sb-validation-scus-000001; one process"),
+    "dgx_h100_16": ("held", 16, "azure", "Standard_ND96isr_H100_v5", 2, "nccl", "nccl-bench notes, dgx-06 and dgx-07; one process a node"),
+    "dgx_h100_4_of_16": ("used", 4, "azure", "Standard_ND96isr_H100_v5", 2, "nccl", "the same, two GPUs a node"),
+    "rtx4090_8": ("used", 8, MACHINES, "8xRTX 4090", 1, "nccl", "a blog of 2025-02-07 on peer access of RTX 4090, before it was unlocked; 2 EPYC 7542"),
+    "rtx5090_4": ("used", 4, "local", "RTX5090x4", 1, "nccl:2.26.2", "NVIDIA/nccl-tests issue 287"),
+    "k80_4_azure": ("used", 4, "azure", "Standard_NC24_Promo", 1, "nccl:2.10.3", "an example job of Azure ML for nccl-tests; NCCL not stated, its columns are of 2022"),
+    "a100_4_no_p2p": ("used", 4, MACHINES, "4xA100 no peers", 1, "nccl:2.16.2", "a page on multi-GPU topologies, four A100 of a DGX, NCCL_P2P_DISABLE=1"),
+    "pair_no_nvlink": ("used", 2, MACHINES, "4xA40", 1, "nccl:2.16.2", "the same, two GPUs without their NVLink, NCCL_P2P_DISABLE=1; the GPU is not stated"),
+    "pairs_no_nvlink_4": ("used", 4, MACHINES, "4xA40", 1, "nccl:2.16.2", "the same, four GPUs across sockets"),
     "a100_2_vtrain": ("check", 2, "aws", "p4d.24xlarge", 1, "nccl", "VIA-Research/vTrain @f8dda8473a48, trace (MIT)"),
     "a100_4_vtrain": ("check", 4, "aws", "p4d.24xlarge", 1, "nccl", "VIA-Research/vTrain @f8dda8473a48, trace (MIT)"),
     "a100_8_vtrain": ("check", 8, "aws", "p4d.24xlarge", 1, "nccl", "VIA-Research/vTrain @f8dda8473a48, trace (MIT)"),

@@ -17,6 +17,7 @@ LinkEvidence link_evidence(std::string_view label);
 /// The evidence behind a prediction of a step of several workers, and the parts of the step that are uncertain.
 struct StepEvidence {
   LinkEvidence link = LinkEvidence::assumed;
+  bool through_host = false;  ///< GPUs of a node exchange through host memory
   double link_factor = 1;  ///< on what links add to the width (studies/rehearsed_links.hpp)
   bool eager = true;       ///< the executor, see worker_variation.hpp
   bool several_machines = false;
@@ -31,6 +32,6 @@ double half_width(const StepEvidence& evidence);
 /// What the links add to it: as the logarithm of a factor on the step's time.
 double half_width_of_links(const StepEvidence& evidence);
 /// The same for the time of a collective alone.
-double half_width_of_collective(LinkEvidence link, bool several_machines);
+double half_width_of_collective(LinkEvidence link, bool several_machines, bool through_host = false);
 
 }  // namespace ganymede::calibration

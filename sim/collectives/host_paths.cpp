@@ -9,14 +9,17 @@ namespace ganymede::sim {
 
 // Two GPUs: 4.0 GB/s on RTX 2080 Ti (Anthony-Hoo/Anthony-Hoo.github.io, AutoDL_Multi-GPU_Interconnection_Test.md), 3.8
 // on A40 with NCCL_P2P_DISABLE=1 (hardware notes of a blog), 3.9 on pairs of RTX 3090 (eth-easl/sailor,
-// intra_node_bandwidths.json), 2.9 on RTX 4090 (kalavai-net/kalavai-client, scripts/README.md: 2.2 below one
-// bridge, 3.9 across sockets), where PCIe itself copies 12 to 24: the geometric mean of the four sources, 3.6 to 3.9
-// where one is left out. Four RTX 4090 share the host's memory and reach 2.6 each, the only source that has more GPUs;
-// half of its fall with their number is believed.
-BytesPerSecond nccl_rate_through_host(int gpus) {
-  constexpr BytesPerSecond kOfTwo{3.6e9};
-  constexpr double kFall = 0.3;
-  return portable_exp(-kFall * portable_log(std::max(1.0, gpus / 2.0))) * kOfTwo;
+// intra_node_bandwidths.json), 2.9 on RTX 4090 (kalavai-net/kalavai-client, scripts/README.md: 2.2 below one bridge, 3.9
+// across sockets; 2.6 on four), 3.9 on PCIe 3 (NVIDIA/nccl issue 384), 3.9 on a pair without its NVLink and 1.4 on four
+// such GPUs across sockets (a page on multi-GPU topologies). Four A100 of a DGX with NCCL_P2P_DISABLE=1 5.2 (the same
+// page), four K80 of an Azure VM 2.55 (a job of Azure ML), eight RTX 4090 beside two EPYC 7542 with memory of their own
+// 14.5 (a blog of 2025-02-07): kOlder is the geometric mean of these nine, each counted once, and 3.4 to 4.3 where one
+// is left out; it is 7 % off in the median then, and 4.2 times on the eight RTX 4090. More GPUs are not slower: hosts
+// differ more than numbers. On PCIe 5, four RTX 5090 reach 27.3 beside an EPYC Genoa (NVIDIA/nccl-tests issue 287) and
+// eight 28 beside Xeon 8480 (NVIDIA/nccl issue 1639): kPcie5 is their mean.
+BytesPerSecond nccl_rate_through_host(BytesPerSecond pcie) {
+  constexpr BytesPerSecond kOlder{4.0e9}, kPcie5{27.6e9}, kFromPcie5{40e9};
+  return pcie >= kFromPcie5 ? kPcie5 : kOlder;
 }
 
 // kOneSocket and kGrowth are fitted to the 2.06, 2.77, 3.28 and 3.75 GB/s of NCCL 2.3.7 with 1, 2, 4 and 8 sockets,
@@ -40,7 +43,7 @@ ProtocolCost with_host_limits(const Topology& topology, int lanes, ProtocolCost 
   if (!machine.peer_to_peer && !machine.inside_measured && topology.gpus_per_node > 1) {
     // Over several nodes each NIC's lanes pass through every GPU of a node; inside one node all lanes do.
     const int sharing = topology.nodes() == 1 ? lanes : std::max(1, lanes / topology.rails);
-    cost.flow_inside = std::min(cost.flow_inside, nccl_rate_through_host(topology.gpus_per_node) / sharing);
+    cost.flow_inside = std::min(cost.flow_inside, nccl_rate_through_host(machine.inside_bandwidth) / sharing);
   }
   // Without GPUDirect one GPU and its proxy stage 3.1 GB/s over EFA, of 6 and 12 GB/s of NICs (g4dn_2_efa in
   // bench/nccl_logs.py); eks_2_efa, whose NIC has 3.1, is as fast as that.

@@ -7,9 +7,9 @@
 
 namespace ganymede::sim {
 
-/// The rate in one direction at which one GPU sends to another one through host memory: the sender's kernel writes a
-/// buffer there, and the receiver's reads it. `gpus` of a node do so side by side.
-BytesPerSecond nccl_rate_through_host(int gpus);
+/// The rate in one direction at which one GPU sends to another one through host memory, over PCIe of that rate: the
+/// sender's kernel writes a buffer there, and the receiver's reads it.
+BytesPerSecond nccl_rate_through_host(BytesPerSecond pcie);
 
 /// The rate in one direction that NCCL's sockets reach over one NIC; of a node with several GPUs, whatever their
 /// number.

@@ -1,12 +1,9 @@
 #include "sim/collectives/nccl_tuner.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <charconv>
-#include <sstream>
+#include <optional>
 #include <utility>
 
 #include "common/units.hpp"
@@ -196,20 +193,6 @@ Seconds estimate(const Topology& topology, std::int64_t bytes, NcclAlgorithm alg
   return Seconds{latency + static_cast<double>(bytes) / bandwidth};
 }
 
-/// Parses "2.18" or "2.18.3"; nullopt for anything else.
-std::optional<NcclVersion> version_of(const std::string& text) {
-  unsigned numbers[3] = {};
-  const char *at = text.data(), *const end = at + text.size();
-  for (std::size_t i = 0;; ++at) {
-    const auto read = std::from_chars(at, end, numbers[i]);
-    if (read.ec != std::errc() || numbers[i] > 1000) return std::nullopt;
-    at = read.ptr;
-    ++i;
-    if (at == end) return i < 2 ? std::nullopt : std::optional(NcclVersion{int(numbers[0]), int(numbers[1])});
-    if (*at != '.' || i == 3) return std::nullopt;
-  }
-}
-
 }  // namespace
 
 std::string_view to_string(NcclAlgorithm algorithm) {
@@ -220,46 +203,6 @@ std::string_view to_string(NcclAlgorithm algorithm) {
 std::string_view to_string(NcclProtocol protocol) {
   constexpr std::string_view kNames[] = {"LL", "LL128", "Simple"};
   return kNames[index(protocol)];
-}
-
-std::optional<NcclOptions> parse_nccl_options(const std::string& variant, int minor) {
-  constexpr std::array kAlgorithms{NcclAlgorithm::ring, NcclAlgorithm::tree, NcclAlgorithm::nvls,
-                                   NcclAlgorithm::nvls_tree};
-  constexpr std::array kProtocols{NcclProtocol::ll, NcclProtocol::ll128, NcclProtocol::simple};
-  const auto lower = [](std::string_view text) {
-    std::string out(text);
-    std::transform(out.begin(), out.end(), out.begin(), [](unsigned char c) { return std::tolower(c); });
-    return out;
-  };
-  NcclOptions options;
-  options.version.minor = minor;
-  bool has_version = false;
-  std::istringstream parts(variant);
-  for (std::string part; std::getline(parts, part, '/');) {
-    part = lower(part);
-    const auto* algorithm = std::find_if(kAlgorithms.begin(), kAlgorithms.end(),
-                                         [&](NcclAlgorithm known) { return lower(to_string(known)) == part; });
-    const auto* protocol = std::find_if(kProtocols.begin(), kProtocols.end(),
-                                        [&](NcclProtocol known) { return lower(to_string(known)) == part; });
-    if (algorithm != kAlgorithms.end()) {
-      if (std::exchange(options.algorithm, *algorithm)) return std::nullopt;
-    } else if (protocol != kProtocols.end()) {
-      if (std::exchange(options.protocol, *protocol)) return std::nullopt;
-    } else if (part == "any") {
-      options.any_protocol = true;
-    } else if (const auto version = version_of(part); !version || std::exchange(has_version, true)) {
-      return std::nullopt;
-    } else {
-      options.version = *version;
-    }
-  }
-  return options;
-}
-
-std::string nccl_version_note(NcclVersion version) {
-  if (version.is_known()) return "";
-  return fmt::format("constants of NCCL {}.{} are not known, the nearest known were used", version.major,
-                     version.minor);
 }
 
 bool has_nvlink(const NcclMachine& machine) {
@@ -306,7 +249,14 @@ int nccl_channels(const Topology& topology) {
   // No device of NCCL is faster than 400 Gbit/s; a platform may state several as one.
   const int devices = std::max(machine.nics, static_cast<int>(machine.between_bandwidth.si / (50 * kGiga)));
   const int inside = machine.generation <= NcclMachine::Generation::hopper ? kMaxInside : kMaxChannels;
-  const int between = topology.nodes() > 1 ? 2 * (four_devices ? 4 : devices) : inside;
+  int between = topology.nodes() > 1 ? 2 * (four_devices ? 4 : devices) : inside;
+  // From Hopper on, fewer than 16 channels over NICs of 400 Gbit/s are doubled (src/graph/connect.cc since 2.18: ring
+  // graphs with more than 45 GB/s a channel).
+  constexpr int kEnough = 16;
+  constexpr double kFastNic = 45 * kGiga;
+  const bool doubled = machine.generation >= NcclMachine::Generation::hopper && topology.nodes() > 1 &&
+                       between < kEnough && machine.between_bandwidth.si > kFastNic * devices;
+  if (doubled) between *= 2;
   return std::clamp(nvlink > 0 ? static_cast<int>(nvlink) : 2, 2, std::min(kMaxChannels, std::max(between, 2)));
 }
 

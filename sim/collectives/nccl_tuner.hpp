@@ -32,10 +32,12 @@ struct NcclOptions {
   std::optional<NcclAlgorithm> algorithm;
   std::optional<NcclProtocol> protocol;
   bool any_protocol = false;  ///< true: allows protocols that the network's plugin forbids by default too
+  std::string month;          ///< names the version, as the newest in it, if not empty
 };
 
-/// Parses parts in any order that are separated by '/': "", "2.18.3", "2.9.9/ring", "ring/simple", "any". Nullopt for
-/// bad input, and for two versions, algorithms or protocols.
+/// Parses parts in any order that are separated by '/': "", "2.18.3", "2021-03", "2.9.9/ring", "ring/simple", "any".
+/// Nullopt for bad input, and for two versions, algorithms or protocols. A month from 2019 on names the newest version
+/// in it.
 /// Without a version it is 2.`minor`.
 std::optional<NcclOptions> parse_nccl_options(const std::string& variant, int minor = NcclVersion().minor);
 
@@ -51,8 +53,8 @@ std::vector<NcclChoice> nccl_choices(const Topology& topology, std::int64_t byte
 /// if the forced algorithm or protocol is not enabled on the machine.
 std::optional<NcclChoice> choose_nccl(const Topology& topology, std::int64_t bytes, const NcclOptions& options);
 
-/// A note for results if the constants of that version are not known; "" if they are.
-std::string nccl_version_note(NcclVersion version);
+/// A note for results if the version is that of a month, or if its constants are not known; else "".
+std::string nccl_version_note(const NcclOptions& options);
 
 // The functions below give costs from the same tables to the schedule that follows a choice.
 

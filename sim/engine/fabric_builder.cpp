@@ -229,8 +229,9 @@ class FabricGraph::Builder {
       }
     }
     if (total_nodes_ > 1 && instance.nic) {
-      machine.nics = instance.nic->count;
-      machine.between_bandwidth = instance.nic->count * instance.nic->bandwidth;
+      // The NICs of the GPUs that take part: the others are too far from them.
+      machine.nics = graph_.topology_.rails * (instance.nic->count / rails_of(instance));
+      machine.between_bandwidth = machine.nics * instance.nic->bandwidth;
       machine.network_latency = 2 * instance.nic->latency + platform_.fabric.latency;
       if (!instance.nic->gpu_direct && instance.host_link) machine.network_latency += 2 * instance.host_link->latency;
       machine.rendezvous = instance.nic->rendezvous;

@@ -279,10 +279,13 @@ double StepSimulator::half_width(const Workers& workers, const StepDistribution&
     evidence.workers += step.pools[p].compute.si * (workers.slowest[p] - 1) / all;
   }
   for (const Site& site : layout_.sites)
-    for (const Site::Group& group : site.groups)
-      evidence.link =
-          std::max(evidence.link, calibration::link_evidence(site.platform->fabric_label(
-                                      *group.instance, evidence.several_machines ? 2 : 1, group.gpus_per_node)));
+    for (const Site::Group& group : site.groups) {
+      const platforms::Instance& instance = *group.instance;
+      const int nodes = evidence.several_machines ? 2 : 1;
+      evidence.link = std::max(
+          evidence.link, calibration::link_evidence(site.platform->fabric_label(instance, nodes, group.gpus_per_node)));
+      if (group.gpus_per_node > 1 && (!instance.gpu_links || instance.gpu_links->staging)) evidence.through_host = true;
+    }
   if (layout_.sites.size() > 1) evidence.link = calibration::LinkEvidence::assumed;
   return calibration::half_width(evidence);
 }

@@ -1,7 +1,7 @@
 // NCCL's all-reduce: the tuner chooses algorithm and protocol (nccl_tuner.hpp); the schedule is that of parallel rings,
 // a double tree for each channel, or a reduction in the switches, with the costs of the protocol (nccl_cost.hpp).
 //
-// Variants name a version and what is forced, as "2.9.9/ring/simple"; "any" also lets the tuner choose the protocols
+// Variants name a version, or its month, and what is forced, as "2.9.9/ring/simple"; "any" also lets the tuner choose the protocols
 // that EFA's plugin forbids.
 
 #include <fmt/format.h>
@@ -18,8 +18,8 @@ std::optional<std::string> refuse_nccl(const PlanRequest& request) {
   const auto options = parse_nccl_options(request.variant);
   if (!options)
     return fmt::format(
-        "found \"{}\", expected at most one version, algorithm (ring, tree, nvls, nvls-tree) and protocol (LL, LL128, "
-        "Simple, any) each, as in nccl:2.18.3/ring/simple",
+        "found \"{}\", expected at most one version or month from 2019-01 on, algorithm (ring, tree, nvls, nvls-tree) "
+        "and protocol (LL, LL128, Simple, any) each, as in nccl:2.18.3/ring/simple",
         request.variant);
   if (request.collective != Collective::all_reduce &&
       options->algorithm.value_or(NcclAlgorithm::ring) != NcclAlgorithm::ring)
@@ -64,7 +64,7 @@ Schedule plan_nccl(const PlanRequest& request) {
   const NcclChoice choice = *bounded_nccl_choice(request, options);
   Schedule schedule = choice.algorithm == NcclAlgorithm::ring ? ring_of(request, choice, options.version)
                                                               : tree_of(request, choice, options.version);
-  const std::string note = nccl_version_note(options.version);
+  const std::string note = nccl_version_note(options);
   schedule.set_note(fmt::format("{}, {}{}", to_string(choice.algorithm), to_string(choice.protocol),
                                 note.empty() ? "" : "; " + note));
   return schedule;
@@ -75,7 +75,7 @@ Schedule plan_nccl(const PlanRequest& request) {
 extern const AllReduceScheme nccl_scheme{
     .name = "nccl",
     .summary = "NCCL's choice: ring, tree, NVLS or NVLSTree with LL, LL128 or Simple",
-    .variants = "version/algorithm/protocol, as 2.18.3/ring",
+    .variants = "version/algorithm/protocol, as 2.18.3/ring; 2021-03: the newest version then",
     .collectives = {Collective::all_reduce, Collective::reduce_scatter, Collective::all_gather},
     .by_kernels = true,
     .plan = plan_nccl,

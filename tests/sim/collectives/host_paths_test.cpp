@@ -16,10 +16,13 @@ TEST(HostPaths, LimitGpusWithoutPeerAccess) {
   Topology node = clustered(2, 2);
   EXPECT_TRUE(std::isinf(with_host_limits(node, 2, {}).flow_inside.si));
   node.nccl.peer_to_peer = false;
-  EXPECT_EQ(with_host_limits(node, 1, {}).flow_inside, nccl_rate_through_host(2));
-  EXPECT_EQ(with_host_limits(node, 2, {}).flow_inside, nccl_rate_through_host(2) / 2);
-  EXPECT_LT(nccl_rate_through_host(4), nccl_rate_through_host(2));  // they share the host's memory
-  EXPECT_GT(2 * nccl_rate_through_host(4), nccl_rate_through_host(2));
+  node.nccl.inside_bandwidth = BytesPerSecond{24e9};
+  const BytesPerSecond older = nccl_rate_through_host(node.nccl.inside_bandwidth);
+  EXPECT_EQ(with_host_limits(node, 1, {}).flow_inside, older);
+  EXPECT_EQ(with_host_limits(node, 2, {}).flow_inside, older / 2);
+  node.nccl.inside_bandwidth = BytesPerSecond{48e9};  // hosts with PCIe 5 have the memory for it
+  EXPECT_GT(with_host_limits(node, 1, {}).flow_inside, 4 * older);
+  EXPECT_LT(with_host_limits(node, 1, {}).flow_inside, node.nccl.inside_bandwidth);
   node.nccl.inside_measured = true;  // then the bandwidth of the links includes the limit
   EXPECT_TRUE(std::isinf(with_host_limits(node, 2, {}).flow_inside.si));
 }

@@ -113,6 +113,22 @@ Topology two_of_eight() {
   return topology;
 }
 
+// From Hopper on, few channels over NICs of 400 Gbit/s are doubled, so that two GPUs of a node fill theirs.
+TEST(NcclNetwork, FewChannelsOverFastNicsAreDoubled) {
+  Topology topology = clustered(4, 2);
+  topology.rails = 2;
+  topology.nccl = {
+      NcclMachine::Generation::hopper, NcclMachine::Inside::nvlink_switch, 370_GB_per_s, 100_GB_per_s, 2, 5_us};
+  EXPECT_EQ(nccl_channels(topology), 8);
+  topology.nccl.between_bandwidth = 50_GB_per_s;  // 200 Gbit/s each
+  EXPECT_EQ(nccl_channels(topology), 4);
+  topology.nccl.between_bandwidth = 400_GB_per_s, topology.nccl.nics = 8;  // enough channels without it
+  EXPECT_EQ(nccl_channels(topology), 16);
+  topology.nccl.between_bandwidth = 100_GB_per_s, topology.nccl.nics = 2;
+  topology.nccl.generation = NcclMachine::Generation::ampere;
+  EXPECT_EQ(nccl_channels(topology), 4);
+}
+
 // A part of one step of one channel; one channel's 4 KiB; one on each NIC; two on each; and whole steps of 32 KiB of
 // two channels. Each has as many flags, and a NIC's lines pass at 7 GB/s. A channel of a ring of 16 has 4 KiB of each
 // rank.

@@ -183,6 +183,8 @@ TEST(FabricGraph, AGpuUsesAllItsAdapters) {
   EXPECT_EQ(graph.topology().rails, 2);
   EXPECT_EQ(graph.topology().nccl.between_bandwidth, 100_GB_per_s);
   const FabricGraph alone(platform, platform.instance("node"), 2, 1);  // the other GPU's adapters stay idle
+  EXPECT_EQ(alone.topology().nccl.nics, 4);
+  EXPECT_EQ(alone.topology().nccl.between_bandwidth, 50_GB_per_s);
   EXPECT_EQ(alone.links()[static_cast<std::size_t>(path(alone, 0, 1).links[0])].bandwidth, 50_GB_per_s);
 }
 

@@ -1,0 +1,35 @@
+// What variants of the scheme "nccl" name.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "sim/collectives/nccl_tuner.hpp"
+
+namespace ganymede::sim {
+namespace {
+
+TEST(NcclOptions, VariantsAreVersionsAndWhatIsForced) {
+  const auto options = parse_nccl_options("2.9.9/RING/Simple");
+  ASSERT_TRUE(options);
+  EXPECT_EQ(options->version, (NcclVersion{2, 9}));
+  EXPECT_EQ(options->algorithm, NcclAlgorithm::ring);
+  EXPECT_EQ(options->protocol, NcclProtocol::simple);
+  for (const char* bad : {"2", "2.", "ring/fast", "2.9.9.9", "x.1", "2.9x", "ring/LL/simple", "ring/tree", "2.8/2.9"})
+    EXPECT_FALSE(parse_nccl_options(bad)) << bad;
+}
+
+// A month names the newest version in it, in whatever order it stands beside what is forced.
+TEST(NcclOptions, AMonthIsTheNewestVersionInIt) {
+  for (const auto& [month, minor] : {std::pair{"2019-01", 4}, {"2021-03", 8}, {"2021-04", 9}, {"2026-11", 28}}) {
+    const auto options = parse_nccl_options(std::string("ring/") + month);
+    ASSERT_TRUE(options) << month;
+    EXPECT_EQ(options->version, (NcclVersion{2, minor})) << month;
+    EXPECT_EQ(options->algorithm, NcclAlgorithm::ring);
+    EXPECT_THAT(nccl_version_note(*options), testing::HasSubstr(month));
+  }
+  for (const char* bad : {"2018-12", "2021-00", "2021-13", "2021-3", "2021-03/2.8", "2021/03", "20x1-03", "2021-03-01"})
+    EXPECT_FALSE(parse_nccl_options(bad)) << bad;
+}
+
+}  // namespace
+}  // namespace ganymede::sim
