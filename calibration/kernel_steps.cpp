@@ -96,11 +96,6 @@ auto shape_of(const Kernel& k) {
                     std::tuple(k.rows, k.cols, k.op, k.reads_per_element, k.writes_per_element, k.shared_per_element));
 }
 
-bool is_grouped_in_16_bits(const Kernel& kernel) {
-  return kernel.groups > 1 &&
-         (kernel.precision == KernelPrecision::kFp16 || kernel.precision == KernelPrecision::kBf16);
-}
-
 /// True if two rates differ by less than a factor of 1.5: one GPU by other figures, and not another one of its name.
 bool about(double a, double b) { return a < 1.5 * b && b < 1.5 * a; }
 
@@ -156,6 +151,11 @@ std::vector<StepKernel> kernels_at(const traces::StepTrace& trace, const traces:
       kernels.push_back(
           {kernel.phase, kernel.times, kernel_at(kernel, trace.precision, entry.batch), {}, kernel.measured_s});
   return executor_of(trace) == "compiled" ? fused(std::move(kernels)) : kernels;
+}
+
+bool is_grouped_in_16_bits(const Kernel& kernel) {
+  return kernel.groups > 1 &&
+         (kernel.precision == KernelPrecision::kFp16 || kernel.precision == KernelPrecision::kBf16);
 }
 
 void predict(std::vector<StepKernel>& kernels, const KernelModel& model, bool of_layers) {

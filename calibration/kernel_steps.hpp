@@ -54,6 +54,8 @@ std::vector<StepKernel> kernels_at(const traces::StepTrace& trace, const traces:
 /// was measured: there the ratio of the kernels is better.
 inline constexpr double kBesideShare = 3, kBeside_s = 130e-6, kBesideBandwidth = 900e9, kGrouped16Bit = 2;
 
+bool is_grouped_in_16_bits(const Kernel& kernel);
+
 /// Predicts each kernel, and if they are of a list of layers what a training takes beside them. Equal kernels are
 /// predicted once.
 void predict(std::vector<StepKernel>& kernels, const KernelModel& model, bool of_layers = false);

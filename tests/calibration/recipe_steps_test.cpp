@@ -6,10 +6,13 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <fstream>
+#include <sstream>
 
 #include "calibration/workload_model.hpp"
 #include "common/json.hpp"
 #include "common/json_value.hpp"
+#include "support/temporary_folder.hpp"
 #include "traces/recipe.hpp"
 #include "traces/recorded.hpp"
 
@@ -72,6 +75,21 @@ TEST(RecipeSteps, OfTheNearestGpuAreTaken) {
   EXPECT_THAT(from("H100"), HasSubstr("on A100-40GB:"));
   EXPECT_THAT(recipe_anchor("cyclegan", *find_gpu_sheet("H100"), 1)->text, HasSubstr("on V100:"));  // fp32
   EXPECT_FALSE(recipe_anchor("pix2pix", *find_gpu_sheet("V100"), 1));
+}
+
+// Convolutions in groups in 16 bits: of StyleGAN3 only V100 and A100 are known, and neither tells of the other.
+TEST(RecipeSteps, OfGpusWithoutTheirTensorCoresTellNothingOfGroups) {
+  std::ostringstream text;
+  text << std::ifstream(GANYMEDE_SOURCE_DIR "/traces/recipes/stylegan3-t.json").rdbuf();
+  Json recipe = Json::parse(text.str());
+  Json& measured = recipe["measured"];
+  for (std::size_t i = measured.size(); i-- > 0;)
+    if (measured[i]["gpu"] != "V100") measured.erase(i);
+  const TemporaryFolder folder;
+  const std::string file = folder.add("of-v100.json", recipe.dump()).string();
+  EXPECT_FALSE(recipe_anchor(file, *find_gpu_sheet("A100-40GB"), 4));
+  EXPECT_TRUE(recipe_anchor(file, *find_gpu_sheet("T4"), 4));
+  EXPECT_TRUE(recipe_anchor(file + "?precision=fp32", *find_gpu_sheet("A100-40GB"), 4));
 }
 
 // A step of another GPU tells half of the ratio.
