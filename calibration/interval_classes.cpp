@@ -42,7 +42,8 @@ LinkEvidence link_evidence(std::string_view label) {
 
 // A share s of the time that is exp(w) times as long makes the whole 1 + s (exp(w) - 1) times as long.
 double half_width_of_links(const StepEvidence& evidence) {
-  const double alone = evidence.link_factor * half_width_of_collective(evidence.link, evidence.several_machines, evidence.through_host);
+  const double alone =
+      evidence.link_factor * half_width_of_collective(evidence.link, evidence.several_machines, evidence.through_host);
   return portable_log(1 + evidence.collectives * (portable_exp(alone) - 1));
 }
 

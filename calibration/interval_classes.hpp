@@ -18,8 +18,8 @@ LinkEvidence link_evidence(std::string_view label);
 struct StepEvidence {
   LinkEvidence link = LinkEvidence::assumed;
   bool through_host = false;  ///< GPUs of a node exchange through host memory
-  double link_factor = 1;  ///< on what links add to the width (studies/rehearsed_links.hpp)
-  bool eager = true;       ///< the executor, see worker_variation.hpp
+  double link_factor = 1;     ///< on what links add to the width (studies/rehearsed_links.hpp)
+  bool eager = true;          ///< the executor, see worker_variation.hpp
   bool several_machines = false;
   double collectives = 0;  ///< share of the step that simulated collectives add
   double workers = 0;      ///< share of the step that workers who differ add

@@ -170,8 +170,8 @@ class Checker {
     const CheckedMachine normal{machine_.instance, ran_.nodes, ran_.gpus_per_node};
     const auto& links = machine_.instance.gpu_links;
     const bool through_host = ran_.gpus_per_node > 1 && (!links || links->staging);
-    const double width = calibration::half_width_of_collective(calibration::link_evidence(out.links), ran_.nodes > 1,
-                                                               through_host);
+    const double width =
+        calibration::half_width_of_collective(calibration::link_evidence(out.links), ran_.nodes > 1, through_host);
     const double plateau_width = std::min(width, kPlateauWidth);
     double shift = 0, shift_below = 0;
     int count = 0, count_below = 0;

@@ -32,13 +32,14 @@ std::optional<NcclVersion> version_of(const std::string& text) {
 /// The newest version in a month such as "2021-03"; nullopt for anything else, and before 2.4. Months are those of the
 /// first release of each (tags of NVIDIA/nccl, archive of its documentation).
 std::optional<NcclVersion> version_in(const std::string& month) {
-  constexpr std::array kSince{std::pair{201901, 4},  std::pair{201911, 5},  std::pair{202003, 6},  std::pair{202006, 7},
-                              std::pair{202011, 8},  std::pair{202104, 9},  std::pair{202107, 10}, std::pair{202109, 11},
-                              std::pair{202203, 12}, std::pair{202207, 13}, std::pair{202208, 14}, std::pair{202210, 15},
-                              std::pair{202212, 16}, std::pair{202303, 17}, std::pair{202305, 18}, std::pair{202310, 19},
-                              std::pair{202402, 20}, std::pair{202404, 21}, std::pair{202407, 22}, std::pair{202409, 23},
-                              std::pair{202501, 24}, std::pair{202502, 25}, std::pair{202503, 26}, std::pair{202506, 27},
-                              std::pair{202509, 28}};
+  constexpr std::array kSince{
+      std::pair{201901, 4},  std::pair{201911, 5},  std::pair{202003, 6},  std::pair{202006, 7},
+      std::pair{202011, 8},  std::pair{202104, 9},  std::pair{202107, 10}, std::pair{202109, 11},
+      std::pair{202203, 12}, std::pair{202207, 13}, std::pair{202208, 14}, std::pair{202210, 15},
+      std::pair{202212, 16}, std::pair{202303, 17}, std::pair{202305, 18}, std::pair{202310, 19},
+      std::pair{202402, 20}, std::pair{202404, 21}, std::pair{202407, 22}, std::pair{202409, 23},
+      std::pair{202501, 24}, std::pair{202502, 25}, std::pair{202503, 26}, std::pair{202506, 27},
+      std::pair{202509, 28}};
   if (month.size() != 7 || month[4] != '-') return std::nullopt;
   const std::string digits = month.substr(0, 4) + month.substr(5);
   if (!std::all_of(digits.begin(), digits.end(), [](unsigned char c) { return std::isdigit(c); })) return std::nullopt;

@@ -1,8 +1,8 @@
 // NCCL's all-reduce: the tuner chooses algorithm and protocol (nccl_tuner.hpp); the schedule is that of parallel rings,
 // a double tree for each channel, or a reduction in the switches, with the costs of the protocol (nccl_cost.hpp).
 //
-// Variants name a version, or its month, and what is forced, as "2.9.9/ring/simple"; "any" also lets the tuner choose the protocols
-// that EFA's plugin forbids.
+// Variants name a version, or its month, and what is forced, as "2.9.9/ring/simple"; "any" also lets the tuner choose
+// the protocols that EFA's plugin forbids.
 
 #include <fmt/format.h>
 
