@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Iterator, List, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Annotated, Any, Dict, Iterator, List, Optional, Sequence
 
-from ._results import Document, Result
+from ._reading import Document, FromDocument
+from ._results import Result
 from ._tables import frame, html_table
 
 if TYPE_CHECKING:
@@ -13,16 +14,16 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Collective:
+class Collective(FromDocument):
     """One call of a collective. Rates are of 1e9 bytes a second, as nccl-tests counts them."""
 
     scheme: str
     collective: str
     ranks: int
     bytes: int
-    seconds: float
-    algbw_gb_per_second: float
-    busbw_gb_per_second: float
+    seconds: Annotated[float, "time_s"]
+    algbw_gb_per_second: Annotated[float, "algbw_GBps"]
+    busbw_gb_per_second: Annotated[float, "busbw_GBps"]
     messages: int
     fidelity: str
     limit: Optional[str]
@@ -31,34 +32,11 @@ class Collective:
 
 
 @dataclass(frozen=True)
-class Collectives:
+class Collectives(FromDocument):
     """Collectives against each other on one fabric."""
 
-    collectives: List[Collective]
-    document: Sequence[Document] = field(compare=False, repr=False)
-
-    @classmethod
-    def from_document(cls, document: Sequence[Document]) -> "Collectives":
-        return cls(
-            [
-                Collective(
-                    row["scheme"],
-                    row["collective"],
-                    row["ranks"],
-                    row["bytes"],
-                    row["time_s"],
-                    row["algbw_GBps"],
-                    row["busbw_GBps"],
-                    row["messages"],
-                    row["fidelity"],
-                    row["limit"],
-                    row["choice"],
-                    row["place"],
-                )
-                for row in document
-            ],
-            document,
-        )
+    collectives: Annotated[List[Collective], ""]
+    document: Annotated[Sequence[Document], ""] = field(compare=False, repr=False)
 
     def __iter__(self) -> Iterator[Collective]:
         return iter(self.collectives)
@@ -76,7 +54,7 @@ class Collectives:
 
 
 @dataclass(frozen=True)
-class Offer:
+class Offer(FromDocument):
     """An instance type at a price; one without a price has neither region nor market."""
 
     provider: str
@@ -98,41 +76,11 @@ class Offer:
 
 
 @dataclass(frozen=True)
-class Catalog:
+class Catalog(FromDocument):
     """What can be rented where."""
 
-    offers: List[Offer]
-    document: Sequence[Document] = field(compare=False, repr=False)
-
-    @classmethod
-    def from_document(cls, document: Sequence[Document]) -> "Catalog":
-        def price(row: Document) -> Optional[float]:
-            return None if row["usd_per_hour"] is None else float(row["usd_per_hour"])
-
-        return cls(
-            [
-                Offer(
-                    row["provider"],
-                    row["instance"],
-                    row["gpu"],
-                    row["gpus"],
-                    row["vcpus"],
-                    row["memory_bytes"],
-                    row["region"],
-                    row["zone"],
-                    row["market"],
-                    price(row),
-                    row["usd_per_gpu_hour"],
-                    row["as_of"],
-                    row["age_days"],
-                    row["source"],
-                    row["unconfirmed"],
-                    row["retired"],
-                )
-                for row in document
-            ],
-            document,
-        )
+    offers: Annotated[List[Offer], ""]
+    document: Annotated[Sequence[Document], ""] = field(compare=False, repr=False)
 
     def __iter__(self) -> Iterator[Offer]:
         return iter(self.offers)
@@ -150,51 +98,48 @@ class Catalog:
 
 
 @dataclass(frozen=True)
-class Prediction:
+class Prediction(FromDocument):
     """A published measurement, and what is predicted for it unless it calibrates (`role` is then "fit"), or nothing predicts
     it ("none": `because` says why); "shown" is a simulated figure that nobody has measured. `error` is
     predicted / measured - 1; `low` and `high` are the 90 % interval.
     """
 
     study: str
-    series: Optional[str]
+    series: Annotated[Optional[str], "series?"]
     what: str
     unit: str
     role: str
-    measured: Optional[float]
-    predicted: Optional[float]
-    low: Optional[float]
-    high: Optional[float]
-    error: Optional[float]
-    interval_holds: Optional[bool]
-    gpus: Optional[int]
+    measured: Annotated[Optional[float], "measured?"]
+    predicted: Annotated[Optional[float], "predicted?"]
+    low: Annotated[Optional[float], "interval_90.0?"]
+    high: Annotated[Optional[float], "interval_90.1?"]
+    error: Annotated[Optional[float], "error?"]
+    interval_holds: Annotated[Optional[bool], "interval_holds?"]
+    gpus: Annotated[Optional[int], "gpus?"]
     quantity: str
-    simulated: Optional[float]
-    because: Optional[str]
+    simulated: Annotated[Optional[float], "simulated?"]
+    because: Annotated[Optional[str], "because?"]
+
+
+def _promises_kept(document: Document) -> bool:
+    return all(promise["kept"] for study in document["studies"] for promise in study["promises"])
+
+
+def _cells(document: Document) -> List[Dict[str, Any]]:
+    """The cells of all studies, each with its study's name."""
+    studies = document["studies"]
+    return [{"quantity": "time", **cell, "study": study["name"]} for study in studies for cell in study["cells"]]
 
 
 @dataclass(frozen=True, repr=False)
 class Validation(Result):
     """Predictions against published measurements."""
 
-    mean_error: Optional[float]
-    held_by_interval: Optional[float]
-    promises_kept: bool
-    predictions: List[Prediction]
-    document: Document = field(compare=False)
-
-    @classmethod
-    def from_document(cls, document: Document) -> "Validation":
-        """The validation of a `ganymede.validation-result/1`."""
-        summary = document["summary"]
-        studies = document["studies"]
-        return cls(
-            summary.get("mean_error"),
-            summary.get("held_by_interval"),
-            all(promise["kept"] for study in studies for promise in study["promises"]),
-            [_prediction(study["name"], cell) for study in studies for cell in study["cells"]],
-            document,
-        )
+    mean_error: Annotated[Optional[float], "summary.mean_error?"]
+    held_by_interval: Annotated[Optional[float], "summary.held_by_interval?"]
+    promises_kept: Annotated[bool, _promises_kept]
+    predictions: Annotated[List[Prediction], _cells]
+    document: Annotated[Document, ""] = field(compare=False)
 
     def __iter__(self) -> Iterator[Prediction]:
         return iter(self.predictions)
@@ -209,24 +154,3 @@ class Validation(Result):
     def __repr__(self) -> str:
         error = "" if self.mean_error is None else f", mean error {100 * self.mean_error:.1f} %"
         return f"Validation({len(self.predictions)} measurements{error})"
-
-
-def _prediction(study: str, cell: Document) -> Prediction:
-    interval: Tuple[Any, Any] = tuple(cell.get("interval_90") or (None, None))
-    return Prediction(
-        study,
-        cell.get("series"),
-        cell["what"],
-        cell["unit"],
-        cell["role"],
-        cell.get("measured"),
-        cell.get("predicted"),
-        interval[0],
-        interval[1],
-        cell.get("error"),
-        cell.get("interval_holds"),
-        cell.get("gpus"),
-        cell.get("quantity", "time"),
-        cell.get("simulated"),
-        cell.get("because"),
-    )

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Optional, Tuple
+from typing import TYPE_CHECKING, Annotated, Any, Dict, Iterator, List, Optional, Tuple
 
-from ._results import Document, Result
+from ._reading import Document, FromDocument
+from ._results import Result
 from ._tables import Row, frame
 
 if TYPE_CHECKING:
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, repr=False)
-class Candidate:
+class Candidate(FromDocument):
     """Something that may be rented: what, how it trains, and what that comes to. Times and costs are medians over the
     seeds; the ends of their intervals hold the seeds and all stated error.
     """
@@ -34,16 +35,16 @@ class Candidate:
     usd_per_hour: float
     prices_as_of: str
     verdict: str
-    reason: Optional[str]
-    seconds: float
-    seconds_low: float
-    seconds_high: float
-    usd: float
-    usd_low: float
-    usd_high: float
-    usd_at_worst_prices: float
-    usd_expected: Optional[float]
-    kg_co2e: Optional[float]
+    reason: Annotated[Optional[str], "reason?"]
+    seconds: Annotated[float, "time_s.median"]
+    seconds_low: Annotated[float, "time_s.interval.0"]
+    seconds_high: Annotated[float, "time_s.interval.1"]
+    usd: Annotated[float, "usd.median"]
+    usd_low: Annotated[float, "usd.interval.0"]
+    usd_high: Annotated[float, "usd.interval.1"]
+    usd_at_worst_prices: Annotated[float, "usd.at_worst_prices"]
+    usd_expected: Annotated[Optional[float], "usd.expected"]
+    kg_co2e: Annotated[Optional[float], "kg_co2e.median"]
     gpu_busy: float
     losses_mean: float
     probability: float
@@ -52,49 +53,7 @@ class Candidate:
     risk: str
     inputs: str
     chosen: bool
-    document: Document = field(compare=False)
-
-    @classmethod
-    def from_document(cls, row: Document) -> "Candidate":
-        """The candidate of a simulated row of a `ganymede.plan/1`."""
-        time, usd, carbon = row["time_s"], row["usd"], row["kg_co2e"]
-        return cls(
-            provider=row["provider"],
-            region=row["region"],
-            market=row["market"],
-            instance=row["instance"],
-            nodes=row["nodes"],
-            on_demand_nodes=row["on_demand_nodes"],
-            gpus_per_node=row["gpus_per_node"],
-            gpu=row["gpu"],
-            gpus=row["gpus"],
-            batch_per_gpu=row["batch_per_gpu"],
-            scheme=row["scheme"],
-            policy=row["policy"],
-            checkpoint=row["checkpoint"],
-            usd_per_hour=float(row["usd_per_hour"]),
-            prices_as_of=row["prices_as_of"],
-            verdict=row["verdict"],
-            reason=row.get("reason"),
-            seconds=time["median"],
-            seconds_low=time["interval"][0],
-            seconds_high=time["interval"][1],
-            usd=usd["median"],
-            usd_low=usd["interval"][0],
-            usd_high=usd["interval"][1],
-            usd_at_worst_prices=usd["at_worst_prices"],
-            usd_expected=usd["expected"],
-            kg_co2e=None if carbon is None else carbon["median"],
-            gpu_busy=row["gpu_busy"],
-            losses_mean=row["losses_mean"],
-            probability=row["probability"],
-            seeds=row["seeds"],
-            never_finish=row["never_finish"],
-            risk=row["risk"],
-            inputs=row["inputs"],
-            chosen=row["chosen"],
-            document=row,
-        )
+    document: Annotated[Document, ""] = field(compare=False)
 
     @property
     def scenario(self) -> Optional[Dict[str, Any]]:
@@ -122,41 +81,17 @@ _COLUMNS = tuple(entry.name for entry in fields(Candidate) if entry.name != "doc
 class Plan(Result):
     """What to rent for a goal. `chosen` is None if nothing meets it; `near_misses` then say what comes nearest."""
 
-    model: str
-    images: int
-    seed: int
-    deadline_seconds: Optional[float]
-    budget_usd: Optional[float]
+    model: Annotated[str, "request.model"]
+    images: Annotated[int, "request.images"]
+    seed: Annotated[int, "request.seed"]
+    deadline_seconds: Annotated[Optional[float], "request.deadline_s"]
+    budget_usd: Annotated[Optional[float], "request.budget_usd"]
     chosen: Optional[Candidate]
-    cheapest: Optional[Candidate]
-    balanced: Optional[Candidate]
-    safest: Optional[Candidate]
-    candidates: List[Candidate]
-    document: Document = field(compare=False)
-
-    @classmethod
-    def from_document(cls, document: Document) -> "Plan":
-        """The plan of a `ganymede.plan/1`."""
-        request, chosen = document["request"], document["chosen"]
-        cards = document["cards"] or {}
-        budget = request["budget_usd"]
-
-        def card(name: str) -> Optional[Candidate]:
-            return Candidate.from_document(cards[name]) if name in cards else None
-
-        return cls(
-            request["model"],
-            request["images"],
-            request["seed"],
-            request["deadline_s"],
-            None if budget is None else float(budget),
-            None if chosen is None else Candidate.from_document(chosen),
-            card("cheapest"),
-            card("balanced"),
-            card("safest"),
-            [Candidate.from_document(row) for row in document["simulated"]],
-            document,
-        )
+    cheapest: Annotated[Optional[Candidate], "cards.cheapest?"]
+    balanced: Annotated[Optional[Candidate], "cards.balanced?"]
+    safest: Annotated[Optional[Candidate], "cards.safest?"]
+    candidates: Annotated[List[Candidate], "simulated"]
+    document: Annotated[Document, ""] = field(compare=False)
 
     @property
     def near_misses(self) -> List[Candidate]:

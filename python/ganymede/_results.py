@@ -5,18 +5,17 @@ from __future__ import annotations
 import html
 from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Mapping, Optional, Tuple, cast
+from typing import TYPE_CHECKING, Annotated, Dict, Iterator, List, Optional, Tuple
 
 from ._documents import ClusterResultDocument, ResultDocument
+from ._reading import Document, FromDocument
 from ._tables import Row, first_screen, frame
 
 if TYPE_CHECKING:
     import pandas
 
-Document = Mapping[str, Any]
 
-
-class Result:
+class Result(FromDocument):
     """A result with a document that `ganymede report` can show."""
 
     document: Document
@@ -30,7 +29,7 @@ class Result:
 
 
 @dataclass(frozen=True)
-class BillItem:
+class BillItem(FromDocument):
     """A line of the bill."""
 
     item: str
@@ -42,10 +41,10 @@ class BillItem:
 
 
 @dataclass(frozen=True)
-class Event:
+class Event(FromDocument):
     """Something that happened in a run, such as the loss of a node."""
 
-    at_seconds: float
+    at_seconds: Annotated[float, "at_s"]
     event: str
     pool: Optional[str] = None
     nodes: Optional[int] = None
@@ -54,144 +53,77 @@ class Event:
 
 
 @dataclass(frozen=True)
-class SeedSpread:
+class SeedSpread(FromDocument):
     """What the seeds of a run come to: the median, 5th and 95th percentile, and the interval with all stated error."""
 
-    seeds: int
+    seeds: Annotated[int, "count"]
     finished: int
     met: int
-    seconds_median: Optional[float]
-    seconds_p5: Optional[float]
-    seconds_p95: Optional[float]
-    usd_median: Optional[float]
-    usd_p5: Optional[float]
-    usd_p95: Optional[float]
+    seconds_median: Annotated[Optional[float], "time_s.median"]
+    seconds_p5: Annotated[Optional[float], "time_s.p5?"]
+    seconds_p95: Annotated[Optional[float], "time_s.p95?"]
+    usd_median: Annotated[Optional[float], "usd.median"]
+    usd_p5: Annotated[Optional[float], "usd.p5?"]
+    usd_p95: Annotated[Optional[float], "usd.p95?"]
 
 
-def bill_of(items: Iterable[Document]) -> Tuple[BillItem, ...]:
-    return tuple(
-        BillItem(
-            item["item"],
-            item["pool"],
-            item["quantity"],
-            item["unit"],
-            float(item["unit_price_usd"]),
-            float(item["usd"]),
-        )
-        for item in items
-    )
+def _images_per_second(document: Document) -> Optional[float]:
+    """While it trains; None if it never does."""
+    time = document["time"]
+    training_s = time["steps"] * time["step_mean_s"]
+    return time["images"] / training_s if training_s > 0 else None
 
 
 @dataclass(frozen=True, repr=False)
 class Run(Result):
     """One simulated training. Ends of intervals (`_low`, `_high`) hold all stated error."""
 
-    platform: str
-    market: str
-    allocation: str
-    gpu: str
-    gpus: int
-    scheme: str
-    mode: str
-    placement: str
-    policy: str
-    seed: int
-    seconds: float
-    seconds_low: float
-    seconds_high: float
-    usd: float
-    usd_low: float
-    usd_high: float
-    steps: int
-    images: int
-    step_seconds: float
-    images_per_second: Optional[float]  # while it trains; None if it never does
-    gpu_busy: float
-    gpu_flops: float
-    cpu: Optional[float]
-    network: float
-    memory_bytes: float
+    platform: Annotated[str, "run.platform"]
+    market: Annotated[str, "run.market"]
+    allocation: Annotated[str, "run.allocation"]
+    gpu: Annotated[str, "run.gpu"]
+    gpus: Annotated[int, "run.gpus"]
+    scheme: Annotated[str, "run.scheme"]
+    mode: Annotated[str, "run.mode"]
+    placement: Annotated[str, "run.placement"]
+    policy: Annotated[str, "run.policy"]
+    seed: Annotated[int, "provenance.seed"]
+    seconds: Annotated[float, "time.total_s"]
+    seconds_low: Annotated[float, "time.interval_s.0"]
+    seconds_high: Annotated[float, "time.interval_s.1"]
+    usd: Annotated[float, "cost.total_usd"]
+    usd_low: Annotated[float, "cost.interval_usd.0"]
+    usd_high: Annotated[float, "cost.interval_usd.1"]
+    steps: Annotated[int, "time.steps"]
+    images: Annotated[int, "time.images"]
+    step_seconds: Annotated[float, "time.step_mean_s"]
+    images_per_second: Annotated[Optional[float], _images_per_second]
+    gpu_busy: Annotated[float, "utilization.gpu_busy"]
+    gpu_flops: Annotated[float, "utilization.gpu_flops"]
+    cpu: Annotated[Optional[float], "utilization.cpu"]
+    network: Annotated[float, "utilization.network"]
+    memory_bytes: Annotated[float, "utilization.memory_bytes"]
     gpu_hours: float
-    kwh: Optional[float]
-    kg_co2e: Optional[float]
-    losses: int
-    checkpoints: int
-    lost_training_seconds: float
-    deadline_seconds: Optional[float]
-    budget_usd: Optional[float]
-    met: bool
-    inputs: str
-    risk: str
+    kwh: Annotated[Optional[float], "energy.kwh?"]
+    kg_co2e: Annotated[Optional[float], "energy.kg_co2e?"]
+    losses: Annotated[int, "life.losses"]
+    checkpoints: Annotated[int, "life.checkpoints"]
+    lost_training_seconds: Annotated[float, "life.lost_training_s"]
+    deadline_seconds: Annotated[Optional[float], "goals.deadline_s"]
+    budget_usd: Annotated[Optional[float], "goals.budget_usd"]
+    met: Annotated[bool, "goals.met"]
+    inputs: Annotated[str, "provenance.inputs"]
+    risk: Annotated[str, "provenance.risk"]
     gpu_seconds: Dict[str, float]
-    document: ResultDocument = field(compare=False)
-
-    @classmethod
-    def from_document(cls, document: Document) -> "Run":
-        """The run of a `ganymede.result/1`."""
-        document = cast(ResultDocument, document)
-        run, time, use, cost = document["run"], document["time"], document["utilization"], document["cost"]
-        energy, life, goals = document["energy"] or {}, document["life"], document["goals"]
-        provenance = document["provenance"]
-        training_s = time["steps"] * time["step_mean_s"]
-        budget = goals["budget_usd"]
-        return cls(
-            platform=run["platform"],
-            market=run["market"],
-            allocation=run["allocation"],
-            gpu=run["gpu"],
-            gpus=run["gpus"],
-            scheme=run["scheme"],
-            mode=run["mode"],
-            placement=run["placement"],
-            policy=run["policy"],
-            seed=provenance["seed"],
-            seconds=time["total_s"],
-            seconds_low=time["interval_s"][0],
-            seconds_high=time["interval_s"][1],
-            usd=float(cost["total_usd"]),
-            usd_low=float(cost["interval_usd"][0]),
-            usd_high=float(cost["interval_usd"][1]),
-            steps=time["steps"],
-            images=time["images"],
-            step_seconds=time["step_mean_s"],
-            images_per_second=time["images"] / training_s if training_s > 0 else None,
-            gpu_busy=use["gpu_busy"],
-            gpu_flops=use["gpu_flops"],
-            cpu=use["cpu"],
-            network=use["network"],
-            memory_bytes=use["memory_bytes"],
-            gpu_hours=document["gpu_hours"],
-            kwh=energy.get("kwh"),
-            kg_co2e=energy.get("kg_co2e"),
-            losses=life["losses"],
-            checkpoints=life["checkpoints"],
-            lost_training_seconds=life["lost_training_s"],
-            deadline_seconds=goals["deadline_s"],
-            budget_usd=None if budget is None else float(budget),
-            met=goals["met"],
-            inputs=provenance["inputs"],
-            risk=provenance["risk"],
-            gpu_seconds=document["gpu_seconds"],
-            document=document,
-        )
+    document: Annotated[ResultDocument, ""] = field(compare=False)
 
     @property
     def bill(self) -> Tuple[BillItem, ...]:
-        return bill_of(self.document["cost"]["items"])
+        return tuple(map(BillItem.from_document, self.document["cost"]["items"]))
 
     @property
     def events(self) -> Tuple[Event, ...]:
-        return tuple(
-            Event(
-                event["at_s"],
-                event["event"],
-                event.get("pool"),
-                event.get("nodes"),
-                event.get("detail"),
-                event.get("times", 1),
-            )
-            for event in self.document["events"]
-        )
+        return tuple(map(Event.from_document, self.document["events"]))
 
     @property
     def warnings(self) -> Tuple[str, ...]:
@@ -201,20 +133,7 @@ class Run(Result):
     def spread(self) -> Optional[SeedSpread]:
         """What this seed and the next ones come to, if chance decides."""
         seeds = self.document.get("seeds")
-        if seeds is None:
-            return None
-        time, usd = seeds["time_s"], seeds["usd"]
-        return SeedSpread(
-            seeds["count"],
-            seeds["finished"],
-            seeds["met"],
-            time["median"],
-            time.get("p5"),
-            time.get("p95"),
-            usd["median"],
-            usd.get("p5"),
-            usd.get("p95"),
-        )
+        return None if seeds is None else SeedSpread.from_document(seeds)
 
     def row(self) -> Row:
         """The run as a row of a table: its fields, and GPU-seconds by use as `gpu_seconds_compute` and the like."""
@@ -237,7 +156,7 @@ _RUN_COLUMNS = tuple(entry.name for entry in fields(Run) if entry.name not in ("
 
 
 @dataclass(frozen=True)
-class FailedRun:
+class FailedRun(FromDocument):
     """A run of a study that has no result."""
 
     run: str
@@ -254,16 +173,7 @@ class Sweep(Result):
     study: str
     runs: List[Run]
     failed: List[FailedRun]
-    document: Document = field(compare=False)
-
-    @classmethod
-    def from_document(cls, document: Document) -> "Sweep":
-        """The study of a `ganymede.sweep/1`."""
-        failed = [
-            FailedRun(entry["run"], entry["policy"], entry["seed"], entry["kind"], entry["reason"])
-            for entry in document["failed"]
-        ]
-        return cls(document["study"], [Run.from_document(run) for run in document["runs"]], failed, document)
+    document: Annotated[Document, ""] = field(compare=False)
 
     def __iter__(self) -> Iterator[Run]:
         return iter(self.runs)
@@ -289,18 +199,18 @@ class Sweep(Result):
 
 
 @dataclass(frozen=True)
-class Job:
+class Job(FromDocument):
     """The life of one job on a cluster."""
 
     job: str
     owner: str
     workload: str
     gpus: int
-    arrival_seconds: float
-    start_seconds: float
-    end_seconds: float
-    wait_seconds: float
-    run_seconds: float
+    arrival_seconds: Annotated[float, "arrival_s"]
+    start_seconds: Annotated[float, "start_s"]
+    end_seconds: Annotated[float, "end_s"]
+    wait_seconds: Annotated[float, "wait_s"]
+    run_seconds: Annotated[float, "run_s"]
     slowdown: float
     gpu_hours: float
     preemptions: int
@@ -312,55 +222,19 @@ class Cluster(Result):
 
     scheduler: str
     placement: str
-    seed: int
-    gpus: int
-    seconds: float
-    usd: float
-    gpu_busy: float
-    wait_seconds_mean: float
-    slowdown_mean: float
+    seed: Annotated[int, "provenance.seed"]
+    gpus: Annotated[int, "summary.gpus"]
+    seconds: Annotated[float, "summary.total_s"]
+    usd: Annotated[float, "cost.total_usd"]
+    gpu_busy: Annotated[float, "summary.gpu_busy"]
+    wait_seconds_mean: Annotated[float, "summary.wait_s.mean"]
+    slowdown_mean: Annotated[float, "summary.slowdown.mean"]
     jobs: List[Job]
-    document: ClusterResultDocument = field(compare=False)
-
-    @classmethod
-    def from_document(cls, document: Document) -> "Cluster":
-        """The cluster of a `ganymede.cluster-result/1`."""
-        document = cast(ClusterResultDocument, document)
-        summary = document["summary"]
-        jobs = [
-            Job(
-                job["job"],
-                job["owner"],
-                job["workload"],
-                job["gpus"],
-                job["arrival_s"],
-                job["start_s"],
-                job["end_s"],
-                job["wait_s"],
-                job["run_s"],
-                job["slowdown"],
-                job["gpu_hours"],
-                job["preemptions"],
-            )
-            for job in document["jobs"]
-        ]
-        return cls(
-            document["scheduler"],
-            document["placement"],
-            document["provenance"]["seed"],
-            summary["gpus"],
-            summary["total_s"],
-            float(document["cost"]["total_usd"]),
-            summary["gpu_busy"],
-            summary["wait_s"]["mean"],
-            summary["slowdown"]["mean"],
-            jobs,
-            document,
-        )
+    document: Annotated[ClusterResultDocument, ""] = field(compare=False)
 
     @property
     def bill(self) -> Tuple[BillItem, ...]:
-        return bill_of(self.document["cost"]["items"])
+        return tuple(map(BillItem.from_document, self.document["cost"]["items"]))
 
     def to_pandas(self) -> pandas.DataFrame:
         """A row for each job."""
@@ -371,7 +245,7 @@ class Cluster(Result):
 
 
 @dataclass(frozen=True)
-class Compared:
+class Compared(FromDocument):
     """A quantity of a life, predicted and measured."""
 
     what: str
@@ -390,30 +264,11 @@ class Rehearsal(Result):
     hosts: int
     network: str
     scale: float  # real seconds for one of the scenario
-    same_decisions: bool
+    same_decisions: Annotated[bool, "decisions.same"]
     comparison: List[Compared]
     predicted: Run
     measured: Run
-    document: Document = field(compare=False)
-
-    @classmethod
-    def from_document(cls, document: Document) -> "Rehearsal":
-        """The life of a `ganymede.rehearsal/1`."""
-        rows = [
-            Compared(row["what"], row["unit"], row["predicted"], row["measured"], row["off"], row["share"])
-            for row in document["comparison"]
-        ]
-        return cls(
-            document["scenario"],
-            document["hosts"],
-            document["network"],
-            document["scale"],
-            document["decisions"]["same"],
-            rows,
-            Run.from_document(document["predicted"]),
-            Run.from_document(document["measured"]),
-            document,
-        )
+    document: Annotated[Document, ""] = field(compare=False)
 
     def to_pandas(self) -> pandas.DataFrame:
         """A row for each quantity that is compared."""

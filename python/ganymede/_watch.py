@@ -9,11 +9,12 @@ import os
 import time
 import warnings
 from dataclasses import dataclass
-from typing import IO, Any, Dict, Iterator, List, Mapping, Optional, Union
+from typing import IO, Annotated, Any, Iterator, List, Optional, Union
 
 from ._commands import _input
 from ._plans import Plan
 from ._program import PathLike, run
+from ._reading import Document, FromDocument
 
 
 def _number(loss: Any) -> float:
@@ -105,53 +106,28 @@ class RunLog:
 
 
 @dataclass(frozen=True)
-class Forecast:
+class Forecast(FromDocument):
     """How a run stands beside its plan. Seconds count from the request of the nodes."""
 
     state: str
     steps_done: int
     steps: int
-    elapsed_seconds: float
-    step_seconds: Optional[float]
-    planned_step_seconds: Optional[float]
-    seconds: float
-    seconds_low: float
-    seconds_high: float
-    planned_seconds: float
+    elapsed_seconds: Annotated[float, "elapsed_s"]
+    step_seconds: Annotated[Optional[float], "step_s"]
+    planned_step_seconds: Annotated[Optional[float], "plan_step_s"]
+    seconds: Annotated[float, "time_s.median"]
+    seconds_low: Annotated[float, "time_s.interval.0"]
+    seconds_high: Annotated[float, "time_s.interval.1"]
+    planned_seconds: Annotated[float, "plan_time_s.median"]
     spent_usd: float
-    usd: float
-    usd_low: float
-    usd_high: float
-    planned_usd: float
-    deadline_seconds: Optional[float]
-    deadline_probability: Optional[float]
+    usd: Annotated[float, "usd.median"]
+    usd_low: Annotated[float, "usd.interval.0"]
+    usd_high: Annotated[float, "usd.interval.1"]
+    planned_usd: Annotated[float, "plan_usd.median"]
+    deadline_seconds: Annotated[Optional[float], "deadline.seconds"]
+    deadline_probability: Annotated[Optional[float], "deadline.probability"]
     warnings: List[str]
-    document: Dict[str, Any]
-
-    @classmethod
-    def from_document(cls, document: Mapping[str, Any]) -> Forecast:
-        seconds, usd, deadline = document["time_s"], document["usd"], document["deadline"]
-        return cls(
-            state=document["state"],
-            steps_done=document["steps_done"],
-            steps=document["steps"],
-            elapsed_seconds=document["elapsed_s"],
-            step_seconds=document["step_s"],
-            planned_step_seconds=document["plan_step_s"],
-            seconds=seconds["median"],
-            seconds_low=seconds["interval"][0],
-            seconds_high=seconds["interval"][1],
-            planned_seconds=document["plan_time_s"]["median"],
-            spent_usd=document["spent_usd"],
-            usd=usd["median"],
-            usd_low=usd["interval"][0],
-            usd_high=usd["interval"][1],
-            planned_usd=document["plan_usd"]["median"],
-            deadline_seconds=deadline["seconds"],
-            deadline_probability=deadline["probability"],
-            warnings=list(document["warnings"]),
-            document=dict(document),
-        )
+    document: Annotated[Document, ""]
 
 
 def watch(plan: Union[PathLike, Plan], log: PathLike, *, program: Optional[PathLike] = None) -> Forecast:
