@@ -14,7 +14,6 @@ reach FIDs of a fixed list, first from their kind alone, then from the points of
 - the Brier score of the chance not to reach a target within the training's length, beside that of the base rate, the
   share of the other trainings that did not reach it.
 
-bench/quality_model.py compares the same forecasts with the model written down again in Python.
 """
 
 import argparse
