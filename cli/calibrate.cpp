@@ -169,6 +169,7 @@ Command calibrate_command() {
               "Records the steps of a real training on this machine, then checks that they predict it: fits a\n"
               "model to the first half of the trace, simulates one worker, and compares with a separate run\n"
               "without tracing. Exit code 1 if the stated interval does not hold the measurement.",
+          .trains = true,
           .declare = declare_calibrate};
 }
 

@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
@@ -60,8 +58,7 @@ Option Parser::add_flag_callback(const std::string& names, std::function<void()>
   return Option(app_->add_flag_callback(names, std::move(given), description));
 }
 void Parser::callback(std::function<void()> run) const {
-  constexpr std::array kTrain = {"train", "generate", "calibrate", "doctor", "rehearse", "serve"};
-  const bool trains = std::find(kTrain.begin(), kTrain.end(), app_->get_name()) != kTrain.end();
+  const bool trains = dynamic_cast<const CommandApp&>(*app_).words.trains;
   app_->callback([trains, run = std::move(run)] {
     begin_memory_budget(trains);
     run();

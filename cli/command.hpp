@@ -127,6 +127,7 @@ struct Command {
   std::string examples;    ///< lines of a shell, indented by two
   std::string about = {};  ///< lines that say more than the summary; may be empty
   std::string group = {};  ///< the overview's heading; "": it has none
+  bool trains = false;     ///< may take half of the machine's memory (common/budget.hpp)
   /// Declares the options of `command` and sets the callback that does the work. `shared` outlives the callback.
   std::function<void(Parser command, Shared& shared)> declare = {};
 };

@@ -99,6 +99,7 @@ Command generate_command() {
           .about =
               "Draws images from the generator of a checkpoint that `train --checkpoint` has written, saves them as\n"
               "one PNG, and prints the time and memory that this took.",
+          .trains = true,
           .declare = declare_generate};
 }
 

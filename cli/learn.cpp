@@ -7,7 +7,7 @@
 #include <cstdlib>
 
 #include "cli/command.hpp"
-#include "cli/learn_report.hpp"
+#include "cli/merged.hpp"
 #include "cli/progress.hpp"
 #include "cli/shared_options.hpp"
 #include "common/errors.hpp"

@@ -67,6 +67,7 @@ Command doctor_command() {
           .about =
               "Lists processor, memory, GPUs, drivers and libraries, and says for each backend that cannot be used\n"
               "what is missing.",
+          .trains = true,
           .declare = declare_doctor};
 }
 

@@ -1,29 +1,28 @@
 #include "cli/member_flags.hpp"
 
-#include "common/errors.hpp"
 #include "common/json.hpp"
 #include "common/json_value.hpp"
 
 namespace ganymede::cli {
 
-Option MemberFlags::text(Parser command, const char* flag, const char* pointer, const char* what) {
-  names_[pointer] = flag;
-  return command.add_option(flag, texts_[pointer], what);
+Option MemberFlags::Declaring::text(const char* flag, const char* pointer, const char* what) const {
+  flags.names_[pointer] = flag;
+  return command.add_option(flag, flags.texts_[pointer], what);
 }
 
-Option MemberFlags::number(Parser command, const char* flag, const char* pointer, const char* what) {
-  names_[pointer] = flag;
-  return command.add_option(flag, numbers_[pointer], what, positive_integer());
+Option MemberFlags::Declaring::number(const char* flag, const char* pointer, const char* what) const {
+  flags.names_[pointer] = flag;
+  return command.add_option(flag, flags.numbers_[pointer], what, positive_integer());
 }
 
-Option MemberFlags::count(Parser command, const char* flag, const char* pointer, const char* what) {
-  names_[pointer] = flag;
-  return command.add_option(flag, numbers_[pointer], what).transform(positive_count());
+Option MemberFlags::Declaring::count(const char* flag, const char* pointer, const char* what) const {
+  flags.names_[pointer] = flag;
+  return command.add_option(flag, flags.numbers_[pointer], what).transform(positive_count());
 }
 
-Option MemberFlags::list(Parser command, const char* flag, const char* pointer, const char* what) {
-  names_[pointer] = flag;
-  return command.add_option(flag, lists_[pointer], what).delimiter(',');
+Option MemberFlags::Declaring::list(const char* flag, const char* pointer, const char* what) const {
+  flags.names_[pointer] = flag;
+  return command.add_option(flag, flags.lists_[pointer], what).delimiter(',');
 }
 
 bool MemberFlags::has(const std::string& pointer) const {

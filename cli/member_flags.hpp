@@ -14,13 +14,19 @@ namespace ganymede::cli {
 /// The values that such flags have set, by the JSON pointer of the member. It must outlive the parsing.
 class MemberFlags {
  public:
-  // Each declares a flag. Without it the member stays as the file has it.
-  Option text(Parser command, const char* flag, const char* pointer, const char* what);
-  Option number(Parser command, const char* flag, const char* pointer, const char* what);
-  /// A count that may be large, which may be written as 50M or 5e7.
-  Option count(Parser command, const char* flag, const char* pointer, const char* what);
-  /// Values separated by commas.
-  Option list(Parser command, const char* flag, const char* pointer, const char* what);
+  /// Declares flags of a command. Without a flag its member stays as the file has it.
+  struct Declaring {
+    Option text(const char* flag, const char* pointer, const char* what) const;
+    Option number(const char* flag, const char* pointer, const char* what) const;
+    /// A count that may be large, which may be written as 50M or 5e7.
+    Option count(const char* flag, const char* pointer, const char* what) const;
+    /// Values separated by commas.
+    Option list(const char* flag, const char* pointer, const char* what) const;
+
+    MemberFlags& flags;
+    Parser command;
+  };
+  Declaring of(Parser command) { return {*this, command}; }
 
   bool has(const std::string& pointer) const;
   /// The flag of a member: "--nodes".

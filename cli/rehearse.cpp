@@ -116,6 +116,7 @@ Command rehearse_command() {
               "slow as the scenario's, scaled down. With --life nodes boot, are lost and come back as the scenario\n"
               "says, checkpoints are written and the policy decides; `report` and `export perfetto` read what\n"
               "--format json then prints. --output is a study that `ganymede validate` runs.",
+          .trains = true,
           .declare = declare_rehearse};
 }
 

@@ -69,26 +69,8 @@ std::vector<JsonOverride> overrides_of(const RequestFlags& flags) {
   return overrides;
 }
 
-/// Declares flags that each stand for one member of a request.
-struct MemberFlagOf {
-  Parser command;
-  RequestFlags& flags;
-
-  Option text(const char* flag, const char* pointer, const char* what) const {
-    return flags.members.text(command, flag, pointer, what);
-  }
-  Option number(const char* flag, const char* pointer, const char* what) const {
-    return flags.members.number(command, flag, pointer, what);
-  }
-  Option count(const char* flag, const char* pointer, const char* what) const {
-    return flags.members.count(command, flag, pointer, what);
-  }
-  Option list(const char* flag, const char* pointer, const char* what) const {
-    return flags.members.list(command, flag, pointer, what);
-  }
-};
-
-void declare_training(const MemberFlagOf& one) {
+void declare_training(Parser command, RequestFlags& flags) {
+  const MemberFlags::Declaring one = flags.members.of(command);
   one.text("--model", "/workload/model", "model to train: a recorded trace of it is used, or its list of layers")
       .check(suggest("@planned"));
   one.text("--recipe", "/workload/recipe",
@@ -96,8 +78,8 @@ void declare_training(const MemberFlagOf& one) {
            "batch of all GPUs is kept unless --batch asks for others")
       .check(suggest("@recipes @files"));
   one.text("--trace", "/workload/trace", "a step trace: a file, or recorded:NAME");
-  add_measured(one.command, one.flags.measured);
-  one.command.add_option("--batch", one.flags.batches, kBatchHelp).delimiter(',').check(positive_integer());
+  add_measured(command, flags.measured);
+  command.add_option("--batch", flags.batches, kBatchHelp).delimiter(',').check(positive_integer());
   one.count("--images", "/workload/images", "images to train on, such as 50000000 or 50M");
   one.text("--fid", kFid, "an FID to train to, instead of --images").check(positive_number());
   one.text("--curve", "/workload/quality/curve",
@@ -122,7 +104,8 @@ void declare_training(const MemberFlagOf& one) {
       .check(one_of(plan::objective_names()));
 }
 
-void declare_search(const MemberFlagOf& one) {
+void declare_search(Parser command, RequestFlags& flags) {
+  const MemberFlags::Declaring one = flags.members.of(command);
   one.list("--catalog", "/search/catalogs", "providers or platform files; all: every cloud, the default")
       .check(suggest("@providers @files"));
   one.list("--gpu", "/search/gpus", "only these GPUs or families of GPUs").check(suggest("@rented-gpus"));
@@ -136,30 +119,28 @@ void declare_search(const MemberFlagOf& one) {
       .check(suggest("@policies"));
   one.list("--checkpoint", "/search/checkpoints",
            "checkpoint intervals to try if nodes may be lost; default: as often as the recipe saves itself, else daly");
-  one.command
+  command
       .add_option(
-          "--saves", one.flags.saves,
+          "--saves", flags.saves,
           "how the training saves itself: on-notice (also within the notice before spot nodes are taken back), "
           "every:1h (only so often), never; default: as often as the recipe does, else as is best, and not on notice")
       .check(saving());
   one.number("--seeds", "/search/seeds", "runs of each candidate; default: 20 if nodes may be lost, else 5");
-  one.command
-      .add_option("--certainty", one.flags.certainty,
+  command
+      .add_option("--certainty", flags.certainty,
                   "least probability to meet the goals, with the seeds and all stated error; default: 0.9")
       .transform(probability());
   one.text("--max-price-age", "/search/max_price_age", "age from which a price is doubtful; default: 365d");
   one.text("--today", "/search/today", "day to which the age of prices is counted; default: today");
-  one.command.add_flag("--sure", one.flags.sure,
-                       "upper ends of the intervals, with all stated error, must meet the goals");
-  one.command.add_option("--seed", one.flags.seed, "seed of the first run");
+  command.add_flag("--sure", flags.sure, "upper ends of the intervals, with all stated error, must meet the goals");
+  command.add_option("--seed", flags.seed, "seed of the first run");
 }
 
 }  // namespace
 
 void declare_request(Parser command, RequestFlags& flags) {
-  const MemberFlagOf one{command, flags};
-  declare_training(one);
-  declare_search(one);
+  declare_training(command, flags);
+  declare_search(command, flags);
   add_set(command, flags.assignments);
 }
 

@@ -18,7 +18,7 @@
 #include "common/json_value.hpp"
 #include "common/units.hpp"
 #include "kernel/checkpoint.hpp"
-#include "kernel/session/image_maker.hpp"
+#include "kernel/session/draw_images.hpp"
 #include "serve/generator_server.hpp"
 #include "serve/model_registry.hpp"
 #include "serve/server.hpp"
@@ -222,6 +222,7 @@ Command serve_command() {
               "which every request needs. Each job is this program, run in a folder of its own. docs/serve.md says\n"
               "what a request cannot do.\n"
               "With --generator it answers whoever can reach the address: docs/serving.md.",
+          .trains = true,
           .declare = declare_serve};
 }
 

@@ -134,22 +134,22 @@ void run_simulate(const SimulateOptions& options, Shared& shared) {
 }
 
 /// Declares flags for what people change most; --set reaches everything else.
-void add_changes(Parser command, MemberFlags& members) {
+void add_changes(const MemberFlags::Declaring& members) {
   members
-      .text(command, "--recipe", "/workload/recipe",
+      .text("--recipe", "/workload/recipe",
             "another training, in place of the scenario's trace and batch: ganymede list recipes")
       .check(suggest("@recipes @files"));
-  members.text(command, "--catalog", "/platform/catalog", "another provider, or a platform file")
+  members.text("--catalog", "/platform/catalog", "another provider, or a platform file")
       .check(suggest("@providers @files"));
   members
-      .text(command, "--instance", "/platform/instance",
+      .text("--instance", "/platform/instance",
             "another instance type, with all of its GPUs unless --gpus-per-node is given")
       .check(suggest("@instances"));
-  members.number(command, "--nodes", "/platform/nodes", "another number of nodes");
-  members.number(command, "--gpus-per-node", "/platform/gpus_per_node", "GPUs of a node that train");
-  members.text(command, "--region", "/platform/region", "another region").check(suggest("@regions"));
-  members.text(command, "--market", "/platform/market", "another market").check(suggest("@markets"));
-  members.text(command, "--scheme", "/synchronization/scheme", "another all-reduce scheme").check(suggest("@schemes"));
+  members.number("--nodes", "/platform/nodes", "another number of nodes");
+  members.number("--gpus-per-node", "/platform/gpus_per_node", "GPUs of a node that train");
+  members.text("--region", "/platform/region", "another region").check(suggest("@regions"));
+  members.text("--market", "/platform/market", "another market").check(suggest("@markets"));
+  members.text("--scheme", "/synchronization/scheme", "another all-reduce scheme").check(suggest("@schemes"));
 }
 
 void declare_simulate(Parser command, Shared& shared) {
@@ -158,7 +158,7 @@ void declare_simulate(Parser command, Shared& shared) {
       .add_option("scenario", options->scenario,
                   "a ganymede.scenario/1, ganymede.cluster/1 or ganymede.service/1 file, or a plan")
       .required();
-  add_changes(command, options->members);
+  add_changes(options->members.of(command));
   command.add_option("--fidelity", options->fidelity,
                      "sampled: simulate enough steps to know the mean; message: every step",
                      one_of({"sampled", "message"}));

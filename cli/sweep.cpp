@@ -3,11 +3,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
-#include <sstream>
 
 #include "cli/command.hpp"
-#include "cli/learn_report.hpp"
-#include "cli/plan_goals.hpp"
+#include "cli/merged.hpp"
 #include "cli/progress.hpp"
 #include "cli/shared_options.hpp"
 #include "common/errors.hpp"

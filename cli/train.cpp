@@ -189,6 +189,7 @@ Command train_command() {
           .about =
               "Trains a GAN on this machine's processors or GPUs. Without --dataset it trains on images that the\n"
               "program draws itself, so that nothing must be downloaded. docs/commands.md lists the models.",
+          .trains = true,
           .declare = declare_train};
 }
 
