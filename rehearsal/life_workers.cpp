@@ -14,7 +14,6 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <new>
@@ -66,46 +65,6 @@ void WakePipe::wait(double seconds) const {
   ::ppoll(&polled, 1, &timeout, nullptr);
 }
 
-pid_t start_process(pid_t leader, const std::function<void()>& work,
-                    const std::function<void(const std::string&)>& failed) {
-  std::fflush(nullptr);
-  const pid_t parent = ::getpid(), pid = ::fork();
-  if (pid < 0) throw Failure(fmt::format("cannot start a process: {}", std::strerror(errno)));
-  if (pid > 0) {
-    ::setpgid(pid, leader);  // both processes do this, because nobody knows which of them runs first
-    return pid;
-  }
-  ::setpgid(0, leader);
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  ::prctl(PR_SET_TIMERSLACK, 1UL);
-  if (::getppid() != parent) ::_exit(1);
-  for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, SIG_DFL);
-  int status = 0;
-  try {
-    work();
-  } catch (const std::exception& error) {
-    if (failed) failed(error.what());
-    status = 1;
-  } catch (...) {  // must not unwind into the leader's code, which would then run twice
-    status = 1;
-  }
-  ::_exit(status);
-}
-
-std::optional<std::string> how_it_ended(pid_t pid) {
-  siginfo_t ended{};
-  if (::waitid(P_PID, static_cast<id_t>(pid), &ended, WEXITED | WNOHANG | WNOWAIT) != 0 || ended.si_pid != pid)
-    return std::nullopt;
-  if (ended.si_code == CLD_EXITED) return fmt::format("exit status {}", ended.si_status);
-  return fmt::format("signal {} ({})", ended.si_status, ::strsignal(ended.si_status));
-}
-
-void kill_and_bury(pid_t pid, bool whole_group) {
-  ::kill(whole_group ? -pid : pid, SIGKILL);
-  while (::waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
-  }
-}
-
 pid_t start_node(const WakePipe& pipe, std::uint64_t node, double ready_at) {
   // A notice that comes before the process can hear it waits until then.
   sigset_t notices, before;
@@ -155,18 +114,14 @@ void look_until(const Condition& holds) {
 LifeBoard::LifeBoard(int ranks, std::size_t buckets, std::int64_t most_steps)
     : ranks_(ranks), buckets_(buckets), numbers_(numbers_of_step(buckets)), most_steps_(most_steps) {
   const std::size_t heads = sizeof(Head) + sizeof(Rank) * static_cast<std::size_t>(ranks);
-  size_ = heads + sizeof(double) * numbers_ * static_cast<std::size_t>(ranks) * static_cast<std::size_t>(most_steps);
-  // Pages take memory only once steps are written into them.
-  memory_ = ::mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (memory_ == MAP_FAILED) throw Failure("cannot share memory with the workers of a rehearsal");
-  auto* const bytes = static_cast<std::byte*>(memory_);
+  memory_.emplace(heads +
+                  sizeof(double) * numbers_ * static_cast<std::size_t>(ranks) * static_cast<std::size_t>(most_steps));
+  std::byte* const bytes = memory_->data();
   head_ = new (bytes) Head;
   ranks_head_ = reinterpret_cast<Rank*>(bytes + sizeof(Head));
   for (int rank = 0; rank < ranks; ++rank) new (ranks_head_ + rank) Rank;
   rows_ = reinterpret_cast<double*>(bytes + heads);
 }
-
-LifeBoard::~LifeBoard() { ::munmap(memory_, size_); }
 
 // A worker that has read the number before finds that `begun` is not what it has seen, and reads again.
 bool LifeBoard::set_last(std::int64_t last) {
@@ -249,23 +204,16 @@ std::vector<std::vector<PlayedStep>> LifeBoard::played(std::int64_t first, std::
 std::string LifeBoard::fault(int rank) const { return rank_of(rank).fault; }
 
 LifeCheckpoint::LifeCheckpoint(double bytes)
-    : words_(static_cast<std::size_t>(std::clamp(bytes, 64.0, double{kMostBytes})) / sizeof(std::uint64_t)) {
+    : words_(static_cast<std::size_t>(std::clamp(bytes, 64.0, double{kMostBytes})) / sizeof(std::uint64_t)),
+      memory_(sizeof *complete_),
+      complete_(new (memory_.data()) std::atomic<std::int64_t>(0)) {
   std::string name = (std::filesystem::temp_directory_path() / "ganymede-life-XXXXXX").string();
   file_ = ::mkostemp(name.data(), O_CLOEXEC);
   if (file_ < 0) throw Failure(fmt::format("cannot write a checkpoint to {}: {}", name, std::strerror(errno)));
   ::unlink(name.c_str());
-  void* const memory = ::mmap(nullptr, sizeof *complete_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  if (memory == MAP_FAILED) {
-    ::close(file_);
-    throw Failure("cannot share memory with the workers of a rehearsal");
-  }
-  complete_ = new (memory) std::atomic<std::int64_t>(0);
 }
 
-LifeCheckpoint::~LifeCheckpoint() {
-  ::munmap(complete_, sizeof *complete_);
-  ::close(file_);
-}
+LifeCheckpoint::~LifeCheckpoint() { ::close(file_); }
 
 /// Numbers that differ by checkpoint, so that a wrong or torn one is seen.
 std::vector<std::uint64_t> LifeCheckpoint::content(std::int64_t number) const {

@@ -8,7 +8,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -54,18 +53,6 @@ class WakePipe {
   int ends_[2];
 };
 
-/// Forks a process that calls `work` and exits: with status 0, or 1 if `work` threw, whose message goes to `failed`. It
-/// is killed when this process ends. It joins the process group of `leader`; 0: it leads one of its own.
-pid_t start_process(pid_t leader, const std::function<void()>& work,
-                    const std::function<void(const std::string&)>& failed = {});
-
-/// How a process ended: nothing while it runs, else "exit status 1" or "signal 9 (Killed)". Its number stays its
-/// own until it is buried.
-std::optional<std::string> how_it_ended(pid_t pid);
-
-/// Kills a process, or with `whole_group` its group too, and waits for its end.
-void kill_and_bury(pid_t pid, bool whole_group);
-
 /// Starts the process of a node, which boots until the moment `ready_at` of the machine's clock. Then it exists until
 /// it is killed, and tells of the first SIGTERM.
 pid_t start_node(const WakePipe& pipe, std::uint64_t node, double ready_at);
@@ -81,10 +68,6 @@ class LifeBoard {
  public:
   /// Made before the workers are forked.
   LifeBoard(int ranks, std::size_t buckets, std::int64_t most_steps);
-  ~LifeBoard();
-  LifeBoard(const LifeBoard&) = delete;
-  LifeBoard& operator=(const LifeBoard&) = delete;
-
   int ranks() const { return ranks_; }
 
   struct Orders {
@@ -152,8 +135,7 @@ class LifeBoard {
   int ranks_;
   std::size_t buckets_, numbers_;
   std::int64_t most_steps_;
-  std::size_t size_ = 0;
-  void* memory_ = nullptr;
+  std::optional<SharedMemory> memory_;
   Head* head_ = nullptr;
   Rank* ranks_head_ = nullptr;
   double* rows_ = nullptr;
@@ -183,6 +165,7 @@ class LifeCheckpoint {
   std::vector<std::uint64_t> content(std::int64_t number) const;
 
   std::size_t words_;
+  SharedMemory memory_;
   int file_;
   std::atomic<std::int64_t>* complete_;  // shared
 };

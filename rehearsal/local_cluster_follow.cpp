@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <csignal>
+#include <set>
 #include <utility>
 
 #include "common/errors.hpp"

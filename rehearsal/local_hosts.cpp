@@ -1,7 +1,6 @@
 #include "rehearsal/local_hosts.hpp"
 
 #include <fmt/format.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -35,26 +34,20 @@ constexpr double kLongestLatency = Group::kPatience / 8;
 /// The numbers of the hosts' processes, which they write themselves; 0: not started, or ended.
 class RunningHosts {
  public:
-  explicit RunningHosts(std::size_t hosts) : hosts_(hosts) {
-    void* memory = ::mmap(nullptr, hosts * sizeof(Pid), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED) throw Failure("cannot share memory with the hosts");
-    pids_ = static_cast<Pid*>(memory);
-    for (std::size_t host = 0; host < hosts; ++host) new (pids_ + host) Pid(0);
+  explicit RunningHosts(std::size_t hosts) : hosts_(hosts), memory_(hosts * sizeof(Pid)) {
+    for (std::size_t host = 0; host < hosts; ++host) new (memory_.data() + host * sizeof(Pid)) Pid(0);
   }
-  ~RunningHosts() { ::munmap(pids_, hosts_ * sizeof(Pid)); }
-  RunningHosts(const RunningHosts&) = delete;
-  RunningHosts& operator=(const RunningHosts&) = delete;
 
-  std::atomic<pid_t>& pid(std::size_t host) const { return pids_[host]; }
+  std::atomic<pid_t>& pid(std::size_t host) const { return reinterpret_cast<Pid*>(memory_.data())[host]; }
   void send(int signal) const {
     for (std::size_t host = 0; host < hosts_; ++host)
-      if (const pid_t pid = pids_[host]; pid > 0) ::kill(pid, signal);
+      if (const pid_t number = pid(host); number > 0) ::kill(number, signal);
   }
 
  private:
   using Pid = std::atomic<pid_t>;
   std::size_t hosts_;
-  Pid* pids_ = nullptr;
+  SharedMemory memory_;
 };
 
 constexpr const char* kCrash = "the simulation ";  // how the outcome of a child that a signal has ended begins

@@ -4,6 +4,8 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <netinet/in.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -220,6 +222,54 @@ void HostConnections::connect(std::size_t a, std::size_t b) {
   if (from_a < 0) socket_failure("accept");
   ::close(listening);
 }
+
+pid_t start_process(pid_t leader, const std::function<void()>& work,
+                    const std::function<void(const std::string&)>& failed) {
+  std::fflush(nullptr);
+  const pid_t parent = ::getpid(), pid = ::fork();
+  if (pid < 0) throw Failure(fmt::format("cannot start a process: {}", std::strerror(errno)));
+  if (pid > 0) {
+    ::setpgid(pid, leader);  // both processes do this, because nobody knows which of them runs first
+    return pid;
+  }
+  ::setpgid(0, leader);
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  ::prctl(PR_SET_TIMERSLACK, 1UL);
+  if (::getppid() != parent) ::_exit(1);
+  for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, SIG_DFL);
+  int status = 0;
+  try {
+    work();
+  } catch (const std::exception& error) {
+    if (failed) failed(error.what());
+    status = 1;
+  } catch (...) {  // must not unwind into the leader's code, which would then run twice
+    status = 1;
+  }
+  ::_exit(status);
+}
+
+std::optional<std::string> how_it_ended(pid_t pid) {
+  siginfo_t ended{};
+  if (::waitid(P_PID, static_cast<id_t>(pid), &ended, WEXITED | WNOHANG | WNOWAIT) != 0 || ended.si_pid != pid)
+    return std::nullopt;
+  if (ended.si_code == CLD_EXITED) return fmt::format("exit status {}", ended.si_status);
+  return fmt::format("signal {} ({})", ended.si_status, ::strsignal(ended.si_status));
+}
+
+void kill_and_bury(pid_t pid, bool whole_group) {
+  ::kill(whole_group ? -pid : pid, SIGKILL);
+  while (::waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
+  }
+}
+
+SharedMemory::SharedMemory(std::size_t bytes)
+    : bytes_(bytes),
+      memory_(::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)) {
+  if (memory_ == MAP_FAILED) throw Failure("cannot share memory with the processes of a rehearsal");
+}
+
+SharedMemory::~SharedMemory() { ::munmap(memory_, bytes_); }
 
 ProcessorTurn::ProcessorTurn(Turn turn) : policy_(::sched_getscheduler(0)) {
   ::sched_getparam(0, &priority_);

@@ -1,10 +1,14 @@
 #pragma once
-// The common ground of processes that stand for hosts: network namespaces, the sockets between all pairs, a place
-// before other programs of the machine, and the wish of a user that they end.
+// The common ground of processes that stand for hosts: how they are forked and end, memory that they share, network
+// namespaces, the sockets between all pairs, a place before other programs of the machine, and the wish of a user that
+// they end.
 
 #include <sched.h>
+#include <sys/types.h>
 
 #include <cstddef>
+#include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -74,6 +78,33 @@ class HostConnections {
   std::vector<int> hosts_;
   std::vector<std::vector<int>> sockets_;
   const NameSpaces* spaces_;
+};
+
+/// Forks a process that calls `work` and exits: with status 0, or 1 if `work` threw, whose message goes to `failed`. It
+/// is killed when this process ends. It joins the process group of `leader`; 0: it leads one of its own.
+pid_t start_process(pid_t leader, const std::function<void()>& work,
+                    const std::function<void(const std::string&)>& failed = {});
+
+/// How a process ended: nothing while it runs, else "exit status 1" or "signal 9 (Killed)". Its number stays its
+/// own until it is buried.
+std::optional<std::string> how_it_ended(pid_t pid);
+
+/// Kills a process, or with `whole_group` its group too, and waits for its end.
+void kill_and_bury(pid_t pid, bool whole_group);
+
+/// Zeroed memory that this process shares with those that it forks. Pages take memory only once they are written.
+class SharedMemory {
+ public:
+  /// Throws Failure.
+  explicit SharedMemory(std::size_t bytes);
+  ~SharedMemory();
+  SharedMemory(const SharedMemory&) = delete;
+  SharedMemory& operator=(const SharedMemory&) = delete;
+  std::byte* data() const { return static_cast<std::byte*>(memory_); }
+
+ private:
+  std::size_t bytes_;
+  void* memory_;
 };
 
 /// The turn of this process, and of those that it forks, at the processors while it lives.

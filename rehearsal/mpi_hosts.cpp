@@ -140,13 +140,10 @@ class Launched {
     std::vector<char*> words;
     for (std::string& word : command) words.push_back(word.data());
     words.push_back(nullptr);
-    const pid_t parent = ::getpid();
-    pid_ = ::fork();
-    if (pid_ == 0) be_launcher(words, spaces, host, ends[1], parent);
-    ::close(ends[1]);
     pipe_ = ends[0];
-    if (pid_ < 0) throw Failure(fmt::format("cannot start a process: {}", std::strerror(errno)));
-    ::setpgid(pid_, pid_);
+    pid_ = start_process(
+        0, [&] { be_launcher(words, spaces, host, ends[1]); }, [](const std::string&) { ::_exit(126); });
+    ::close(ends[1]);
   }
   ~Launched() {
     ::close(pipe_);
@@ -187,17 +184,9 @@ class Launched {
   }
 
  private:
-  [[noreturn]] static void be_launcher(const std::vector<char*>& words, const NameSpaces& spaces, int host, int out,
-                                       pid_t parent) {
-    ::setpgid(0, 0);
+  [[noreturn]] static void be_launcher(const std::vector<char*>& words, const NameSpaces& spaces, int host, int out) {
     ::prctl(PR_SET_PDEATHSIG, SIGTERM);
-    if (::getppid() != parent) ::_exit(1);
-    for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, SIG_DFL);
-    try {
-      spaces.enter(host);
-    } catch (const Failure&) {
-      ::_exit(126);
-    }
+    spaces.enter(host);
     const int nothing = ::open("/dev/null", O_RDONLY);
     ::dup2(nothing, STDIN_FILENO);
     ::dup2(out, STDOUT_FILENO);

@@ -7,7 +7,6 @@
 #include <array>
 #include <cmath>
 #include <filesystem>
-#include <memory>
 #include <optional>
 
 #include "common/errors.hpp"

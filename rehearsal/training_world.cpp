@@ -68,21 +68,16 @@ TrainingCrew::TrainingCrew(const std::vector<std::string>& command, Files files)
   std::vector<char*> words;
   for (const std::string& word : command) words.push_back(const_cast<char*>(word.c_str()));
   words.push_back(nullptr);
-  const pid_t parent = ::getpid();
-  launcher_ = ::fork();
-  if (launcher_ < 0) throw Failure(fmt::format("cannot start a process: {}", std::strerror(errno)));
-  if (launcher_ > 0) return;
-  ::setpgid(0, 0);  // a terminal's interrupt reaches only the process that leads
-  ::prctl(PR_SET_PDEATHSIG, SIGTERM);
-  if (::getppid() != parent) ::_exit(1);
-  for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, SIG_DFL);
-  redirect("/dev/null", STDIN_FILENO);
-  redirect(files_.report, STDOUT_FILENO);
-  redirect(files_.errors, STDERR_FILENO);
-  ::execvp(words[0], words.data());
-  const std::string why = fmt::format("{}: {}\n", words[0], std::strerror(errno));
-  (void)!::write(STDERR_FILENO, why.data(), why.size());
-  ::_exit(127);
+  launcher_ = start_process(0, [&] {  // a terminal's interrupt reaches only the process that leads
+    ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+    redirect("/dev/null", STDIN_FILENO);
+    redirect(files_.report, STDOUT_FILENO);
+    redirect(files_.errors, STDERR_FILENO);
+    ::execvp(words[0], words.data());
+    const std::string why = fmt::format("{}: {}\n", words[0], std::strerror(errno));
+    (void)!::write(STDERR_FILENO, why.data(), why.size());
+    ::_exit(127);
+  });
 }
 
 TrainingCrew::~TrainingCrew() {
