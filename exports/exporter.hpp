@@ -3,7 +3,6 @@
 // and manual pages, and the table of docs/exports.md, are made from the table of exporters; nothing else names a
 // format.
 
-#include <filesystem>
 #include <functional>
 #include <map>
 #include <optional>

@@ -10,7 +10,7 @@
 #include "common/json_value.hpp"
 #include "exports/kubernetes_pod.hpp"
 #include "exports/yaml.hpp"
-#include "kernel/session/image_maker.hpp"
+#include "kernel/session/draw_images.hpp"
 #include "platforms/providers.hpp"
 #include "sim/service/service.hpp"
 

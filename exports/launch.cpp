@@ -323,6 +323,4 @@ Launch launch_of(const report::Document& document, const ExportValues& values, c
   return launch;
 }
 
-// The training that a launch file starts: environment, shell lines, and how it differs from the simulation.
-
 }  // namespace ganymede::exports

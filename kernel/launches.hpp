@@ -3,14 +3,21 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "kernel/models/models.hpp"
+#include "kernel/ops/cuda/cuda_backend.hpp"
 #include "kernel/train.hpp"
 #include "traces/kernel_list.hpp"
 
 namespace ganymede::kernel {
+
+/// A backend that computes nothing: the GPU backend's operations on a device that counts what it is asked to launch. A
+/// step on it takes microseconds and no memory, whatever the model's size. Its memory must not be read or written other
+/// than through its operations.
+std::unique_ptr<Backend> make_counting_backend(Precision precision = Precision::fp32);
 
 struct StepLaunches {
   /// The kernels of each phase, in the order in which they are launched, with their shapes for one image. A training

@@ -7,7 +7,6 @@
 
 #include <chrono>
 #include <iterator>
-#include <string>
 #include <string_view>
 #include <vector>
 

@@ -2,7 +2,6 @@
 // Communication between the processes of one data-parallel training. Each has a replica of the model and an equal part
 // of every batch.
 
-#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
-#include <span>
 #include <system_error>
 
 #include "common/errors.hpp"

@@ -8,7 +8,6 @@
 #include "common/errors.hpp"
 #include "kernel/models/models.hpp"
 #include "kernel/samples.hpp"
-#include "kernel/session/image_maker.hpp"
 #include "kernel/weights.hpp"
 
 namespace ganymede::kernel {

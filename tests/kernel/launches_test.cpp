@@ -8,7 +8,6 @@
 #include <string>
 
 #include "kernel/describe.hpp"
-#include "kernel/ops/counting/counting_backend.hpp"
 #include "kernel/ops/launch_list.hpp"
 #include "scratch.hpp"
 #include "support/when.hpp"

@@ -11,7 +11,6 @@
 #include "common/json_value.hpp"
 #include "kernel/checkpoint.hpp"
 #include "kernel/session/draw_images.hpp"
-#include "kernel/session/image_maker.hpp"
 #include "scratch.hpp"
 
 namespace ganymede::kernel {

@@ -1,7 +1,7 @@
-#include "kernel/ops/eigen/cpu_convolution.hpp"
-
 #include <algorithm>
 #include <array>
+
+#include "kernel/ops/eigen/cpu_ops.hpp"
 
 namespace ganymede::kernel {
 namespace {

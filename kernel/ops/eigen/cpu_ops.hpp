@@ -1,13 +1,18 @@
 #pragma once
-// Operations of the CPU backend that its inner loops do not bind: those of progressively growing networks, of the
-// gradient penalty and of the losses. Losses are computed in double precision, because a batch of logits costs little.
+// The parts of the CPU backend that eigen_ops.cpp puts together.
+
+#include <cstddef>
+#include <string>
 
 #include "kernel/ops/eigen/kernels.hpp"
 #include "kernel/ops/eigen/thread_pool.hpp"
 #include "kernel/ops/tensor_ops.hpp"
+#include "kernel/parallel/communicator.hpp"
 
 namespace ganymede::kernel {
 
+/// Operations that the inner loops do not bind: those of progressively growing networks, of the gradient penalty and of
+/// the losses. Losses are computed in double precision, because a batch of logits costs little.
 class CpuOps : public TensorOps {
  protected:
   CpuOps(DeviceTimeline& timeline, int threads, const CpuKernels& kernels)
@@ -43,5 +48,60 @@ class CpuOps : public TensorOps {
   template <class Function>
   void over(int count, double elements, const Function& function);
 };
+
+/// One convolution for one call: expresses the three passes as gathered products (see kernels.hpp) and divides them
+/// among threads. A thread's scratch memory is a part of the workspace.
+class CpuConvolution {
+ public:
+  /// Floats of workspace that the passes need with this number of threads.
+  static std::size_t workspace_floats(const ConvolutionShape& shape, const CpuKernels& kernels, int threads);
+
+  /// `workspace` has workspace_floats() floats; all references must outlive the object.
+  CpuConvolution(const ConvolutionShape& shape, const CpuKernels& kernels, ThreadPool& pool, float* workspace)
+      : shape_(shape), kernels_(kernels), pool_(pool), workspace_(workspace) {}
+
+  // As TensorOps::convolve, convolve_backward_data and convolve_backward_weights.
+  void forward(Tensor y, Tensor x, const float* weight) const;
+  void backward_data(Tensor dx, Tensor dy, const float* weight) const;
+  void backward_weights(float* d_weight, Tensor dy, Tensor x, bool accumulate) const;
+
+ private:
+  /// Returns which elements of x the forward pass reads.
+  Gather gather_of(Tensor x, const Tap* taps) const;
+  /// Computes the pixels of dx whose row and column are `row` and `column` modulo the stride.
+  void backward_class(Tensor dx, Tensor dy, int row, int column) const;
+  /// Computes all tiles of the product, on several threads.
+  void over_tiles(const Gather& gather, const GatherProduct& product) const;
+  float* scratch_of(int thread) const;
+
+  const ConvolutionShape& shape_;
+  const CpuKernels& kernels_;
+  ThreadPool& pool_;
+  float* workspace_;  // the transposed weights, then each thread's scratch
+};
+
+/// Batch norm over the images of all processes: each process's sums are added up before they are used.
+class CpuSynchronizedNorm {
+ public:
+  CpuSynchronizedNorm(Communicator& communicator, ThreadPool& pool) : communicator_(communicator), pool_(pool) {}
+
+  // As TensorOps::batch_norm_leaky_forward and _backward.
+  void forward(Tensor y, Tensor x, const BatchNormParameters& parameters) const;
+  void backward(Tensor dy, Tensor x, const BatchNormParameters& parameters, float* d_scale, float* d_shift,
+                bool accumulate) const;
+
+ private:
+  /// Calls function(feature) for every feature, on several threads.
+  template <class Function>
+  void over(int features, const Function& function) const;
+
+  Communicator& communicator_;
+  ThreadPool& pool_;
+};
+
+// What the operating system reports about the processor and its memory.
+
+std::string cpu_name();      ///< for example "AMD EPYC"; "CPU" if the system does not report one
+double free_memory_bytes();  ///< bytes available without swapping; 0: not known
 
 }  // namespace ganymede::kernel

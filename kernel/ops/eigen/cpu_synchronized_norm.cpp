@@ -1,8 +1,8 @@
-#include "kernel/ops/eigen/cpu_synchronized_norm.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <vector>
+
+#include "kernel/ops/eigen/cpu_ops.hpp"
 
 namespace ganymede::kernel {
 

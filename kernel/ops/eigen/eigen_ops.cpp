@@ -12,10 +12,7 @@
 
 #include "common/budget.hpp"
 #include "common/errors.hpp"
-#include "kernel/ops/eigen/cpu_convolution.hpp"
-#include "kernel/ops/eigen/cpu_info.hpp"
 #include "kernel/ops/eigen/cpu_ops.hpp"
-#include "kernel/ops/eigen/cpu_synchronized_norm.hpp"
 
 namespace ganymede::kernel {
 namespace {
