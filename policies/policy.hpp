@@ -3,8 +3,6 @@
 // random numbers are arguments, it reads no clock, and it observes only what the controller of a real run could: no
 // stage lengths, no future prices, and of the capacity only whether its own requests are granted.
 
-#include <array>
-#include <cstdint>
 #include <map>
 #include <optional>
 #include <span>

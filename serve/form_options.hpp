@@ -3,7 +3,6 @@
 // files that the user has sent. A request can choose only among these; it can name neither a file nor a policy that
 // runs one of the user's programs.
 
-#include <cstdint>
 #include <filesystem>
 #include <map>
 #include <memory>

@@ -10,7 +10,6 @@
 #include <cerrno>
 #include <charconv>
 #include <cstring>
-#include <fstream>
 #include <utility>
 
 #include "common/errors.hpp"
@@ -157,8 +156,6 @@ void do_job(JobRecord& record, const std::vector<JobCommand>& commands, const fs
 }
 
 namespace {
-
-namespace fs = std::filesystem;
 
 constexpr const char* kSchema = "ganymede.serve-job/1";
 constexpr const char* kRecord = "job.json";

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cmath>
 
 #include "policies/schedulers/scheduler_helpers.hpp"
 
