@@ -142,10 +142,6 @@ class Hooks:
                     tensor.register_hook(reached)
         return hook
 
-    def reset(self) -> None:
-        """After an exception within a call, whose end was not seen."""
-        self._depth = self._backward = self._update = 0
-
     # Backward passes.
 
     def _around_backward(self, call: Callable[..., Any], kind: str) -> Callable[..., Any]:
