@@ -7,7 +7,6 @@
 namespace ganymede::documents {
 namespace {
 
-const About kAmount = {.low = 0, .required = true};
 const About kSome = {.low = 1, .required = true};
 
 }  // namespace

@@ -21,6 +21,12 @@ class Reader final : public Walk {
   void constant(std::string_view name, const OrderedJson&, const About&) override {
     (void)objects_.back().optional(name);
   }
+  bool reads() const override { return true; }
+  void refuse(std::string_view place, std::string_view why) override { at(place).fail(why); }
+  void expect(std::string_view place, std::string_view expected) override { at(place).expected(expected); }
+  void expect_choice(std::string_view place, const std::vector<std::string>& names) override {
+    (void)at(place).as_choice(names);
+  }
 
  protected:
   // The value that is being read is the last of `values_`; `objects_` are those that it is in.
@@ -55,6 +61,16 @@ class Reader final : public Walk {
   void enter_element(std::size_t index) override { values_.push_back(lists_.back()[index]); }
   void leave_element() override { values_.pop_back(); }
   void leave_list() override { lists_.pop_back(); }
+  void at_least_one(bool empty, std::string_view what) override {
+    if (empty) values_.back().expected(fmt::format("at least one {}", what));
+  }
+  std::vector<std::string> enter_map(std::vector<std::string>) override {
+    std::vector<std::string> names;
+    for (const auto& entry : values_.back().as_map()) names.push_back(entry.first);
+    return names;
+  }
+  void enter_entry(std::string_view name) override { values_.push_back(values_.back().child(name)); }
+  void leave_entry() override { values_.pop_back(); }
 
   void integer(std::int64_t& value, const About& about, std::int64_t most) override {
     constexpr double kExact = 9e15;  // a bound beyond this is none
@@ -70,6 +86,8 @@ class Reader final : public Walk {
     const JsonNode& node = values_.back();
     if (!about.choices.empty() && how_.strict)  // a newer program may have more words
       value = node.as_choice({about.choices.begin(), about.choices.end()});
+    else if (about.filled)
+      value = node.as_string();
     else if (node.is_string())
       value = node.value().as_string();  // which may be empty
     else
@@ -85,10 +103,13 @@ class Reader final : public Walk {
     const std::vector<JsonNode> found = pair();
     value = {dollars(found[0], true), dollars(found[1], true)};
   }
-  void leaf(std::map<std::string, std::string>& value, const About&) override {
-    value.clear();
-    for (const auto& [key, text] : values_.back().as_map()) value[key] = text.as_string();
+  void leaf(std::vector<double>& value, const About& about) override {
+    value = values_.back().as_numbers(std::max(about.low, -kMost), std::min(about.high, kMost));
   }
+  void with_unit(Seconds& value) override { value = values_.back().as_positive<Seconds>(); }
+  void with_unit(Bytes& value) override { value = values_.back().as_positive<Bytes>(); }
+  void with_unit(BytesPerSecond& value) override { value = values_.back().as_positive<BytesPerSecond>(); }
+  void with_unit(FlopsPerSecond& value) override { value = values_.back().as_positive<FlopsPerSecond>(); }
   void leaf(JsonText& value, const About&) override { value.text = values_.back().value().dump(); }
 
  private:
@@ -99,7 +120,6 @@ class Reader final : public Walk {
   }
   static double number(const JsonNode& node, const About& about) {
     if (about.unknown_is_null && node.value().is_null()) return std::numeric_limits<double>::quiet_NaN();
-    constexpr double kMost = std::numeric_limits<double>::max();
     const double value = node.as_number(std::max(about.low, -kMost), std::min(about.high, kMost));
     if (about.above_low && value <= about.low) node.expected(fmt::format("a number above {:g}", about.low));
     return value;
@@ -114,6 +134,18 @@ class Reader final : public Walk {
     if (bad && !(may_be_infinite && *end == '\0')) node.expected("an amount of dollars such as \"12.34\"");
     return amount;
   }
+  /// The value at that path below the object whose members are read.
+  JsonNode at(std::string_view place) const {
+    JsonNode node = objects_.back().node();
+    for (std::size_t from = 0; from < place.size();) {
+      const std::size_t end = std::min(place.find('/', from), place.size());
+      const std::string step(place.substr(from, end - from));
+      node = node.is_object() ? node.child(step) : node.as_array().at(std::stoul(step));
+      from = end + 1;
+    }
+    return node;
+  }
+  static constexpr double kMost = std::numeric_limits<double>::max();
   static constexpr double kMostUsd = 9e12;  // micro-dollars in 64 bits
 
   Reading how_;

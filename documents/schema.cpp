@@ -34,7 +34,7 @@ class SchemaWriter final : public Walk {
 
  protected:
   bool enter_member(std::string_view name, const About& about, bool) override {
-    if (about.required) required_.back().emplace_back(name);
+    if (about.required && kinds_ == 0) required_.back().emplace_back(name);
     names_.emplace_back(name);
     says_.push_back(about.says);
     stack_.emplace_back();
@@ -95,6 +95,18 @@ class SchemaWriter final : public Walk {
     if (cells > 0) stack_.back()["minItems"] = stack_.back()["maxItems"] = cells;
   }
   void leave_list() override { lists_.pop_back(); }
+  void at_least_one(bool, std::string_view) override { stack_.back()["minItems"] = 1; }
+  std::vector<std::string> enter_map(std::vector<std::string>) override { return {"name"}; }
+  void enter_entry(std::string_view) override { stack_.emplace_back(); }
+  void leave_entry() override {
+    OrderedJson element = pop();
+    stack_.back() = {{"type", "object"}, {"additionalProperties", std::move(element)}};
+  }
+  bool enter_kind(bool) override {
+    ++kinds_;
+    return true;
+  }
+  void leave_kind() override { --kinds_; }
 
   void integer(std::int64_t&, const About& about, std::int64_t) override { bounded("integer", about); }
   void leaf(double&, const About& about) override { bounded("number", about); }
@@ -102,6 +114,7 @@ class SchemaWriter final : public Walk {
   void leaf(std::uint64_t&, const About&) override { stack_.back() = {{"type", "integer"}, {"minimum", 0}}; }
   void leaf(std::string&, const About& about) override {
     stack_.back() = about.choices.empty() ? OrderedJson{{"type", "string"}} : OrderedJson{{"enum", about.choices}};
+    if (about.filled) stack_.back()["minLength"] = 1;
   }
   void leaf(MicroUsd&, const About&) override { decimal_text(); }
   void leaf(MicroUsdPerHour&, const About&) override { decimal_text(); }
@@ -113,13 +126,22 @@ class SchemaWriter final : public Walk {
     stack_.back() = {{"type", "string"}};
     pair();
   }
-  void leaf(std::map<std::string, std::string>&, const About&) override {
-    stack_.back() = {{"type", "object"}, {"additionalProperties", {{"type", "string"}}}};
+  void leaf(std::vector<double>&, const About& about) override {
+    bounded("number", about);
+    OrderedJson element = pop();
+    stack_.push_back({{"type", "array"}, {"items", std::move(element)}});
   }
+  void with_unit(Seconds&) override { quantity("5us"); }
+  void with_unit(Bytes&) override { quantity("64MiB"); }
+  void with_unit(BytesPerSecond&) override { quantity("25GB/s"); }
+  void with_unit(FlopsPerSecond&) override { quantity("15.7Tflop/s"); }
   void leaf(JsonText&, const About&) override { stack_.back() = {{"type", "object"}}; }
 
  private:
   static OrderedJson reference(std::string_view type) { return {{"$ref", fmt::format("#/definitions/{}", type)}}; }
+  void quantity(const char* example) {
+    stack_.back() = {{"type", "string"}, {"pattern", "^[0-9.]"}, {"examples", {example}}};
+  }
   void decimal_text() {
     if (!definitions_.contains("decimal"))
       definitions_["decimal"] = {{"type", "string"}, {"pattern", R"(^-?[0-9]+\.[0-9]{2,6}$)"}};
@@ -149,6 +171,7 @@ class SchemaWriter final : public Walk {
   }
 
   bool strict_;
+  int kinds_ = 0;  // so many kinds() are open, whose members not every object has
   std::vector<OrderedJson> stack_ = std::vector<OrderedJson>(1);
   std::vector<std::string> names_;
   std::vector<std::string_view> says_, types_;

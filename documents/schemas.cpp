@@ -12,6 +12,7 @@
 #include "documents/result.hpp"
 #include "documents/service_plan.hpp"
 #include "documents/service_result.hpp"
+#include "documents/step_trace.hpp"
 
 namespace ganymede::documents {
 namespace {
@@ -41,6 +42,7 @@ constexpr std::array kDocuments = {
                      "what to rent for a service: ganymede plan --serve --format json"),
     row<ServiceResult>("service-result", kServiceResultSchema,
                        "what a service of a generator comes to: ganymede simulate SERVICE.json --format json"),
+    row<StepTrace>("step-trace", kStepTraceSchema, "what a real training did, step by step, on one device"),
     row<Why>("why", "ganymede.why/1", "what a plan's choice hangs on: ganymede why --format json"),
     row<WhySlow>("why-slow", kWhySlowSchema, "why several GPUs are slow: ganymede why-slow --format json"),
 };

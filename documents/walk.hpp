@@ -8,6 +8,7 @@
 //     walk.member_unless("grid", energy.grid, std::string(), {.says = "sources of the carbon intensities"});
 //   }
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -53,12 +54,17 @@ struct About {
   bool above_low = false;                      ///< `low` itself is not allowed
   bool required = false;                       ///< a document without it is refused
   bool unknown_is_null = false;                ///< a number that is not finite is written as null
+  bool filled = false;                         ///< a text that is not empty
+  bool with_unit = false;                      ///< a quantity above zero, as a text such as "790GB/s"
+  std::string_view items = {};                 ///< of a list that has at least one: "phase"
   std::vector<std::string_view> choices = {};  ///< the texts that it may be; empty: any
 };
 
 inline const About kRequired = {.required = true};
 inline const About kCount = {.low = 0};
 inline const About kShare = {.low = 0, .high = 1};
+inline const About kText = {.required = true, .filled = true};
+inline const About kAmount = {.low = 0, .required = true};
 
 class Walk;
 template <class T>
@@ -114,6 +120,27 @@ class Walk {
   }
   /// True if members that are there or not together are to be visited: when writing, if they are there.
   virtual bool takes(bool /*present*/) const { return true; }
+  /// The members of objects of one kind, if this is of that kind. Only those of that kind must have them.
+  template <class Body>
+  void kind(bool is_it, const Body& body) {
+    if (!enter_kind(is_it)) return;
+    body();
+    leave_kind();
+  }
+  /// An enumeration, whose values have these names in their order.
+  template <class Enum, class Names>
+  void one_of(std::string_view name, Enum& value, const Names& names, About about = {}) {
+    about.choices.assign(names.begin(), names.end());
+    std::string text(names[static_cast<std::size_t>(value)]);
+    member(name, text, about);
+    value = static_cast<Enum>(std::find(names.begin(), names.end(), text) - names.begin());
+  }
+  /// True where the document is read: then rules between members are checked, and refuse what breaks them. A place is a
+  /// path from the object whose members are visited, such as "phases/3/network".
+  virtual bool reads() const { return false; }
+  virtual void refuse(std::string_view /*place*/, std::string_view /*why*/) {}
+  virtual void expect(std::string_view /*place*/, std::string_view /*expected*/) {}
+  virtual void expect_choice(std::string_view /*place*/, const std::vector<std::string>& /*names*/) {}
   /// The amount once more, as a number in dollars, for programs that only plot and compare; it is not read.
   void number_of(std::string_view name, const MicroUsd& amount) { derived(name, usd_of(amount)); }
   void number_of(std::string_view name, const MicroUsdPerHour& price) { derived(name, usd_of(price)); }
@@ -157,6 +184,22 @@ class Walk {
       leave_element();
     }
     leave_list();
+    if (!about.items.empty()) at_least_one(list.empty(), about.items);
+  }
+  void visit(std::vector<double>& list, const About& about) {
+    leaf(list, about);
+    if (!about.items.empty()) at_least_one(list.empty(), about.items);
+  }
+  /// An object whose keys are names.
+  template <class T>
+  void visit(std::map<std::string, T>& map, const About& about) {
+    std::vector<std::string> names;
+    for (const auto& entry : map) names.push_back(entry.first);
+    for (const std::string& name : enter_map(std::move(names))) {
+      enter_entry(name);
+      visit(map[name], about);
+      leave_entry();
+    }
   }
 
  protected:
@@ -178,6 +221,13 @@ class Walk {
   virtual void enter_element(std::size_t index) = 0;
   virtual void leave_element() = 0;
   virtual void leave_list() = 0;
+  virtual void at_least_one(bool /*empty*/, std::string_view /*what*/) {}
+  /// Returns the names that the map has or gets.
+  virtual std::vector<std::string> enter_map(std::vector<std::string> names) = 0;
+  virtual void enter_entry(std::string_view name) = 0;
+  virtual void leave_entry() = 0;
+  virtual bool enter_kind(bool is_it) { return is_it; }
+  virtual void leave_kind() {}
 
   virtual void integer(std::int64_t& value, const About& about, std::int64_t most) = 0;
   void leaf(std::int64_t& value, const About& about) {
@@ -191,10 +241,19 @@ class Walk {
   virtual void leaf(MicroUsdPerHour& value, const About& about) = 0;
   virtual void leaf(Interval& value, const About& about) = 0;
   virtual void leaf(UsdInterval& value, const About& about) = 0;
-  virtual void leaf(std::map<std::string, std::string>& value, const About& about) = 0;
   virtual void leaf(JsonText& value, const About& about) = 0;
-  void leaf(Seconds& value, const About& about) { leaf(value.si, about); }
-  void leaf(Bytes& value, const About& about) { leaf(value.si, about); }
+  virtual void leaf(std::vector<double>& value, const About& about) = 0;
+  template <class Unit>
+  void leaf(Quantity<Unit>& value, const About& about) {
+    if (about.with_unit)
+      with_unit(value);
+    else
+      leaf(value.si, about);
+  }
+  virtual void with_unit(Seconds& value) = 0;
+  virtual void with_unit(Bytes& value) = 0;
+  virtual void with_unit(BytesPerSecond& value) = 0;
+  virtual void with_unit(FlopsPerSecond& value) = 0;
 
  private:
   template <class T>

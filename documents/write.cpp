@@ -48,6 +48,12 @@ class Writer final : public Walk {
     stack_.back().push_back(std::move(value));
   }
   void leave_list() override {}
+  std::vector<std::string> enter_map(std::vector<std::string> names) override {
+    stack_.back() = OrderedJson::object();
+    return names;
+  }
+  void enter_entry(std::string_view name) override { enter_member(name, {}, true); }
+  void leave_entry() override { leave_member(); }
 
   void integer(std::int64_t& value, const About&, std::int64_t) override { stack_.back() = value; }
   void leaf(double& value, const About&) override { stack_.back() = value; }
@@ -60,7 +66,11 @@ class Writer final : public Walk {
   void leaf(UsdInterval& value, const About&) override {
     stack_.back() = {fmt::format("{:.6f}", value.low), fmt::format("{:.6f}", value.high)};
   }
-  void leaf(std::map<std::string, std::string>& value, const About&) override { stack_.back() = OrderedJson(value); }
+  void leaf(std::vector<double>& value, const About&) override { stack_.back() = value; }
+  void with_unit(Seconds& value) override { stack_.back() = fmt::format("{}s", value.si); }
+  void with_unit(Bytes& value) override { stack_.back() = fmt::format("{}B", value.si); }
+  void with_unit(BytesPerSecond& value) override { stack_.back() = fmt::format("{}B/s", value.si); }
+  void with_unit(FlopsPerSecond& value) override { stack_.back() = fmt::format("{}flop/s", value.si); }
   void leaf(JsonText& value, const About&) override { stack_.back() = OrderedJson::parse(value.text); }
 
  private:

@@ -121,7 +121,7 @@ std::string to_json(const Description& description) {
                             {"memory_bytes", description.memory_bytes},
                             {"memory_in_use_bytes", in_use},
                             {"launches", launches},
-                            {"kernels", OrderedJson::parse(traces::write_kernels(description.kernels))},
+                            {"kernels", documents::kernels_json(description.kernels)},
                             {"layers", layers}};
   return json.dump(2) + "\n";
 }

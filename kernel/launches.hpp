@@ -10,7 +10,7 @@
 #include "kernel/models/models.hpp"
 #include "kernel/ops/cuda/cuda_backend.hpp"
 #include "kernel/train.hpp"
-#include "traces/kernel_list.hpp"
+#include "traces/step_trace.hpp"
 
 namespace ganymede::kernel {
 

@@ -19,7 +19,6 @@
 
 #include "common/json_fwd.hpp"
 #include "common/units.hpp"
-#include "traces/kernel_list.hpp"
 #include "traces/layer_images.hpp"
 #include "traces/step_trace.hpp"
 

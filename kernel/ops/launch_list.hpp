@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "traces/kernel_list.hpp"
+#include "traces/step_trace.hpp"
 
 namespace ganymede::kernel {
 

@@ -115,7 +115,7 @@ void read_events(std::string_view bytes) {
 
 std::vector<Target> trace_targets() {
   return {
-      {"step-trace", "traces/step_trace.cpp traces/kernel_list.cpp", read_step_trace, "step-trace"},
+      {"step-trace", "documents/step_trace.cpp", read_step_trace, "step-trace"},
       {"set", "common/json.cpp common/json_parse.cpp", set_values},
       {"layers", "traces/layer_list.cpp traces/layer_walk.cpp traces/layer_images.cpp", read_layers, "layers"},
       {"nccl-log", "traces/nccl_log.cpp", [](std::string_view bytes) { (void)traces::read_nccl_log(file_of(bytes)); }},

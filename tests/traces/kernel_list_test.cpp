@@ -1,5 +1,3 @@
-#include "traces/kernel_list.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -10,6 +8,7 @@
 #include "common/json.hpp"
 #include "common/json_value.hpp"
 #include "common/units.hpp"
+#include "documents/step_trace.hpp"
 #include "support/errors.hpp"
 #include "traces/layer_list.hpp"
 #include "traces/recorded.hpp"
@@ -22,7 +21,9 @@ using testing::HasSubstr;
 using testing::StartsWith;
 using Kind = TraceKernel::Kind;
 
-std::vector<TraceKernel> read_text(const std::string& text) { return read_kernels(JsonNode::parse(text, "k.json")); }
+std::vector<TraceKernel> read_text(const std::string& text) {
+  return documents::read_kernels(JsonNode::parse(text, "k.json"));
+}
 
 LayerList list_of_layers(const std::string& layers, const std::string& more = "") {
   return read_layer_list(JsonNode::parse(R"({ "schema": "ganymede.layers/1", "name": "m", )" + more + R"("networks": {
@@ -56,7 +57,7 @@ TEST(KernelList, IsReadAsItIsWritten) {
   moving.phase = "net.update", moving.op = "adam", moving.grows = TraceKernel::Growth::none;
   moving.cols = 123, moving.reads = 4, moving.writes = 3, moving.shared = 33;
   const std::vector<TraceKernel> kernels = {convolution, product, moving};
-  EXPECT_EQ(read_text(write_kernels(kernels)), kernels);
+  EXPECT_EQ(read_text(documents::kernels_json(kernels).dump()), kernels);
 }
 
 TEST(KernelList, GrowsByAnExtentOfItsKind) {
