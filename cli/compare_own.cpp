@@ -39,8 +39,8 @@ void run_compare_own(const CompareOwnOptions& options, const Shared& shared) {
   const auto answer = options.request.members.locate([&] { return plan::own_or_rent(question, search); });
   waiting.reset();
   if (!options.plot.empty()) write_file(options.plot, report::own_or_rent_svg(answer));
-  emit(shared,
-       shared.format == "json" ? answer.dump(2) + "\n" : report::own_or_rent_text(answer, result_width(shared)));
+  emit(shared, shared.format == "json" ? documents::own_or_rent_json(answer).dump(2) + "\n"
+                                       : report::own_or_rent_text(answer, result_width(shared)));
 }
 
 void declare_compare_own(Parser command, Shared& shared) {

@@ -88,12 +88,12 @@ void run_watch(const WatchOptions& options, Shared& shared) {
   reader.read();
   for (bool first = true;; first = false) {
     if (first || reader.read() > 0) {
-      auto forecast = plan::watch_json(plan, reader.log(), options.log);
-      if (bill) forecast["bill"] = OrderedJson::parse(documents::paid_bill_text(*bill));
+      documents::Forecast forecast = plan::watched(plan, reader.log(), options.log);
+      forecast.bill = bill;
       if (server) server->show(report::forecast_metrics(forecast));
       shared.exit_code = plan::endangers_deadline(forecast) ? ExitCode::goal_missed : ExitCode::done;
       emit(shared, shared.format == "json"
-                       ? forecast.dump(options.follow ? -1 : 2) + "\n"
+                       ? documents::forecast_json(forecast).dump(options.follow ? -1 : 2) + "\n"
                        : report::forecast_text(forecast, result_width(shared)) +
                              (bill ? "\n" + report::paid_bill_text(*bill, result_width(shared)) : ""));
     }

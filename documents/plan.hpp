@@ -177,6 +177,8 @@ struct Why {
   std::string tool;
 };
 
+void describe(Walk& walk, Measure& measure);
+void describe(Walk& walk, QualityPoint& point);
 void describe(Walk& walk, Plan& plan);
 void describe(Walk& walk, PlanRow& row);
 void describe(Walk& walk, Why& why);

@@ -3,8 +3,10 @@
 #include <array>
 
 #include "documents/cluster_result.hpp"
+#include "documents/forecast.hpp"
 #include "documents/forms.hpp"
 #include "documents/machine_checks.hpp"
+#include "documents/own_or_rent.hpp"
 #include "documents/paid_bill.hpp"
 #include "documents/plan.hpp"
 #include "documents/recipe.hpp"
@@ -29,8 +31,11 @@ constexpr std::array kDocuments = {
     row<ClusterResult>("cluster-result", kClusterResultSchema,
                        "the life of a cluster: ganymede simulate --format json"),
     row<Fits>("fits", kFitsSchema, "which GPUs hold a training: ganymede fits --format json"),
+    row<Forecast>("forecast", kForecastSchema, "a run beside its plan: ganymede watch --format json"),
     row<LinkCheck>("link-check", kLinkCheckSchema,
                    "whether collectives are normal: ganymede check nccl-log --format json"),
+    row<OwnOrRent>("own-or-rent", kOwnOrRentSchema,
+                   "when buying is cheaper than renting: ganymede compare-own --format json"),
     row<PaidBill>("paid-bill", kPaidBillSchema, "what was paid beside a plan: ganymede watch --bill --format json"),
     row<Plan>("plan", kPlanSchema, "what to rent for a target: ganymede plan --format json"),
     row<Recipe>("recipe", kRecipeSchema, "a training as its authors run it: --recipe of plan and simulate"),

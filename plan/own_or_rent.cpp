@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdlib>
+#include <cmath>
 
 #include "common/errors.hpp"
 #include "common/json.hpp"
@@ -17,8 +17,6 @@
 
 namespace ganymede::plan {
 namespace {
-
-using OwnJson = OrderedJson;
 
 Json one_name(std::string_view name) { return Json::array({name}); }
 
@@ -64,17 +62,10 @@ Request request_with(const OwnQuestion& question, const std::vector<std::pair<co
   return read_request(question.request(overrides), question.now);
 }
 
-/// Low, middle and high value of one quantity.
-struct Range {
-  double low = 0, middle = 0, high = 0;
-};
-
-OwnJson range_json(const Range& range) { return {{"median", range.middle}, {"interval", {range.low, range.high}}}; }
-
 /// Machines to buy, with what they cost if a training is as short, as long as expected, or as long as stated error
 /// allows.
 struct Owned {
-  OwnJson json;
+  documents::OwnMachines machines;
   OwnedCost low, middle, high;
   std::vector<std::string> warnings;
 };
@@ -84,13 +75,11 @@ struct Charged {
   double electricity = 0, besides_hours = 0;
 };
 
-Charged charged(const Json& result) {
+Charged charged(const documents::Result& result) {
   Charged sum;
-  for (const auto& item : result["cost"]["items"]) {
-    const auto name = item["item"].get<std::string>();
-    const double usd = std::strtod(item["usd"].get<std::string>().c_str(), nullptr);
-    if (name == "electricity") sum.electricity += usd;
-    if (!name.starts_with("instance-hours")) sum.besides_hours += usd;
+  for (const documents::BillItem& item : result.bill.items) {
+    if (item.item == "electricity") sum.electricity += usd_of(item.usd);
+    if (!item.item.starts_with("instance-hours")) sum.besides_hours += usd_of(item.usd);
   }
   return sum;
 }
@@ -118,18 +107,18 @@ struct OwnedParts {
 
 /// Fills in the costs of the machines that `chosen` names, of which `run` is the result of one training.
 OwnedParts add_costs(Owned& owned, const platforms::Platform& platform, const PlanCandidate& chosen,
-                     const platforms::Ownership& ownership, const Json& run) {
+                     const platforms::Ownership& ownership, const documents::Result& run) {
   const platforms::Region* region = platform.region(chosen.region);
   const double share = chosen.nodes / ownership.overcommit;  // several instances may share hardware
   double node_h = 0;
-  for (const auto& pool : run["pools"]) node_h += pool["node_hours"].get<double>();
+  for (const documents::PoolUse& pool : run.pools) node_h += pool.node_hours;
   const Charged bill = charged(run);
   OwnedParts parts{usd_of(ownership.space_per_year) * share, usd_of(ownership.people_per_year) * share, 0,
                    bill.electricity, usd_of(ownership.staff) * node_h / ownership.overcommit};
   OwnedCost& cost = owned.middle;
   cost.capital_usd = usd_of(ownership.capital) * share;
   cost.life_years = ownership.life_years;
-  cost.training_h = run["time"]["total_s"].get<double>() / 3600;
+  cost.training_h = run.total.si / 3600;
   cost.training_usd = bill.besides_hours + parts.staff;
   if (ownership.always_on) {
     const std::optional<double> kw = idle_kw(platform, *chosen.instance, region);
@@ -140,12 +129,11 @@ OwnedParts add_costs(Owned& owned, const platforms::Platform& platform, const Pl
     cost.training_usd -= std::min(parts.electricity, usd_an_hour * cost.training_h);
   }
   cost.yearly_usd = parts.space + parts.people + parts.idle;
-  const auto& ends = run["time"]["interval_s"];
-  owned.low = with_hours(cost, ends[0].get<double>() / 3600);
-  owned.high = with_hours(cost, ends[1].get<double>() / 3600);
+  owned.low = with_hours(cost, run.interval_s.low / 3600);
+  owned.high = with_hours(cost, run.interval_s.high / 3600);
   if (!region || !region->per_kwh)
     owned.warnings.push_back(fmt::format("region {} states no \"per_kwh\": electricity costs nothing", chosen.region));
-  else if (run["energy"].is_null())
+  else if (!run.energy)
     owned.warnings.emplace_back("power of the GPUs is not stated: electricity is left out");
   return parts;
 }
@@ -159,33 +147,31 @@ Owned owned_machines(const Request& request, const Plan& plan) {
   if (!price.ownership)
     throw ConfigError(fmt::format("{}: /instances/{}/prices: the price in {} has no \"ownership\"", platform.file,
                                   chosen.instance->name, chosen.region));
-  const auto run = Json::parse(
-      run_child([&] { return documents::result_text(sim::simulate(CandidateScenarios(request).scenario(chosen))); }));
+  const documents::Result run = documents::result_in(Json::parse(
+      run_child([&] { return documents::result_text(sim::simulate(CandidateScenarios(request).scenario(chosen))); })));
   Owned owned;
   const OwnedParts parts = add_costs(owned, platform, chosen, *price.ownership, run);
   const OwnedCost& cost = owned.middle;
-  owned.json = {{"machines", label_of(request, chosen)},
-                {"instance", chosen.instance->name},
-                {"nodes", chosen.nodes},
-                {"gpu", chosen.instance->gpu},
-                {"gpus", chosen.nodes * chosen.instance->gpus},
-                {"region", chosen.region},
-                {"capital_usd", cost.capital_usd},
-                {"life_years", cost.life_years}};
-  owned.json["usd_a_year"] = {{"write_off", cost.capital_usd / cost.life_years},
-                              {"space", parts.space},
-                              {"people", parts.people},
-                              {"idle_electricity", parts.idle},
-                              {"total", cost.fixed_usd_a_year()}};
-  owned.json["training"] = {{"hours", range_json({owned.low.training_h, cost.training_h, owned.high.training_h})},
-                            {"usd", cost.training_usd},
-                            {"electricity_usd", parts.electricity},
-                            {"staff_usd", parts.staff},
-                            {"kwh", run["energy"].is_null() ? OwnJson(nullptr) : OwnJson(run["energy"]["kwh"])},
-                            {"inputs", run["provenance"]["inputs"]}};
-  owned.json["pue"] = region ? region->pue.value_or(1) : 1;
-  owned.json["usd_per_kwh"] = region && region->per_kwh ? OwnJson(decimal(*region->per_kwh)) : OwnJson(nullptr);
-  owned.json["usd_per_kwh_number"] = region && region->per_kwh ? OwnJson(usd_of(*region->per_kwh)) : OwnJson(nullptr);
+  documents::OwnMachines& own = owned.machines;
+  own.machines = label_of(request, chosen);
+  own.instance = chosen.instance->name;
+  own.gpu = chosen.instance->gpu;
+  own.region = chosen.region;
+  own.nodes = chosen.nodes;
+  own.gpus = chosen.nodes * chosen.instance->gpus;
+  own.capital_usd = cost.capital_usd;
+  own.life_years = cost.life_years;
+  own.usd_a_year = {cost.capital_usd / cost.life_years, parts.space, parts.people, parts.idle, cost.fixed_usd_a_year()};
+  own.training.hours = {cost.training_h, {owned.low.training_h, owned.high.training_h}};
+  own.training.usd = cost.training_usd;
+  own.training.electricity_usd = parts.electricity;
+  own.training.staff_usd = parts.staff;
+  if (run.energy) own.training.kwh = run.energy->kwh;
+  own.training.inputs = run.inputs;
+  if (region) {
+    own.pue = region->pue.value_or(1);
+    own.usd_per_kwh = region->per_kwh;
+  }
   return owned;
 }
 
@@ -203,35 +189,35 @@ RentedCost rented_cost(const PlanCandidate& offer, double usd, double hours) {
   return cost;
 }
 
-OwnJson number_or_null(const std::optional<double>& number) { return number ? OwnJson(*number) : OwnJson(nullptr); }
-
-OwnJson break_even_json(const Owned& own, const RentedCost& low, const RentedCost& middle, const RentedCost& high) {
+documents::OwnBreakEven break_even_of(const Owned& own, const RentedCost& low, const RentedCost& middle,
+                                      const RentedCost& high) {
   const BreakEven at = break_even(own.middle, middle);
   // The ends combine every error in one direction: a short own training against an expensive rented one, and the
   // other way round.
   const BreakEven early = break_even(own.low, high), late = break_even(own.high, low);
-  const char* answer = !at.trainings_a_year ? "never" : *at.trainings_a_year == 0 ? "always" : "from";
-  OwnJson out = {{"owning_is_cheaper", answer}};
-  out["trainings_a_year"] = number_or_null(at.trainings_a_year);
-  out["hours_a_year"] = number_or_null(at.hours_a_year(own.middle));
-  out["hours_interval"] = {number_or_null(early.hours_a_year(own.low)), number_or_null(late.hours_a_year(own.high))};
-  out["utilization"] = number_or_null(at.utilization(own.middle));
-  out["months_of_use"] = number_or_null(at.months);
+  documents::OwnBreakEven out;
+  out.owning_is_cheaper = !at.trainings_a_year ? "never" : *at.trainings_a_year == 0 ? "always" : "from";
+  out.trainings_a_year = at.trainings_a_year;
+  out.hours_a_year = at.hours_a_year(own.middle);
+  out.hours_interval = {early.hours_a_year(own.low).value_or(INFINITY), late.hours_a_year(own.high).value_or(INFINITY)};
+  out.utilization = at.utilization(own.middle);
+  out.months_of_use = at.months;
   return out;
 }
 
-/// The best offer of one market with its break-even; its "offer" is null if there is none.
-OwnJson offer_json(const OwnQuestion& question, platforms::Market market, const Owned& own,
-                   const PlanOptions& options) {
+/// The best offer of one market with its break-even, or why there is none.
+documents::RentOffer offer_of(const OwnQuestion& question, platforms::Market market, const Owned& own,
+                              const PlanOptions& options) {
   const Request request = request_with(question, {{"markets", one_name(platforms::to_string(market))}}, true);
   const Plan plan = make_plan(request, options);
-  OwnJson out = {{"market", platforms::to_string(market)}, {"offer", nullptr}};
+  documents::RentOffer out;
+  out.market = platforms::to_string(market);
   if (!plan.best) {
-    out["reason"] = plan.near_misses.empty()
-                        ? "the catalogs have no such offer"
-                        : fmt::format("nothing meets the goals; the nearest, {}, {}",
-                                      label_of(request, plan.candidates.all[plan.near_misses.front()]),
-                                      plan.runs[plan.near_misses.front()].reason);
+    out.reason = plan.near_misses.empty()
+                     ? "the catalogs have no such offer"
+                     : fmt::format("nothing meets the goals; the nearest, {}, {}",
+                                   label_of(request, plan.candidates.all[plan.near_misses.front()]),
+                                   plan.runs[plan.near_misses.front()].reason);
     return out;
   }
   const PlanCandidate& offer = plan.candidates.all[*plan.best];
@@ -239,20 +225,16 @@ OwnJson offer_json(const OwnQuestion& question, platforms::Market market, const 
   const platforms::Price& price = *platforms::find_price(*offer.instance, offer.region, offer.market);
   const auto at = [&](double usd, double seconds) { return rented_cost(offer, usd, seconds / 3600); };
   const RentedCost middle = at(run.usd.median, run.time_s.median);
-  out["offer"] = label_of(request, offer);
-  out["gpus"] = offer.gpus();
-  out["gpu"] = offer.instance->gpu;
-  out["hours"] = range_json({run.time_s.low / 3600, run.time_s.median / 3600, run.time_s.high / 3600});
-  out["usd"] = range_json({run.usd.low, run.usd.median, run.usd.high});
-  out["committed_usd_a_year"] = middle.committed_usd_a_year;
-  out["usd_besides"] = middle.committed_usd_a_year > 0 ? OwnJson(middle.training_usd) : OwnJson(nullptr);
-  out["price"] = {{"usd_per_hour", decimal(price_of(offer))},
-                  {"usd_per_hour_number", usd_of(price_of(offer))},
-                  {"as_of", price.as_of},
-                  {"source", price.origin.source}};
-  const std::string doubt = doubt_of(request, offer).why;
-  out["price"]["doubt"] = doubt.empty() ? OwnJson(nullptr) : OwnJson(doubt);
-  out["break_even"] = break_even_json(own, at(run.usd.low, run.time_s.low), middle, at(run.usd.high, run.time_s.high));
+  out.offer = label_of(request, offer);
+  out.gpus = offer.gpus();
+  out.gpu = offer.instance->gpu;
+  out.hours = {run.time_s.median / 3600, {run.time_s.low / 3600, run.time_s.high / 3600}};
+  out.usd = {run.usd.median, {run.usd.low, run.usd.high}};
+  out.committed_usd_a_year = middle.committed_usd_a_year;
+  if (middle.committed_usd_a_year > 0) out.usd_besides = middle.training_usd;
+  out.price = {price_of(offer), price.as_of, price.origin.source, {}};
+  if (const std::string doubt = doubt_of(request, offer).why; !doubt.empty()) out.price.doubt = doubt;
+  out.break_even = break_even_of(own, at(run.usd.low, run.time_s.low), middle, at(run.usd.high, run.time_s.high));
   return out;
 }
 
@@ -271,7 +253,7 @@ std::vector<platforms::Market> markets_of(const OwnQuestion& question) {
 
 }  // namespace
 
-OrderedJson own_or_rent(const OwnQuestion& question, const PlanOptions& options) {
+documents::OwnOrRent own_or_rent(const OwnQuestion& question, const PlanOptions& options) {
   const Request request = request_with(question,
                                        {{"catalogs", one_name(question.platform)},
                                         {"instances", instances_to_buy(question)},
@@ -285,18 +267,18 @@ OrderedJson own_or_rent(const OwnQuestion& question, const PlanOptions& options)
         "no machine of {} meets the request; {}", question.platform,
         plan.near_misses.empty() ? "none can run it" : "the nearest " + plan.runs[plan.near_misses.front()].reason));
   const Owned own = owned_machines(request, plan);
-  OwnJson out = {{"schema", "ganymede.own-or-rent/1"},
-                 {"model", request.trace.model},
-                 {"images", request.quality ? OwnJson(nullptr) : OwnJson(request.images)},
-                 {"hours_of_a_year", kHoursPerYear},
-                 {"prices_aged_to", request.price_age.today}};
-  out["own"] = own.json;
-  out["offers"] = OwnJson::array();
+  documents::OwnOrRent out;
+  out.model = request.trace.model;
+  if (!request.quality) out.images = request.images;
+  out.hours_of_a_year = kHoursPerYear;
+  out.prices_aged_to = request.price_age.today;
+  out.own = own.machines;
   for (const platforms::Market market : markets_of(question))
-    out["offers"].push_back(offer_json(question, market, own, options));
-  out["warnings"] = own.warnings;
-  out["provenance"] = {
-      {"tool", "ganymede " GANYMEDE_VERSION}, {"platform", question.platform}, {"request", request.content}};
+    out.offers.push_back(offer_of(question, market, own, options));
+  out.warnings = own.warnings;
+  out.tool = "ganymede " GANYMEDE_VERSION;
+  out.platform = question.platform;
+  out.request.text = request.content.dump();
   return out;
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "common/json_fwd.hpp"
+#include "documents/own_or_rent.hpp"
 #include "plan/planner.hpp"
 
 namespace ganymede::plan {
@@ -18,9 +19,9 @@ struct OwnQuestion {
   std::string now;  ///< UTC time from which a deadline that is a time counts
 };
 
-/// Answers with `ganymede.own-or-rent/1` (docs/formats.md). The machines to buy are what a plan over `platform` chooses
+/// The machines to buy are what a plan over `platform` chooses
 /// for the request without its budget; those to rent are what plans over the request's catalogs choose, one for each
 /// market. Throws ConfigError for bad input, and Infeasible if the platform cannot serve the request.
-OrderedJson own_or_rent(const OwnQuestion& question, const PlanOptions& options);
+documents::OwnOrRent own_or_rent(const OwnQuestion& question, const PlanOptions& options);
 
 }  // namespace ganymede::plan

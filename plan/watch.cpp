@@ -9,8 +9,8 @@
 #include "common/dates.hpp"
 #include "common/errors.hpp"
 #include "common/json.hpp"
-#include "common/json_value.hpp"
 #include "common/units.hpp"
+#include "common/usd.hpp"
 #include "plan/chosen_scenario.hpp"
 #include "plan/forecast.hpp"
 #include "sim/run/controller.hpp"
@@ -19,27 +19,9 @@
 
 namespace ganymede::plan {
 namespace {
-constexpr double kLargestWatched = 1e300;
 constexpr double kHour = 3600;
 /// How far a measured step may be from the planned one before a warning says so.
 constexpr double kSlower = 1.1;
-
-PlanMeasure read_measure(const JsonNode& node) {
-  JsonObject in(node);
-  const JsonNode interval = in.required("interval");
-  const std::vector<double> ends = interval.as_numbers(0, kLargestWatched);
-  if (ends.size() != 2) interval.expected("two numbers");
-  return {in.required("median").as_number(0, kLargestWatched), ends[0], ends[1]};
-}
-
-/// Dollars an hour, which a plan writes as a decimal text without its unit.
-double read_usd_per_hour(const JsonNode& node) {
-  try {
-    return static_cast<double>(parse_quantity<MicroUsdPerHour>(node.as_string() + "USD/h").value) * 1e-6;
-  } catch (const std::invalid_argument&) {
-    node.expected("dollars an hour, such as \"3.60\"");
-  }
-}
 
 /// The time from the request of nodes to the first step, when all goes as usual.
 double setup_s(const sim::Scenario& scenario) {
@@ -114,9 +96,8 @@ std::optional<StepPrior> step_prior(const WatchedPlan& plan, double steps, doubl
   return StepPrior{{step_s, step_s * stated.low / stated.median, step_s * stated.high / stated.median}};
 }
 
-OrderedJson measure(const PlanMeasure& value) {
-  return {{"median", value.median}, {"interval", {value.low, value.high}}};
-}
+documents::Measure measure(double median, double low, double high) { return {median, {low, high}}; }
+documents::Measure measure(const PlanMeasure& value) { return measure(value.median, value.low, value.high); }
 
 /// What the plan's policy sees if all requested nodes are there.
 policies::Observation observation_of(const WatchedPlan& plan, const RunLog& log, const RunForecast& now, double setup,
@@ -149,15 +130,13 @@ policies::Observation observation_of(const WatchedPlan& plan, const RunLog& log,
   return seen;
 }
 
-OrderedJson decision_json(const WatchedPlan& plan, const policies::Observation& seen) {
+documents::WatchedDecision decision_of(const WatchedPlan& plan, const policies::Observation& seen) {
   const policies::Decision decision = sim::make_controller(plan.scenario)->decide(seen);
-  OrderedJson out = {{"policy", plan.policy}, {"changes", false}, {"pause", decision.pause}};
-  out["pools"] = OrderedJson::array();
+  documents::WatchedDecision out{plan.policy, false, decision.pause, {}};
   for (std::size_t p = 0; p < seen.pools.size(); ++p) {
-    if (decision.nodes[p] != seen.pools[p].ready) out["changes"] = true;
+    if (decision.nodes[p] != seen.pools[p].ready) out.changes = true;
     if (decision.nodes[p] == 0 && seen.pools[p].ready == 0) continue;
-    out["pools"].push_back(
-        {{"pool", plan.scenario.pools[p].name}, {"nodes", decision.nodes[p]}, {"nodes_now", seen.pools[p].ready}});
+    out.pools.push_back({plan.scenario.pools[p].name, decision.nodes[p], seen.pools[p].ready});
   }
   return out;
 }
@@ -169,8 +148,8 @@ struct RunBill {
 };
 
 /// Where the run's FID goes, by what it has measured: when it gets to the plan's, and what that costs.
-OrderedJson watched_quality_json(const calibration::QualityGoal& goal, const RunLog& log, const RunForecast& now,
-                                 const RunBill& bill, const std::string& log_file) try {
+documents::WatchedQuality quality_of(const calibration::QualityGoal& goal, const RunLog& log, const RunForecast& now,
+                                     const RunBill& bill, const std::string& log_file) try {
   const auto batch = static_cast<double>(log.batch);
   std::vector<calibration::RecordedRun::Point> points;
   for (const LoggedFid& at : log.fids)
@@ -180,23 +159,23 @@ OrderedJson watched_quality_json(const calibration::QualityGoal& goal, const Run
   const double done = static_cast<double>(log.done()) * batch;
   const double image_s = (now.step_s + now.pause_s) / batch;
   const auto run_s = [&](double images) { return now.elapsed_s + std::max(0.0, images - done) * image_s; };
-  const auto of = [&](auto&& value) {
-    if (target.reached || !(target.images.median > 0) || !(image_s > 0)) return OrderedJson(nullptr);
-    return measure({value(target.images.median), value(target.images.low), value(target.images.high)});
+  const auto of = [&](auto&& value) -> std::optional<documents::Measure> {
+    if (target.reached || !(target.images.median > 0) || !(image_s > 0)) return {};
+    return measure(value(target.images.median), value(target.images.low), value(target.images.high));
   };
-  OrderedJson out = {{"fid", goal.fid()}, {"points", points.size()}, {"reached", target.reached}};
-  out["best_seen"] = outlook.best_seen > 0 ? OrderedJson(outlook.best_seen) : OrderedJson(nullptr);
-  out["probability"] = target.probability;
-  out["images"] = target.images.median > 0 ? measure({target.images.median, target.images.low, target.images.high})
-                                           : OrderedJson(nullptr);
-  out["time_s"] = of([&](double images) { return bill.setup_s + run_s(images); });
-  out["usd"] = of([&](double images) { return bill(run_s(images)); });
-  out["curve"] = OrderedJson::array();
+  documents::WatchedQuality out;
+  out.fid = goal.fid();
+  out.points = static_cast<std::int64_t>(points.size());
+  out.reached = target.reached;
+  if (outlook.best_seen > 0) out.best_seen = outlook.best_seen;
+  out.probability = target.probability;
+  if (target.images.median > 0) out.images = measure(target.images.median, target.images.low, target.images.high);
+  out.time_s = of([&](double images) { return bill.setup_s + run_s(images); });
+  out.usd = of([&](double images) { return bill(run_s(images)); });
   for (const calibration::OutlookPoint& point : outlook.curve)
-    out["curve"].push_back({{"images", point.images},
-                            {"usd", bill(run_s(point.images))},
-                            {"best_fid", measure({point.best.median, point.best.low, point.best.high})}});
-  out["notes"] = outlook.notes;
+    out.curve.push_back(
+        {point.images, bill(run_s(point.images)), measure(point.best.median, point.best.low, point.best.high)});
+  out.notes = outlook.notes;
   return out;
 } catch (const ConfigError& error) {
   throw ConfigError(fmt::format("{}: {}", log_file, error.what()));
@@ -210,8 +189,8 @@ void check_same_run(const WatchedPlan& plan, const RunLog& log, const std::strin
                                   log.model, plan.model, plan.file));
 }
 
-void add_warnings(const WatchedPlan& plan, const RunLog& log, const RunForecast& now, double setup, OrderedJson& out) {
-  auto& warnings = out["warnings"] = OrderedJson::array();
+void add_warnings(const WatchedPlan& plan, const RunLog& log, const RunForecast& now, documents::Forecast& out) {
+  std::vector<std::string>& warnings = out.warnings;
   if (log.gpus != plan.gpus)
     warnings.push_back(fmt::format("the run has {} GPU(s), the plan rents {}: the bill is that of the plan's nodes",
                                    log.gpus, plan.gpus));
@@ -219,14 +198,13 @@ void add_warnings(const WatchedPlan& plan, const RunLog& log, const RunForecast&
   const double planned = planned_images(plan);
   if (planned > 0 && std::abs(images / planned - 1) > 0.01)
     warnings.push_back(fmt::format("the run trains {:.0f} images, the plan was made for {:.0f}", images, planned));
-  if (now.observed && now.step_s > 0 && out["plan_step_s"].is_number()) {
-    const double factor = now.step_s / out["plan_step_s"].get<double>();
+  if (now.observed && now.step_s > 0 && out.plan_step_s) {
+    const double factor = now.step_s / *out.plan_step_s;
     if (factor > kSlower) warnings.push_back(fmt::format("a step takes {:.2f} times what was planned", factor));
   }
-  const auto& chance = out["deadline"]["probability"];
-  if (chance.is_number() && chance.get<double>() < plan.certainty)
+  if (endangers_deadline(out))
     warnings.push_back(fmt::format("the deadline is met with a probability of {:.0f} %, the plan asked for {:.0f} %",
-                                   100 * chance.get<double>(), 100 * plan.certainty));
+                                   100 * *out.deadline.probability, 100 * plan.certainty));
   if (log.end.empty())
     for (const std::string& what : now.lone_pauses)
       warnings.push_back(fmt::format(
@@ -238,9 +216,9 @@ void add_warnings(const WatchedPlan& plan, const RunLog& log, const RunForecast&
   if (plan.at_risk && log.end.empty())
     warnings.push_back(fmt::format(
         "its nodes may be taken back: the forecast counts no time for that, and the plan counts {} beside training",
-        to_string(Seconds{std::max(0.0, plan.time_s.median - setup - planned / std::max(plan.images_per_s, 1e-9))})));
-  if (log.end == "stopped") warnings.push_back("the run was stopped before its end");
-  if (setup > 0 && out["spent_usd"].is_null()) warnings.push_back("no price is known");
+        to_string(
+            Seconds{std::max(0.0, plan.time_s.median - out.setup_s - planned / std::max(plan.images_per_s, 1e-9))})));
+  if (log.end == "stopped") warnings.emplace_back("the run was stopped before its end");
 }
 
 }  // namespace
@@ -250,30 +228,29 @@ PlannedTraining planned_training(const WatchedPlan& plan) { return {plan.batch, 
 WatchedPlan load_watched_plan(const std::filesystem::path& file) {
   const JsonNode node = JsonNode::load(file);
   JsonObject in(node);
-  check_schema(in, "ganymede.plan/1");
+  check_schema(in, documents::kPlanSchema);
+  const documents::Plan document = documents::read_plan(node);
+  const JsonNode chosen = in.required("chosen");
+  if (!document.chosen) chosen.fail("this plan has chosen nothing, so that no run can follow it");
+  const documents::PlanRow& row = *document.chosen;
+  if (!row.batch_per_gpu || !row.usd_per_hour || !row.simulated())
+    chosen.fail("is not whole; plan again, with `ganymede plan --save`");
   WatchedPlan plan;
   plan.file = file.string();
-  const JsonNode chosen = in.required("chosen");
-  if (chosen.value().is_null()) chosen.fail("this plan has chosen nothing, so that no run can follow it");
-  const JsonNode asked = in.required("request");
-  JsonObject request(asked), row(chosen);
-  constexpr std::int64_t kMost = 1 << 24;
-  if (const auto model = request.optional("model"); model && model->is_string()) plan.model = model->as_string();
-  plan.certainty = request.required("certainty").as_number(0, 1);
-  plan.instance = row.required("instance").as_string();
-  plan.gpu = row.required("gpu").as_string();
-  plan.policy = row.required("policy").as_string();
-  plan.nodes = static_cast<int>(row.required("nodes").as_integer(1, kMost));
-  plan.gpus = static_cast<int>(row.required("gpus").as_integer(1, kMost));
-  plan.batch = plan.gpus * row.required("batch_per_gpu").as_integer(1, kMost);
-  plan.usd_per_hour = read_usd_per_hour(row.required("usd_per_hour"));
-  plan.time_s = read_measure(row.required("time_s"));
-  plan.usd = read_measure(row.required("usd"));
-  JsonObject bounds(row.required("bounds"));
-  plan.least_s = bounds.required("time_s").as_number(0, kLargestWatched);
-  if (const auto rate = row.optional("images_per_s")) plan.images_per_s = rate->as_number(0, kLargestWatched);
-  if (const auto risk = row.optional("risk")) plan.at_risk = risk->as_string() != "none";
-  const documents::Plan document = documents::read_plan(node);
+  plan.model = document.request.model;
+  plan.certainty = document.request.certainty;
+  plan.instance = row.instance;
+  plan.gpu = row.gpu;
+  plan.policy = row.policy;
+  plan.nodes = row.nodes;
+  plan.gpus = row.gpus;
+  plan.batch = plan.gpus * std::int64_t{*row.batch_per_gpu};
+  plan.usd_per_hour = usd_of(*row.usd_per_hour);
+  plan.time_s = {row.time_s.median, row.time_s.interval.low, row.time_s.interval.high};
+  plan.usd = {row.usd.median, row.usd.interval.low, row.usd.interval.high};
+  plan.least_s = row.bounds.low;
+  plan.images_per_s = row.images_per_s.value_or(0);
+  plan.at_risk = row.risk != "none";
   for (const documents::PlanStep& step : document.steps)
     if (step.gpu == plan.gpu && plan.gpus * std::int64_t{step.batch_per_gpu} == plan.batch)
       plan.step_s = {step.seconds, step.interval_s.low, step.interval_s.high};
@@ -284,7 +261,7 @@ WatchedPlan load_watched_plan(const std::filesystem::path& file) {
   return plan;
 }
 
-OrderedJson watch_json(const WatchedPlan& plan, const RunLog& log, const std::string& log_file) {
+documents::Forecast watched(const WatchedPlan& plan, const RunLog& log, const std::string& log_file) {
   check_same_run(plan, log, log_file);
   const double setup = setup_s(plan.scenario);
   const double all = static_cast<double>(log.planned - log.begin_step);
@@ -298,48 +275,46 @@ OrderedJson watch_json(const WatchedPlan& plan, const RunLog& log, const std::st
   // Storage, network and other items that hours of nodes do not explain are billed as the plan had them.
   const double other_usd = std::max(0.0, plan.usd.median - plan.usd_per_hour * plan.time_s.median / kHour);
   const RunBill bill{plan.usd_per_hour, setup, other_usd};
-  const double spent_usd = plan.usd_per_hour * (setup + now.elapsed_s) / kHour;
 
-  OrderedJson out = {{"schema", "ganymede.forecast/1"}, {"log", log_file}, {"plan", plan.file}};
-  out["model"] = log.model.empty() ? plan.model : log.model;
-  out["instance"] = plan.instance;
-  out["nodes"] = plan.nodes;
-  out["gpus"] = log.gpus;
-  out["state"] = log.end.empty() ? "running" : log.end;
-  out["resumptions"] = log.resumptions;
-  out["cut_lines"] = log.cut_lines;
-  out["steps_done"] = log.done(), out["steps"] = log.planned;
-  out["done_share"] = now.done_share;
-  out["last_line_unix_s"] = log.last_unix_s;
-  out["setup_s"] = setup;
-  out["elapsed_s"] = setup + now.elapsed_s;
-  out["paused_s"] = now.paused_s;
-  out["step_s"] = now.step_s > 0 ? OrderedJson(now.step_s) : OrderedJson(nullptr);
-  out["step_is_measured"] = now.observed;
-  out["plan_step_s"] = prior ? OrderedJson(prior->seconds.median) : OrderedJson(nullptr);
-  out["time_s"] = measure({setup + now.total_s.median, setup + now.total_s.low, setup + now.total_s.high});
-  out["plan_time_s"] = measure(plan.time_s);
-  out["ends_at"] = format_time(static_cast<std::int64_t>(std::llround(log.begin_unix_s + now.total_s.median)));
-  out["usd_per_hour"] = plan.usd_per_hour;
-  out["spent_usd"] = spent_usd;
-  out["usd"] = measure({bill(now.total_s.median), bill(now.total_s.low), bill(now.total_s.high)});
-  out["plan_usd"] = measure(plan.usd);
-  out["quality"] = plan.quality ? watched_quality_json(*plan.quality, log, now, bill, log_file) : OrderedJson(nullptr);
-  out["deadline"] = {{"seconds", nullptr}, {"probability", nullptr}, {"certainty", plan.certainty}};
+  documents::Forecast out;
+  out.log = log_file;
+  out.plan = plan.file;
+  out.model = log.model.empty() ? plan.model : log.model;
+  out.instance = plan.instance;
+  out.nodes = plan.nodes;
+  out.gpus = log.gpus;
+  out.state = log.end.empty() ? "running" : log.end;
+  out.resumptions = log.resumptions;
+  out.cut_lines = log.cut_lines;
+  out.steps_done = log.done(), out.steps = log.planned;
+  out.done_share = now.done_share;
+  out.last_line_unix_s = log.last_unix_s;
+  out.setup_s = setup;
+  out.elapsed_s = setup + now.elapsed_s;
+  out.paused_s = now.paused_s;
+  if (now.step_s > 0) out.step_s = now.step_s;
+  out.step_is_measured = now.observed;
+  if (prior) out.plan_step_s = prior->seconds.median;
+  out.time_s = measure(setup + now.total_s.median, setup + now.total_s.low, setup + now.total_s.high);
+  out.plan_time_s = measure(plan.time_s);
+  out.ends_at = format_time(static_cast<std::int64_t>(std::llround(log.begin_unix_s + now.total_s.median)));
+  out.usd_per_hour = plan.usd_per_hour;
+  out.spent_usd = plan.usd_per_hour * (setup + now.elapsed_s) / kHour;
+  out.usd = measure(bill(now.total_s.median), bill(now.total_s.low), bill(now.total_s.high));
+  out.plan_usd = measure(plan.usd);
+  if (plan.quality) out.quality = quality_of(*plan.quality, log, now, bill, log_file);
+  out.deadline.certainty = plan.certainty;
   if (plan.scenario.deadline) {
-    out["deadline"]["seconds"] = plan.scenario.deadline->si;
-    out["deadline"]["probability"] = now.chance_within(plan.scenario.deadline->si - setup);
+    out.deadline.seconds = plan.scenario.deadline->si;
+    out.deadline.probability = now.chance_within(plan.scenario.deadline->si - setup);
   }
-  out["decision"] = log.end == "finished" ? OrderedJson(nullptr)
-                                          : decision_json(plan, observation_of(plan, log, now, setup, spent_usd));
-  add_warnings(plan, log, now, setup, out);
+  if (log.end != "finished") out.decision = decision_of(plan, observation_of(plan, log, now, setup, out.spent_usd));
+  add_warnings(plan, log, now, out);
   return out;
 }
 
-bool endangers_deadline(const OrderedJson& forecast) {
-  const auto& deadline = forecast.at("deadline");
-  return deadline.at("probability").is_number() &&
-         deadline.at("probability").get<double>() < deadline.at("certainty").get<double>();
+bool endangers_deadline(const documents::Forecast& forecast) {
+  return forecast.deadline.probability && *forecast.deadline.probability < forecast.deadline.certainty;
 }
 
 std::optional<double> silent_seconds(const RunLog& log, double now_unix_s) {

@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "calibration/quality/goal.hpp"
-#include "common/json_fwd.hpp"
+#include "documents/forecast.hpp"
 #include "plan/planner.hpp"
 #include "plan/run_log.hpp"
 #include "sim/scenario/scenario.hpp"
@@ -33,12 +33,11 @@ PlannedTraining planned_training(const WatchedPlan& plan);
 /// Throws ConfigError if the file is no plan, or one that has chosen nothing.
 WatchedPlan load_watched_plan(const std::filesystem::path& file);
 
-/// Returns a `ganymede.forecast/1`. Throws ConfigError if the log is of another model than the plan.
-OrderedJson watch_json(const WatchedPlan& plan, const RunLog& log, const std::string& log_file);
+/// The run beside its plan. Throws ConfigError if the log is of another model than the plan.
+documents::Forecast watched(const WatchedPlan& plan, const RunLog& log, const std::string& log_file);
 
-/// True if the run misses its deadline, or is less sure to meet it than the plan asked for. `forecast` is of
-/// watch_json().
-bool endangers_deadline(const OrderedJson& forecast);
+/// True if the run misses its deadline, or is less sure to meet it than the plan asked for.
+bool endangers_deadline(const documents::Forecast& forecast);
 
 /// Seconds since the last line of a run that has not ended, if it has written nothing for a minute and for 20 times its
 /// usual time between two steps: it may be dead. `now_unix_s` is Unix time in seconds.

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "common/json_fwd.hpp"
+#include "documents/forecast.hpp"
 #include "report/table.hpp"
 
 namespace ganymede::report {
@@ -50,8 +50,8 @@ struct QualityPicture {
 std::string quality_band_svg(const QualityPicture& picture);
 
 /// Some lines for a terminal, at most `width` columns wide.
-std::string forecast_text(const OrderedJson& forecast, std::size_t width = kAnyWidth);
+std::string forecast_text(const documents::Forecast& forecast, std::size_t width = kAnyWidth);
 /// The same as metrics of Prometheus in its text format, version 0.0.4.
-std::string forecast_metrics(const OrderedJson& forecast);
+std::string forecast_metrics(const documents::Forecast& forecast);
 
 }  // namespace ganymede::report

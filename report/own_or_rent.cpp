@@ -5,86 +5,75 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "common/json_value.hpp"
+#include "common/units.hpp"
 #include "report/numbers.hpp"
 #include "report/table.hpp"
 
 namespace ganymede::report {
 namespace {
 
-using AnswerJson = OrderedJson;
-
 std::string rounded_usd(double usd) { return usd < 100 ? report::usd(usd) : fmt::format("{:.0f}", usd); }
 
-std::string hours_shown(const AnswerJson& hours) {
-  return hours.is_null() ? "never" : fmt::format("{:.0f}", hours.get<double>());
+std::string hours_shown(std::optional<double> hours) {
+  return hours && std::isfinite(*hours) ? fmt::format("{:.0f}", *hours) : "never";
 }
 
 /// "about 52000 USD a year whether used or not, and 3.40 USD for each training of 4:10:00".
-std::string own_sentence(const AnswerJson& own) {
-  const AnswerJson &year = own.at("usd_a_year"), &training = own.at("training");
-  const double total = year.at("total").get<double>();
+std::string own_sentence(const documents::OwnMachines& own) {
+  const documents::OwnMachines::Year& year = own.usd_a_year;
+  const documents::OwnMachines::Training& training = own.training;
   std::string parts;
-  const std::pair<const char*, const char*> items[] = {
-      {"write_off", "write-off"}, {"space", "space"}, {"people", "people"}, {"idle_electricity", "idle electricity"}};
-  for (const auto& [key, name] : items)
-    if (const double usd = year.at(key).get<double>(); usd > 0)
-      parts += fmt::format("{}{} {}", parts.empty() ? "" : ", ", name, rounded_usd(usd));
-  const std::string kwh = training.at("kwh").is_null()
-                              ? "energy not known"
-                              : fmt::format("{:.4g} kWh at the meter, PUE {:g}", training.at("kwh").get<double>(),
-                                            own.at("pue").get<double>());
+  for (const auto& [usd, name] : {std::pair(year.write_off, "write-off"),
+                                  {year.space, "space"},
+                                  {year.people, "people"},
+                                  {year.idle_electricity, "idle electricity"}})
+    if (usd > 0) parts += fmt::format("{}{} {}", parts.empty() ? "" : ", ", name, rounded_usd(usd));
+  const std::string kwh =
+      training.kwh ? fmt::format("{:.4g} kWh at the meter, PUE {:g}", *training.kwh, own.pue) : "energy not known";
   return fmt::format(
       "own: {}; {} USD over {:g} years. A year costs {} USD whether used or not ({}); a training of {} adds {} USD "
       "({}).\n",
-      own.at("machines").get<std::string>(), rounded_usd(own.at("capital_usd").get<double>()),
-      own.at("life_years").get<double>(), rounded_usd(total), parts,
-      clock(3600 * training.at("hours").at("median").get<double>()), rounded_usd(training.at("usd").get<double>()),
-      kwh);
+      own.machines, rounded_usd(own.capital_usd), own.life_years, rounded_usd(year.total), parts,
+      clock(3600 * training.hours.median), rounded_usd(training.usd), kwh);
 }
 
-std::string offer_line(const AnswerJson& offer) {
-  const auto market = offer.at("market").get<std::string>();
-  const AnswerJson& at = offer.at("break_even");
-  const auto answer = at.at("owning_is_cheaper").get<std::string>();
-  if (answer == "never") return fmt::format("{}: rent; even machines that train all year cost more to own.\n", market);
-  if (answer == "always") return fmt::format("{}: own; renting costs more at any use.\n", market);
-  return fmt::format("{}: own from {} hours of use a year on, {} of the year ({} trainings); rent below.\n", market,
-                     hours_shown(at.at("hours_a_year")), percent(at.at("utilization").get<double>()),
-                     fmt::format("{:.0f}", at.at("trainings_a_year").get<double>()));
+std::string offer_line(const documents::RentOffer& offer) {
+  const documents::OwnBreakEven& at = offer.break_even;
+  if (at.owning_is_cheaper == "never")
+    return fmt::format("{}: rent; even machines that train all year cost more to own.\n", offer.market);
+  if (at.owning_is_cheaper == "always") return fmt::format("{}: own; renting costs more at any use.\n", offer.market);
+  return fmt::format("{}: own from {} hours of use a year on, {} of the year ({} trainings); rent below.\n",
+                     offer.market, hours_shown(at.hours_a_year), percent(at.utilization.value_or(0)),
+                     hours_shown(at.trainings_a_year));
 }
 
 }  // namespace
 
-std::string own_or_rent_text(const OrderedJson& answer, std::size_t width) {
-  const AnswerJson& own = answer.at("own");
-  std::string out = wrap_prose(own_sentence(own), width) + "\n";
+std::string own_or_rent_text(const documents::OwnOrRent& answer, std::size_t width) {
+  std::string out = wrap_prose(own_sentence(answer.own), width) + "\n";
   Table table({"market", "best offer", ">time", ">USD a training", ">USD/h", "price of", ">own from h/year", "interval",
                ">use", ">months"});
   std::string missing, doubts, lines;
-  for (const AnswerJson& offer : answer.at("offers")) {
-    const auto market = offer.at("market").get<std::string>();
-    if (offer.at("offer").is_null()) {
-      missing += fmt::format("{}: {}\n", market, offer.at("reason").get<std::string>());
+  for (const documents::RentOffer& offer : answer.offers) {
+    if (!offer.offer) {
+      missing += fmt::format("{}: {}\n", offer.market, offer.reason);
       continue;
     }
-    const AnswerJson &at = offer.at("break_even"), &ends = at.at("hours_interval"), &price = offer.at("price");
-    const bool committed = offer.at("committed_usd_a_year").get<double>() > 0;
-    table.add({market, offer.at("offer").get<std::string>(), clock(3600 * offer.at("hours").at("median").get<double>()),
-               committed ? rounded_usd(offer.at("committed_usd_a_year").get<double>()) + " a year"
-                         : rounded_usd(offer.at("usd").at("median").get<double>()),
-               price_cell(price.at("usd_per_hour")),
-               price.at("as_of").get<std::string>() + (price.at("doubt").is_null() ? "" : " (?)"),
-               hours_shown(at.at("hours_a_year")), hours_shown(ends.at(0)) + " .. " + hours_shown(ends.at(1)),
-               at.at("utilization").is_null() ? "" : percent(at.at("utilization").get<double>()),
-               at.at("months_of_use").is_null() ? "not in its life"
-                                                : fmt::format("{:.1f}", at.at("months_of_use").get<double>())});
-    if (!price.at("doubt").is_null())
-      doubts += fmt::format("(?) {}: {}\n", market, price.at("doubt").get<std::string>());
+    const documents::OwnBreakEven& at = offer.break_even;
+    table.add({offer.market, *offer.offer, clock(3600 * offer.hours.median),
+               offer.committed_usd_a_year > 0 ? rounded_usd(offer.committed_usd_a_year) + " a year"
+                                              : rounded_usd(offer.usd.median),
+               price_cell(decimal(offer.price.usd_per_hour)), offer.price.as_of + (offer.price.doubt ? " (?)" : ""),
+               hours_shown(at.hours_a_year),
+               hours_shown(at.hours_interval.low) + " .. " + hours_shown(at.hours_interval.high),
+               at.utilization ? percent(*at.utilization) : "",
+               at.months_of_use ? fmt::format("{:.1f}", *at.months_of_use) : "not in its life"});
+    if (offer.price.doubt) doubts += fmt::format("(?) {}: {}\n", offer.market, *offer.price.doubt);
     lines += offer_line(offer);
   }
   if (table.size() > 0)
@@ -93,13 +82,11 @@ std::string own_or_rent_text(const OrderedJson& answer, std::size_t width) {
            "the year; months: of use without a pause, after which the price is earned back. Reserved machines are paid "
            "for all year.\n\n";
   out += lines;
-  for (const AnswerJson& warning : answer.at("warnings")) missing += "note: " + warning.get<std::string>() + "\n";
+  for (const std::string& warning : answer.warnings) missing += "note: " + warning + "\n";
   return wrap_prose(out + missing + doubts, width);
 }
 
 namespace {
-
-using PictureJson = OrderedJson;
 
 constexpr double kWidth = 720, kHeight = 420;  // of the picture, in pixels
 constexpr double kLeft = 80, kRight = 170, kTop = 40, kBottom = 50;
@@ -119,21 +106,17 @@ struct YearLine {
   }
 };
 
-std::vector<YearLine> lines_of(const PictureJson& answer) {
-  const PictureJson& own = answer.at("own");
-  std::vector<YearLine> lines{
-      {"own", "#222222", own.at("usd_a_year").at("total").get<double>(), own.at("training").at("usd").get<double>()}};
+std::vector<YearLine> lines_of(const documents::OwnOrRent& answer) {
+  std::vector<YearLine> lines{{"own", "#222222", answer.own.usd_a_year.total, answer.own.training.usd}};
   constexpr std::array kColors = {"#0072b2", "#d55e00", "#009e73", "#cc79a7"};  // Okabe and Ito, by market
-  for (std::size_t i = 0; i < answer.at("offers").size(); ++i) {
-    const PictureJson& offer = answer.at("offers").at(i);
-    if (offer.at("offer").is_null()) continue;
-    YearLine line{offer.at("market").get<std::string>(), kColors[i % kColors.size()]};
-    line.committed = offer.at("committed_usd_a_year").get<double>();
-    line.training_usd =
-        line.committed > 0 ? offer.at("usd_besides").get<double>() : offer.at("usd").at("median").get<double>();
-    line.set_trainings = answer.at("hours_of_a_year").get<double>() / offer.at("hours").at("median").get<double>();
-    const PictureJson& from = offer.at("break_even").at("hours_a_year");
-    if (!from.is_null()) line.own_from_h = from.get<double>();
+  for (std::size_t i = 0; i < answer.offers.size(); ++i) {
+    const documents::RentOffer& offer = answer.offers[i];
+    if (!offer.offer) continue;
+    YearLine line{offer.market, kColors[i % kColors.size()]};
+    line.committed = offer.committed_usd_a_year;
+    line.training_usd = line.committed > 0 ? offer.usd_besides.value_or(0) : offer.usd.median;
+    line.set_trainings = answer.hours_of_a_year / offer.hours.median;
+    line.own_from_h = offer.break_even.hours_a_year.value_or(-1);
     lines.push_back(std::move(line));
   }
   return lines;
@@ -201,10 +184,9 @@ std::string drawn(const YearLine& line, const Scale& scale, double training_h, d
 
 }  // namespace
 
-std::string own_or_rent_svg(const OrderedJson& answer) {
+std::string own_or_rent_svg(const documents::OwnOrRent& answer) {
   const std::vector<YearLine> lines = lines_of(answer);
-  const double hours = answer.at("hours_of_a_year").get<double>();
-  const double training_h = answer.at("own").at("training").at("hours").at("median").get<double>();
+  const double hours = answer.hours_of_a_year, training_h = answer.own.training.hours.median;
   // Twice the owner's costs are shown; what costs more runs out of the picture.
   double usd = 2 * lines.front().at(hours / training_h);
   double highest = 0;
@@ -215,7 +197,7 @@ std::string own_or_rent_svg(const OrderedJson& answer) {
       "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0:g} {1:g}\" width=\"{0:g}\" height=\"{1:g}\" "
       "font-family=\"sans-serif\" font-size=\"12\" role=\"img\">\n<title>Own or rent: {2}</title>\n"
       "<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n",
-      kWidth, kHeight, escaped(answer.at("model").get<std::string>()));
+      kWidth, kHeight, escaped(answer.model));
   out += axes(scale);
   for (const YearLine& line : lines) out += drawn(line, scale, training_h, usd * (1 + 1e-9));
   return out + "</svg>\n";

@@ -3,16 +3,16 @@
 
 #include <string>
 
-#include "common/json_fwd.hpp"
+#include "documents/own_or_rent.hpp"
 #include "report/table.hpp"
 
 namespace ganymede::report {
 
 /// The answer as tables and sentences that fit `width` columns.
-std::string own_or_rent_text(const OrderedJson& answer, std::size_t width = kAnyWidth);
+std::string own_or_rent_text(const documents::OwnOrRent& answer, std::size_t width = kAnyWidth);
 
 /// A picture (SVG): dollars a year against hours of use a year, one line for owning and one for each offer, with a mark
 /// where owning becomes cheaper.
-std::string own_or_rent_svg(const OrderedJson& answer);
+std::string own_or_rent_svg(const documents::OwnOrRent& answer);
 
 }  // namespace ganymede::report

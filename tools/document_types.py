@@ -16,7 +16,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 TABLES, TYPES = ROOT / "docs/formats.md", ROOT / "python/ganymede/_documents.py"
-DOCUMENTS = ("result", "cluster-result", "recipe")
+DOCUMENTS = ("result", "cluster-result", "recipe", "forecast", "own-or-rent")
 WIDEST_ROW = 170
 
 

@@ -399,3 +399,190 @@ class RecipeDocument(TypedDict, total=False):
     training: RecipeTraining
     configs: List[RecipeConfig]
     measured: List[RecipeMeasured]
+
+
+class ForecastMeasure(TypedDict):
+    median: float
+    interval: List[float]
+
+
+class ForecastQualityCurve(TypedDict):
+    images: float
+    usd: float
+    best_fid: ForecastMeasure
+
+
+class ForecastQuality(TypedDict, total=False):
+    fid: float
+    points: int
+    reached: bool
+    best_seen: Optional[float]
+    probability: float
+    images: Optional[ForecastMeasure]
+    time_s: Optional[ForecastMeasure]
+    usd: Optional[ForecastMeasure]
+    curve: List[ForecastQualityCurve]
+    notes: List[str]
+
+
+class ForecastDeadline(TypedDict, total=False):
+    seconds: Optional[float]
+    probability: Optional[float]
+    certainty: float
+
+
+class ForecastDecisionPool(TypedDict, total=False):
+    pool: str
+    nodes: int
+    nodes_now: int
+
+
+class ForecastDecision(TypedDict, total=False):
+    policy: str
+    changes: bool
+    pause: bool
+    pools: List[ForecastDecisionPool]
+
+
+class ForecastBillItem(TypedDict, total=False):
+    item: str
+    unit: str
+    planned: float
+    paid: float
+    planned_usd: str
+    paid_usd: str
+    difference_usd: float
+    why: str
+
+
+class ForecastBill(TypedDict, total=False):
+    schema: str
+    plan: str
+    bill: str
+    dialect: str
+    instance: str
+    nodes: int
+    from: str
+    to: str
+    rows: int
+    skipped: int
+    planned_usd: str
+    plan_usd: float
+    plan_interval_usd: List[float]
+    paid_usd: str
+    items: List[ForecastBillItem]
+    notes: List[str]
+
+
+class ForecastDocument(TypedDict, total=False):
+    schema: str
+    log: str
+    plan: str
+    model: str
+    instance: str
+    nodes: int
+    gpus: int
+    state: str
+    resumptions: int
+    cut_lines: int
+    steps_done: int
+    steps: int
+    done_share: float
+    last_line_unix_s: float
+    setup_s: float
+    elapsed_s: float
+    paused_s: float
+    step_s: Optional[float]
+    step_is_measured: bool
+    plan_step_s: Optional[float]
+    time_s: ForecastMeasure
+    plan_time_s: ForecastMeasure
+    ends_at: str
+    usd_per_hour: float
+    spent_usd: float
+    usd: ForecastMeasure
+    plan_usd: ForecastMeasure
+    quality: Optional[ForecastQuality]
+    deadline: ForecastDeadline
+    decision: Optional[ForecastDecision]
+    warnings: List[str]
+    bill: ForecastBill
+
+
+class OwnOrRentMeasure(TypedDict):
+    median: float
+    interval: List[float]
+
+
+class OwnOrRentOwnTraining(TypedDict, total=False):
+    hours: OwnOrRentMeasure
+    usd: float
+    electricity_usd: float
+    staff_usd: float
+    kwh: Optional[float]
+    inputs: str
+
+
+class OwnOrRentOwn(TypedDict, total=False):
+    machines: str
+    instance: str
+    nodes: int
+    gpu: str
+    gpus: int
+    region: str
+    capital_usd: float
+    life_years: float
+    usd_a_year: Dict[str, float]
+    training: OwnOrRentOwnTraining
+    pue: float
+    usd_per_kwh: Optional[str]
+    usd_per_kwh_number: Optional[float]
+
+
+class OwnOrRentOfferPrice(TypedDict, total=False):
+    usd_per_hour: str
+    usd_per_hour_number: float
+    as_of: str
+    source: str
+    doubt: Optional[str]
+
+
+class OwnOrRentOfferBreakEven(TypedDict, total=False):
+    owning_is_cheaper: str
+    trainings_a_year: Optional[float]
+    hours_a_year: Optional[float]
+    hours_interval: List[Optional[float]]
+    utilization: Optional[float]
+    months_of_use: Optional[float]
+
+
+class OwnOrRentOffer(TypedDict, total=False):
+    market: str
+    offer: Optional[str]
+    reason: str
+    gpus: int
+    gpu: str
+    hours: OwnOrRentMeasure
+    usd: OwnOrRentMeasure
+    committed_usd_a_year: float
+    usd_besides: Optional[float]
+    price: OwnOrRentOfferPrice
+    break_even: OwnOrRentOfferBreakEven
+
+
+class OwnOrRentProvenance(TypedDict, total=False):
+    tool: str
+    platform: str
+    request: Dict[str, Any]
+
+
+class OwnOrRentDocument(TypedDict, total=False):
+    schema: str
+    model: str
+    images: Optional[int]
+    hours_of_a_year: float
+    prices_aged_to: str
+    own: OwnOrRentOwn
+    offers: List[OwnOrRentOffer]
+    warnings: List[str]
+    provenance: OwnOrRentProvenance

@@ -226,11 +226,12 @@ class Watched : public Plans {
     content["search"]["instances"] = {"one"};
     content["search"]["policies"] = {"fixed"};
   }
-  Json watched(const RunLog& log) {
+  documents::Forecast forecast_of(const RunLog& log) {
     folder_.add("lab.json", made_up_platform());
     const auto file = folder_.add("plan.json", json().dump());
-    return Json::parse(watch_json(load_watched_plan(file), log, "run.jsonl").dump());
+    return plan::watched(load_watched_plan(file), log, "run.jsonl");
   }
+  Json watched(const RunLog& log) { return Json::parse(documents::forecast_json(forecast_of(log)).dump()); }
 };
 
 TEST_F(Watched, ARunAsPlannedCostsWhatWasPlanned) {
@@ -268,7 +269,8 @@ TEST_F(Watched, OnSpotAStepIsThatOfTraining) {
   const Json plan = json();
   EXPECT_GT(plan["chosen"]["lost_s"].get<double>(), 0.05 * 200 * 3600);
   const auto file = folder_.add("plan.json", plan.dump());
-  const Json now = Json::parse(watch_json(load_watched_plan(file), log, "run.jsonl").dump());
+  const Json now =
+      Json::parse(documents::forecast_json(plan::watched(load_watched_plan(file), log, "run.jsonl")).dump());
   EXPECT_NEAR(now["plan_step_s"].get<double>() / on_demand_s, 1, 0.02);
   EXPECT_THAT(now["warnings"].dump(), HasSubstr("its nodes may be taken back"));
 }
@@ -314,7 +316,7 @@ TEST_F(Watched, ASlowRunEndangersTheDeadline) {
   const Json now = watched(log);
   EXPECT_LT(now["deadline"]["probability"].get<double>(), 0.1);
   EXPECT_THAT(now["warnings"].dump(), AllOf(HasSubstr("a step takes"), HasSubstr("the deadline is met")));
-  EXPECT_TRUE(endangers_deadline(OrderedJson::parse(now.dump())));
+  EXPECT_TRUE(endangers_deadline(forecast_of(log)));
 }
 
 TEST_F(Watched, ARunThatEndedEarlySaysSo) {

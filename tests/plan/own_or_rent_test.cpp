@@ -40,7 +40,7 @@ class OwnOrRent : public Plans {
     question.instance = instance;
     question.request = request();
     question.now = kNow;
-    return Json(own_or_rent(question, {.jobs = 2}));
+    return Json(documents::own_or_rent_json(own_or_rent(question, {.jobs = 2})));
   }
   static Json offer_of(const Json& answer, const std::string& market) {
     for (const Json& offer : answer["offers"])
