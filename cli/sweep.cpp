@@ -165,11 +165,11 @@ void merge_sweep(studies::ShardFolder& folder, const MergeOptions& options, cons
 void merge_validation(studies::ShardFolder& folder, const MergeOptions& options, Shared& shared) {
   folder.scan({}, [&](const std::string& what) { remark(shared, what); });
   if (!may_merge(folder, options, shared)) return;
-  std::vector<OrderedJson> studies;
+  std::vector<documents::ValidatedStudy> studies;
   for (std::size_t i = 0; i < folder.work().size(); ++i)
-    if (folder.kind(i)) studies.push_back(OrderedJson::parse(folder.text(i)));
+    if (folder.kind(i)) studies.push_back(documents::validated_study_in(Json::parse(folder.text(i))));
   const auto result = studies::validation_result(studies);
-  emit(shared, result.dump(1) + "\n");
+  emit(shared, documents::validation_json(result).dump(1) + "\n");
   if (!studies::promises_kept(result)) shared.exit_code = ExitCode::goal_missed;
 }
 

@@ -37,19 +37,19 @@ void run_validate(const ValidateOptions& options, Shared& shared) {
   auto [names, documents, studies] = studies::read_asked(options.studies);
   const studies::RehearsedLinks rehearsed = studies::read_rehearsals(options.rehearsed);
   for (studies::Validation& study : studies) use_rehearsals(rehearsed, study);
-  std::vector<OrderedJson> results(studies.size());
+  std::vector<documents::ValidatedStudy> results(studies.size());
   const auto outcomes = run_children(
       studies.size(), jobs(shared),
       [&, &asked = studies](std::size_t i) {
-        return studies::run_validation(std::move(asked[i]), options.replay).dump();
+        return documents::validated_study_text(studies::run_validation(std::move(asked[i]), options.replay));
       },
       progress_bar(shared, studies.size(), "studies"));
   for (std::size_t i = 0; i < studies.size(); ++i) {
     rethrow(outcomes[i], outcomes[i].text.starts_with(names[i] + ": ") ? "" : names[i] + ": ");
-    results[i] = OrderedJson::parse(outcomes[i].text);
+    results[i] = documents::validated_study_in(Json::parse(outcomes[i].text));
   }
   const auto result = studies::validation_result(results, rehearsed);
-  emit(shared, shared.format == "json" ? result.dump(1) + "\n"
+  emit(shared, shared.format == "json" ? documents::validation_json(result).dump(1) + "\n"
                : shared.format == "csv"
                    ? report::validation_csv(result)
                    : report::validation_text(result, !options.studies.empty(), result_width(shared)));

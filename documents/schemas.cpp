@@ -15,6 +15,7 @@
 #include "documents/service_plan.hpp"
 #include "documents/service_result.hpp"
 #include "documents/step_trace.hpp"
+#include "documents/validation_result.hpp"
 
 namespace ganymede::documents {
 namespace {
@@ -48,6 +49,9 @@ constexpr std::array kDocuments = {
     row<ServiceResult>("service-result", kServiceResultSchema,
                        "what a service of a generator comes to: ganymede simulate SERVICE.json --format json"),
     row<StepTrace>("step-trace", kStepTraceSchema, "what a real training did, step by step, on one device"),
+    row<ValidationResult>("validation-result", kValidationSchema,
+                          "predictions beside published measurements: ganymede validate --format json",
+                          /*strict=*/false),
     row<Why>("why", "ganymede.why/1", "what a plan's choice hangs on: ganymede why --format json"),
     row<WhySlow>("why-slow", kWhySlowSchema, "why several GPUs are slow: ganymede why-slow --format json"),
 };

@@ -12,17 +12,10 @@
 #include "documents/rehearsal.hpp"
 #include "documents/result.hpp"
 #include "documents/service_result.hpp"
+#include "documents/validation_result.hpp"
 
 namespace ganymede::report {
 namespace {
-
-constexpr const char* kAgain = "simulate again with --format json";
-
-void expect_members(const JsonNode& node, std::initializer_list<const char*> members) {
-  for (const char* member : members)
-    if (!node.is_object() || !node.value().contains(member))
-      node.fail(fmt::format("is no whole result of this version, \"{}\" is missing; {}", member, kAgain));
-}
 
 /// In the order of DocumentKind.
 constexpr KindFacts kFacts[] = {{"ganymede.result/1", "result", "simulate"},
@@ -67,7 +60,8 @@ Document load_document(const std::filesystem::path& file, std::initializer_list<
       (void)documents::read_result(node);
       break;
     case DocumentKind::sweep:
-      expect_members(node, {"runs"});
+      if (!node.value().contains("runs"))
+        node.fail("is no whole result of this version, \"runs\" is missing; sweep again with --format json");
       for (const JsonNode& run : node.child("runs").as_array()) (void)documents::read_result(run);
       if (node.value().contains("study")) (void)node.child("study").as_string();
       break;
@@ -75,7 +69,7 @@ Document load_document(const std::filesystem::path& file, std::initializer_list<
       (void)documents::read_plan(node);
       break;
     case DocumentKind::validation:
-      expect_members(node, {"studies", "summary"});
+      (void)documents::read_validation_result(node);
       break;
     case DocumentKind::study:  // whoever simulates or exports it reads its members
     case DocumentKind::service:

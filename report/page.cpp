@@ -143,6 +143,7 @@ std::string report_page(const Json& document, const std::map<std::string, std::s
   if (kind == "plan") plan = documents::plan_in(document);
   PageInput page{document, runs, plan ? &*plan : nullptr, kind, {}, {}, {}, words};
   if (kind == "cluster") page.cluster = documents::read_cluster_result(JsonNode::wrap(document, "", "/"));
+  if (kind == "validation") page.validation = documents::validation_in(document);
   if (kind == "rehearsal") page.rehearsal = documents::rehearsal_in(document);
   page.candidates = plan ? candidates_of(*plan) : kind == "result" ? candidate_of(runs.front()) : candidates_of(runs);
   page.pareto = pareto_of(page.candidates);

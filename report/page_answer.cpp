@@ -163,14 +163,12 @@ std::string answer_of_run(const PageInput& page) {
          "</ul>\n<p class=about>" + range_level(run) + "</p>\n";
 }
 
-std::string answer_of_validation(const Json& document) {
-  const Json& all = document.at("summary");
-  if (all.value("cells", 0) == 0) return "";
+std::string answer_of_validation(const documents::ErrorSummary& all) {
+  if (all.cells == 0) return "";
   return fmt::format(
       "<p class=answer>{} published figures are predicted: off by {} on average and by {} at worst; {} of the 90 % "
       "intervals hold the figure.</p>\n<p class=about>{}</p>\n",
-      all.at("cells").dump(), percent(all.at("mean_error").get<double>()), percent(all.at("worst_error").get<double>()),
-      percent(all.at("held_by_interval").get<double>()), kKnownStudies);
+      all.cells, percent(all.mean_error), percent(all.worst_error), percent(all.held_by_interval), kKnownStudies);
 }
 
 std::string answer_of_cluster(const documents::ClusterResult& result) {
@@ -373,7 +371,7 @@ std::string answer_html(const PageInput& page) {
          : page.kind == "result"    ? answer_of_run(page)
          : page.kind == "cluster"   ? answer_of_cluster(*page.cluster)
          : page.kind == "rehearsal" ? answer_of_rehearsal(*page.rehearsal)
-                                    : answer_of_validation(page.document);
+                                    : answer_of_validation(page.validation->summary);
 }
 
 }  // namespace ganymede::report

@@ -156,18 +156,13 @@ Out seeds_of(const PageInput& page) {
   return out;
 }
 
-Out cells_of(const Json& document) {
+Out cells_of(const documents::ValidationResult& result) {
   Out out = Out::array();
-  for (const Json& study : document.at("studies"))
-    for (const Json& cell : study.at("cells")) {
-      if (!cell.contains("predicted") || !cell.at("predicted").is_number() || !cell.contains("measured")) continue;
-      Out row = {study.at("title"), cell.value("series", "") + ", " + cell.value("what", ""),
-                 rounded(amount(cell.at("measured"))), rounded(amount(cell.at("predicted")))};
-      for (const std::size_t end : {0U, 1U})
-        row.push_back(cell.contains("interval_90") ? rounded(amount(cell.at("interval_90").at(end))) : Out(nullptr));
-      row.push_back(cell.value("unit", ""));
-      out.push_back(std::move(row));
-    }
+  for (const documents::ValidatedStudy& study : result.studies)
+    for (const documents::ValidatedCell& cell : study.cells)
+      if (cell.predicted && cell.measured)
+        out.push_back({study.title, cell.series + ", " + cell.what, rounded(*cell.measured), rounded(*cell.predicted),
+                       rounded(cell.interval_90.low), rounded(cell.interval_90.high), cell.unit});
   return out;
 }
 
@@ -226,7 +221,7 @@ OrderedJson page_data(const PageInput& page) {
   Out out = {{"kind", page.kind}};
   if (page.kind == "validation" || page.kind == "cluster" || page.kind == "rehearsal") {
     // The script draws nothing on the pages of clusters and rehearsals, whose charts are pictures.
-    out["cells"] = page.kind == "validation" ? cells_of(page.document) : Out::array();
+    out["cells"] = page.validation ? cells_of(*page.validation) : Out::array();
     return out;
   }
   out["uses"] = kGpuUseNames;

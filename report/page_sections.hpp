@@ -11,6 +11,7 @@
 #include "documents/cluster_result.hpp"
 #include "documents/rehearsal.hpp"
 #include "documents/result.hpp"
+#include "documents/validation_result.hpp"
 #include "report/candidates.hpp"
 #include "report/table.hpp"
 
@@ -35,6 +36,7 @@ struct PageInput {
   std::map<std::string, std::string> words;  ///< what schemes and policies are, by their names
   std::optional<documents::ClusterResult> cluster = {};
   std::optional<documents::Rehearsal> rehearsal = {};
+  std::optional<documents::ValidationResult> validation = {};
 };
 
 /// A section of the page. Each chart is a place that the script draws into, with a label for readers who cannot see it.

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "common/json_value.hpp"
 #include "report/numbers.hpp"
 #include "report/page_sections.hpp"
 #include "report/table.hpp"
@@ -14,78 +13,75 @@ namespace ganymede::report {
 namespace {
 std::string number(double value) { return fmt::format("{:.4g}", value); }
 std::string exact(double value) { return fmt::format("{:.6g}", value); }
-std::string error_text(const OrderedJson& share) { return signed_percent(share.get<double>()); }
 std::string plain_percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
 
-const char* role_text(const OrderedJson& cell) {
-  if (cell.contains("alternative")) return "other reading";
-  if (cell.contains("predicted")) return "predicted";
-  return cell.at("role") == "none" ? "not predicted" : cell.at("role") == "shown" ? "not measured" : "fitted";
+const char* role_text(const documents::ValidatedCell& cell) {
+  if (cell.alternative) return "other reading";
+  if (cell.predicted) return "predicted";
+  return cell.role == "none" ? "not predicted" : cell.role == "shown" ? "not measured" : "fitted";
 }
 
 /// The baseline "no communication", and the best other.
-std::pair<std::string, std::string> baselines_text(const OrderedJson& cell) {
+std::pair<std::string, std::string> baselines_text(const documents::ValidatedCell& cell) {
   std::string ideal, best;
   double least = INFINITY;
-  if (cell.contains("predicted"))
-    for (const OrderedJson& baseline : cell.at("baselines")) {
-      if (baseline.at("name") == "no communication")
-        ideal = error_text(baseline.at("error"));
-      else if (std::abs(baseline.at("error").get<double>()) < least) {
-        least = std::abs(baseline.at("error").get<double>());
-        best = fmt::format("{}: {}", baseline.at("name").get<std::string>(), error_text(baseline.at("error")));
-      }
+  for (const documents::ValidatedCell::Baseline& baseline : cell.baselines) {
+    if (&baseline == cell.without_communication()) {
+      ideal = signed_percent(baseline.error);
+    } else if (std::abs(baseline.error) < least) {
+      least = std::abs(baseline.error);
+      best = fmt::format("{}: {}", baseline.name, signed_percent(baseline.error));
     }
+  }
   return {ideal, best};
 }
 
-std::string cells_text(const OrderedJson& cells, std::size_t width) {
+/// The prediction, or what is shown without a measurement.
+std::string predicted_text(const documents::ValidatedCell& cell) {
+  if (cell.predicted) return number(*cell.predicted);
+  return cell.role == "shown" ? number(cell.simulated.value_or(NAN)) : "";
+}
+
+std::string interval_text(const documents::ValidatedCell& cell) {
+  return fmt::format("{} .. {}", number(cell.interval_90.low), number(cell.interval_90.high));
+}
+
+std::string cells_text(const std::vector<documents::ValidatedCell>& cells, std::size_t width) {
   Table table(
       {"series", "", "unit", "", ">measured", ">predicted", ">90 % interval", "", ">error", ">ideal", "best other"});
   std::string series;
   std::vector<std::pair<std::string, std::string>> unpredicted;  // reason, and the figures that it is of
-  for (const OrderedJson& cell : cells) {
-    const std::string name = cell.at("series");
-    if (!series.empty() && name != series) table.rule();
-    const bool predicted = cell.contains("predicted");
+  for (const documents::ValidatedCell& cell : cells) {
+    if (!series.empty() && cell.series != series) table.rule();
+    const bool predicted = cell.predicted.has_value();
     const auto [ideal, best] = baselines_text(cell);
-    table.add({name == series ? "" : name, cell.at("what"), cell.at("unit"), role_text(cell),
-               cell.contains("measured") ? number(cell.at("measured").get<double>()) : "",
-               predicted                    ? number(cell.at("predicted").get<double>())
-               : cell.at("role") == "shown" ? number(cell.at("simulated").get<double>())
-                                            : "",
-               predicted ? fmt::format("{} .. {}", number(cell.at("interval_90").at(0).get<double>()),
-                                       number(cell.at("interval_90").at(1).get<double>()))
-                         : "",
-               predicted && !cell.at("interval_holds").get<bool>() ? "missed" : "",
-               predicted ? error_text(cell.at("error")) : "", ideal, best});
-    series = name;
-    if (!cell.contains("because")) continue;
-    const std::string what = cell.at("what"), because = cell.at("because");
-    const auto same =
-        std::find_if(unpredicted.begin(), unpredicted.end(), [&](const auto& other) { return other.first == because; });
+    table.add({cell.series == series ? "" : cell.series, cell.what, cell.unit, role_text(cell),
+               cell.measured ? number(*cell.measured) : "", predicted_text(cell), predicted ? interval_text(cell) : "",
+               predicted && !cell.interval_holds ? "missed" : "", predicted ? signed_percent(cell.error) : "", ideal,
+               best});
+    series = cell.series;
+    if (cell.because.empty()) continue;
+    const auto same = std::find_if(unpredicted.begin(), unpredicted.end(),
+                                   [&](const auto& other) { return other.first == cell.because; });
     if (same == unpredicted.end())
-      unpredicted.emplace_back(because, what);
+      unpredicted.emplace_back(cell.because, cell.what);
     else
-      same->second += "; " + what;
+      same->second += "; " + cell.what;
   }
   std::string out = table.text(width);
   for (const auto& [because, what] : unpredicted) out += fmt::format("\nnot predicted, because {}: {}", because, what);
   return out + (unpredicted.empty() ? "" : "\n");
 }
 
-std::string summary_text(const OrderedJson& summary) {
-  if (summary.at("cells") == 0) return "nothing is predicted";
-  std::string text = fmt::format("{} predicted: mean error {}, worst {}; the 90 % interval holds {}",
-                                 int_of(summary.at("cells")), plain_percent(summary.at("mean_error").get<double>()),
-                                 plain_percent(summary.at("worst_error").get<double>()),
-                                 plain_percent(summary.at("held_by_interval").get<double>()));
-  for (const OrderedJson& baseline : summary.at("baselines"))
-    text += fmt::format("; {}: {} (skill {:.2f})", baseline.at("name").get<std::string>(),
-                        plain_percent(baseline.at("mean_error").get<double>()), baseline.at("skill").get<double>());
-  for (const OrderedJson& baseline : summary.at("baselines"))
-    if (!baseline.at("beaten").get<bool>())
-      text += fmt::format("; NOT BETTER than \"{}\"", baseline.at("name").get<std::string>());
+std::string summary_text(const documents::ErrorSummary& summary) {
+  if (summary.cells == 0) return "nothing is predicted";
+  std::string text = fmt::format("{} predicted: mean error {}, worst {}; the 90 % interval holds {}", summary.cells,
+                                 plain_percent(summary.mean_error), plain_percent(summary.worst_error),
+                                 plain_percent(summary.held_by_interval));
+  for (const documents::ErrorSummary::Baseline& baseline : summary.baselines)
+    text += fmt::format("; {}: {} (skill {:.2f})", baseline.name, plain_percent(baseline.mean_error), baseline.skill);
+  for (const documents::ErrorSummary::Baseline& baseline : summary.baselines)
+    if (!baseline.beaten) text += fmt::format("; NOT BETTER than \"{}\"", baseline.name);
   return text;
 }
 
@@ -95,180 +91,154 @@ const char* claim_word(bool holds, bool expected) {
   return holds ? "HOLDS, which the study does not expect" : "DOES NOT HOLD";
 }
 
-std::string study_text(const OrderedJson& study, bool details, std::size_t width) {
-  std::string out = fmt::format("{}: {}\n  source: {}\n", study.at("name").get<std::string>(),
-                                study.at("title").get<std::string>(), study.at("source").get<std::string>());
-  if (details)
-    for (const OrderedJson& assumption : study.at("assumptions"))
-      out += fmt::format("  assumed: {} ({})\n", assumption.at("what").get<std::string>(),
-                         assumption.at("source").get<std::string>());
-  if (details)
-    for (const OrderedJson& choice : study.at("informed_choices"))
-      out += fmt::format("  chosen by people who had read the cells: {}\n", choice.get<std::string>());
-  else if (!study.at("informed_choices").empty())
-    out += fmt::format("  choices made by people who had read the cells: {}\n", study.at("informed_choices").size());
-  if (!study.at("in_totals").get<bool>())
-    out += "  not part of the totals: constants were chosen with knowledge of the cells\n";
-  for (const OrderedJson& fitted : study.at("fitted")) out += fmt::format("  fitted: {}\n", fitted.get<std::string>());
-  out += "\n" + cells_text(study.at("cells"), width);
-  for (const OrderedJson& claim : study.at("claims")) {
-    std::string values;
-    for (const OrderedJson& value : claim.at("values"))
-      values += fmt::format("{}{} {}", values.empty() ? "" : " > ", value.at("run").get<std::string>(),
-                            exact(value.at("value").get<double>()));
-    out += fmt::format("\n{}: {} ({}{})", claim_word(claim.at("holds").get<bool>(), claim.at("expected").get<bool>()),
-                       claim.at("text").get<std::string>(), values,
-                       claim.at("within_error").get<bool>()
-                           ? fmt::format("; {} apart, which is less than such a ratio may be off",
-                                         plain_percent(std::abs(claim.at("margin").get<double>())))
-                           : "");
+std::string claim_text(const documents::ValidatedClaim& claim) {
+  std::string values;
+  for (const documents::ValidatedClaim::Value& value : claim.values)
+    values += fmt::format("{}{} {}", values.empty() ? "" : " > ", value.run, exact(value.value));
+  return fmt::format("\n{}: {} ({}{})", claim_word(claim.holds, claim.expected), claim.text, values,
+                     claim.within_error ? fmt::format("; {} apart, which is less than such a ratio may be off",
+                                                      plain_percent(std::abs(claim.margin)))
+                                        : "");
+}
+
+std::string study_text(const documents::ValidatedStudy& study, bool details, std::size_t width) {
+  std::string out = fmt::format("{}: {}\n  source: {}\n", study.name, study.title, study.source);
+  if (details) {
+    for (const auto& assumption : study.assumptions)
+      out += fmt::format("  assumed: {} ({})\n", assumption.what, assumption.source);
+    for (const std::string& choice : study.informed_choices)
+      out += fmt::format("  chosen by people who had read the cells: {}\n", choice);
+  } else if (!study.informed_choices.empty()) {
+    out += fmt::format("  choices made by people who had read the cells: {}\n", study.informed_choices.size());
   }
-  if (!study.at("claims").empty()) out += "\n";
-  for (const OrderedJson& table : study.at("compute_fractions")) {
+  if (!study.in_totals) out += "  not part of the totals: constants were chosen with knowledge of the cells\n";
+  for (const std::string& fitted : study.fitted) out += fmt::format("  fitted: {}\n", fitted);
+  out += "\n" + cells_text(study.cells, width);
+  for (const documents::ValidatedClaim& claim : study.claims) out += claim_text(claim);
+  if (!study.claims.empty()) out += "\n";
+  for (const auto& table : study.compute_fractions) {
     Table fractions({">bytes", ">GPUs", ">compute fraction"});
-    for (const OrderedJson& row : table.at("rows"))
-      fractions.add({number(row.at("bytes").get<double>()), std::to_string(int_of(row.at("gpus"))),
-                     plain_percent(row.at("compute_fraction").get<double>())});
-    out += fmt::format("\n{} ({})\n{}", table.at("title").get<std::string>(), table.at("series").get<std::string>(),
-                       fractions.text(width));
+    for (const auto& row : table.rows)
+      fractions.add({number(row.bytes), std::to_string(row.gpus), plain_percent(row.compute_fraction)});
+    out += fmt::format("\n{} ({})\n{}", table.title, table.series, fractions.text(width));
   }
-  out += fmt::format("\n{}\n", summary_text(study.at("summary")));
-  if (study.contains("other_quantities"))
-    for (const auto& [quantity, summary] : study.at("other_quantities").items())
-      out += fmt::format("{}: {}\n", quantity, summary_text(summary));
-  for (const OrderedJson& promise : study.at("promises"))
-    out += fmt::format("promise {}: {} cells within {} on average{}; {}\n",
-                       promise.at("kept").get<bool>() ? "kept" : "BROKEN", promise.at("cells").get<std::string>(),
-                       plain_percent(promise.at("mean_error_at_most").get<double>()),
-                       promise.at("beats_baselines").get<bool>() ? " and better than every baseline" : "",
-                       summary_text(promise.at("measured")));
+  out += fmt::format("\n{}\n", summary_text(study.summary));
+  for (const char* quantity : documents::kOtherQuantities)
+    if (study.other_quantities.contains(quantity))
+      out += fmt::format("{}: {}\n", quantity, summary_text(study.other_quantities.at(quantity)));
+  for (const documents::ValidatedStudy::Promise& promise : study.promises)
+    out +=
+        fmt::format("promise {}: {} cells within {} on average{}; {}\n", promise.kept ? "kept" : "BROKEN",
+                    promise.cells, plain_percent(promise.mean_error_at_most),
+                    promise.beats_baselines ? " and better than every baseline" : "", summary_text(promise.measured));
   return out;
 }
 
 /// Classes with fewer sources have too few for an interval of 90 % that has not seen one of them.
 constexpr int kCalibratedSources = 10;
 
-std::string coverage_text(const OrderedJson& coverage, std::size_t width) {
+std::string coverage_text(const std::vector<documents::ValidationResult::Evidence>& coverage, std::size_t width) {
   const bool replayed =
-      std::any_of(coverage.begin(), coverage.end(), [](const auto& r) { return r.contains("replay"); });
+      std::any_of(coverage.begin(), coverage.end(), [](const auto& row) { return row.replay.has_value(); });
   std::vector<std::string> columns = {"evidence",        ">predicted", ">sources", "", ">in the 90 % interval",
                                       ">mean half-width"};
   if (replayed) columns.insert(columns.end(), {">simulate: in its interval", ">half-width", ">off from here"});
   Table table(columns);
-  for (const OrderedJson& row : coverage) {
-    const int sources = int_of(row.at("sources"));
-    std::vector<std::string> cells = {row.at("evidence"),
-                                      std::to_string(int_of(row.at("cells"))),
-                                      std::to_string(sources),
-                                      sources < kCalibratedSources ? "not calibrated" : "",
-                                      plain_percent(row.at("held").get<double>()),
-                                      plain_percent(row.at("mean_half_width").get<double>())};
-    if (replayed)
-      for (const char* figure : {"held", "mean_half_width", "off"})
-        cells.push_back(row.contains("replay") ? plain_percent(row.at("replay").at(figure).get<double>()) : "");
+  for (const auto& row : coverage) {
+    std::vector<std::string> cells = {row.evidence,
+                                      std::to_string(row.coverage.cells),
+                                      std::to_string(row.sources),
+                                      row.sources < kCalibratedSources ? "not calibrated" : "",
+                                      plain_percent(row.coverage.held),
+                                      plain_percent(row.coverage.mean_half_width)};
+    if (row.replay)
+      for (const double figure : {row.replay->coverage.held, row.replay->coverage.mean_half_width, row.replay->off})
+        cells.push_back(plain_percent(figure));
+    cells.resize(columns.size());
     table.add(cells);
   }
   return table.text(width);
 }
 
-std::string leave_one_out_text(const OrderedJson& rows, std::size_t width) {
+std::string leave_one_out_text(const std::vector<documents::ValidationResult::LeftOut>& rows, std::size_t width) {
   Table table({"fitted constants", "left out", ">rows", ">error", ">fitted without it", ">without the constants"});
-  for (const OrderedJson& row : rows)
-    table.add({row.at("constant"), row.at("study"), row.contains("rows") ? std::to_string(int_of(row.at("rows"))) : "",
-               row.contains("error") ? plain_percent(row.at("error").get<double>()) : "recorded",
-               plain_percent(row.at("left_out_error").get<double>()),
-               plain_percent(row.at("without_it").get<double>())});
+  for (const auto& row : rows)
+    table.add({row.constant, row.study, row.rows ? std::to_string(*row.rows) : "",
+               row.error ? plain_percent(*row.error) : "recorded", plain_percent(row.left_out_error),
+               plain_percent(row.without_it)});
   return table.text(width) +
          "recorded: not fitted again here, but by bench/step_fits.py (steps) and bench/nccl_logs.py (collectives)\n";
 }
 
 /// Says what rehearsals of one's own have changed.
-std::string rehearsed_text(const OrderedJson& result) {
+std::string rehearsed_text(const std::vector<documents::ValidationResult::Rehearsed>& kinds) {
   std::string out;
-  if (!result.contains("rehearsed")) return out;
-  for (const OrderedJson& kind : result.at("rehearsed")) {
-    const int count = kind.at("rehearsals").get<int>();
-    const auto factor = kind.at("factor").get<double>();
+  for (const auto& kind : kinds)
     out += fmt::format(
         "{} rehearsal{} on {}: communication took {} of what was predicted, on average. What such links add to "
         "intervals is {:.2f} times as wide.\n",
-        count, count == 1 ? "" : "s",
-        kind.at("links") == "played" ? "played networks" : kind.at("links").get<std::string>() + " links",
-        plain_percent(1 + kind.at("mean_error").get<double>()), factor);
-  }
-  return out + "\n";
+        kind.rehearsals, kind.rehearsals == 1 ? "" : "s",
+        kind.links == "played" ? "played networks" : kind.links + " links", plain_percent(1 + kind.mean_error),
+        kind.factor);
+  return out + (kinds.empty() ? "" : "\n");
 }
 
 }  // namespace
 
-std::string validation_text(const OrderedJson& result, bool details, std::size_t width) {
-  std::string out = wrap_prose(rehearsed_text(result), width);
-  for (const OrderedJson& study : result.at("studies"))
+std::string validation_text(const documents::ValidationResult& result, bool details, std::size_t width) {
+  std::string out = wrap_prose(rehearsed_text(result.rehearsed), width);
+  for (const documents::ValidatedStudy& study : result.studies)
     out += wrap_prose(study_text(study, details, width), width) + "\n";
-  if (result.at("studies").size() == 1) return out + wrap_prose(std::string(kKnownStudies) + "\n", width);
+  if (result.studies.size() == 1) return out + wrap_prose(std::string(kKnownStudies) + "\n", width);
   Table table({"study", ">predicted", ">mean error", ">worst", ">no communication", ">skill", ">in the 90 % interval"});
-  const auto add = [&](const std::string& name, const OrderedJson& summary) {
-    if (summary.at("cells") == 0) return table.add({name, "0", "", "", "", "", ""});
-    std::string ideal, skill;
-    for (const OrderedJson& baseline : summary.at("baselines"))
-      if (baseline.at("name") == "no communication") {
-        ideal = plain_percent(baseline.at("mean_error").get<double>());
-        skill = fmt::format("{:.2f}", baseline.at("skill").get<double>());
-      }
-    table.add({name, std::to_string(int_of(summary.at("cells"))), plain_percent(summary.at("mean_error").get<double>()),
-               plain_percent(summary.at("worst_error").get<double>()), ideal, skill,
-               plain_percent(summary.at("held_by_interval").get<double>())});
+  const auto add = [&](const std::string& name, const documents::ErrorSummary& summary) {
+    if (summary.cells == 0) return table.add({name, "0", "", "", "", "", ""});
+    const auto* ideal = summary.without_communication();
+    table.add({name, std::to_string(summary.cells), plain_percent(summary.mean_error),
+               plain_percent(summary.worst_error), ideal ? plain_percent(ideal->mean_error) : "",
+               ideal ? fmt::format("{:.2f}", ideal->skill) : "", plain_percent(summary.held_by_interval)});
   };
-  for (const OrderedJson& study : result.at("studies"))
-    add(study.at("name").get<std::string>() + (study.at("in_totals").get<bool>() ? "" : " (not in the totals)"),
-        study.at("summary"));
+  for (const documents::ValidatedStudy& study : result.studies)
+    add(study.name + (study.in_totals ? "" : " (not in the totals)"), study.summary);
   table.rule();
-  add("all", result.at("summary"));
-  out += table.text(width) + "\n" + coverage_text(result.at("coverage"), width);
-  if (!result.at("leave_one_out").empty()) out += "\n" + leave_one_out_text(result.at("leave_one_out"), width);
+  add("all", result.summary);
+  out += table.text(width) + "\n" + coverage_text(result.coverage, width);
+  if (!result.leave_one_out.empty()) out += "\n" + leave_one_out_text(result.leave_one_out, width);
   return out + "\n" + wrap_prose(std::string(kKnownStudies) + "\n", width);
 }
 
-std::string validation_csv(const OrderedJson& result) {
+std::string validation_csv(const documents::ValidationResult& result) {
   Table table({"study", "series", "cell", "unit", "role", "measured", "predicted", "low_90", "high_90", "error",
                "error_without_communication"});
-  for (const OrderedJson& study : result.at("studies"))
-    for (const OrderedJson& cell : study.at("cells")) {
-      const bool predicted = cell.contains("predicted");
-      std::string ideal;
-      if (predicted)
-        for (const OrderedJson& baseline : cell.at("baselines"))
-          if (baseline.at("name") == "no communication") ideal = baseline.at("error").dump();
-      table.add({study.at("name"), cell.at("series"), cell.at("what"), cell.at("unit"), cell.at("role"),
-                 cell.contains("measured") ? cell.at("measured").dump() : "",
-                 predicted ? cell.at("predicted").dump() : "", predicted ? cell.at("interval_90").at(0).dump() : "",
-                 predicted ? cell.at("interval_90").at(1).dump() : "", predicted ? cell.at("error").dump() : "",
-                 ideal});
+  for (const documents::ValidatedStudy& study : result.studies)
+    for (const documents::ValidatedCell& cell : study.cells) {
+      const auto if_predicted = [&](double value) { return cell.predicted ? as_in_json(value) : ""; };
+      const auto* ideal = cell.without_communication();
+      table.add({study.name, cell.series, cell.what, cell.unit, cell.role,
+                 cell.measured ? as_in_json(*cell.measured) : "", if_predicted(cell.predicted.value_or(0)),
+                 if_predicted(cell.interval_90.low), if_predicted(cell.interval_90.high), if_predicted(cell.error),
+                 ideal ? as_in_json(ideal->error) : ""});
     }
   return table.csv();
 }
 
 namespace {
-std::string error_of(const Json& object, const char* name = "mean_error") {
-  return object.contains(name) && object.at(name).is_number() ? percent(object.at(name).get<double>()) : "-";
-}
 
-Section overview(const Json& document) {
+Section overview(const documents::ValidationResult& result) {
   Table table({"study", ">predicted", ">mean error", ">worst", ">in the 90 % interval", "better than"});
-  const auto add = [&](const std::string& name, const Json& summary) {
+  const auto add = [&](const std::string& name, const documents::ErrorSummary& summary) {
     std::string beaten;
-    for (const Json& baseline : summary.at("baselines"))
-      beaten += (beaten.empty() ? "" : "; ") + baseline.at("name").get<std::string>() +
-                fmt::format(" ({}{})", error_of(baseline), baseline.at("beaten").get<bool>() ? "" : ", NOT beaten");
-    table.add({name, summary.at("cells").dump(), error_of(summary), error_of(summary, "worst_error"),
-               error_of(summary, "held_by_interval"), beaten});
+    for (const documents::ErrorSummary::Baseline& baseline : summary.baselines)
+      beaten += fmt::format("{}{} ({}{})", beaten.empty() ? "" : "; ", baseline.name, percent(baseline.mean_error),
+                            baseline.beaten ? "" : ", NOT beaten");
+    table.add({name, std::to_string(summary.cells), percent(summary.mean_error), percent(summary.worst_error),
+               percent(summary.held_by_interval), beaten});
   };
-  for (const Json& study : document.at("studies"))
-    if (study.contains("summary") && study.at("summary").value("cells", 0) > 0)
-      add(study.at("title"), study.at("summary"));
-  if (document.contains("summary") && document.at("summary").value("cells", 0) > 0) {
+  for (const documents::ValidatedStudy& study : result.studies)
+    if (study.summary.cells > 0) add(study.title, study.summary);
+  if (result.summary.cells > 0) {
     table.rule();
-    add("all", document.at("summary"));
+    add("all", result.summary);
   }
   Section out{"summary", "Summary", "", {{"validation", "Predicted against measured, of each published figure"}}, ""};
   out.about =
@@ -279,41 +249,30 @@ Section overview(const Json& document) {
   return out;
 }
 
-/// The section's identifier has `number` instead of the study's name, because a name may hold any text.
-Section of_study(const Json& study, std::size_t number) {
-  Section out{"study-" + std::to_string(number), study.at("title"), "", {}, ""};
-  out.about = "Source: " + escaped(study.value("source", ""));
+/// The section's identifier has a number instead of the study's name, because a name may hold any text.
+Section of_study(const documents::ValidatedStudy& study, std::size_t number_of_study) {
+  Section out{"study-" + std::to_string(number_of_study), study.title, "", {}, ""};
+  out.about = "Source: " + escaped(study.source);
   Table table({"series", "what", "role", ">measured", ">predicted", "90 % interval", ">error", "unit"});
-  for (const Json& cell : study.at("cells")) {
-    const bool predicted = cell.contains("predicted") && cell.at("predicted").is_number();
-    std::string interval = cell.contains("because") ? "not predicted, because " + cell.value("because", "") : "";
-    if (cell.contains("interval_90"))
-      interval =
-          fmt::format("{:.4g} .. {:.4g}{}", amount(cell.at("interval_90").at(0)), amount(cell.at("interval_90").at(1)),
-                      cell.value("interval_holds", true) ? "" : " (missed)");
-    table.add(
-        {cell.value("series", ""), cell.value("what", ""), cell.value("role", ""),
-         cell.contains("measured") ? fmt::format("{:.4g}", amount(cell.at("measured"))) : "",
-         predicted                           ? fmt::format("{:.4g}", amount(cell.at("predicted")))
-         : cell.value("role", "") == "shown" ? fmt::format("{:.4g}", amount(cell.at("simulated")))
-                                             : "",
-         interval,
-         cell.contains("error") && cell.at("error").is_number() ? signed_percent(cell.at("error").get<double>()) : "",
-         cell.value("unit", "")});
+  for (const documents::ValidatedCell& cell : study.cells) {
+    std::string interval = cell.because.empty() ? "" : "not predicted, because " + cell.because;
+    if (cell.predicted) interval = interval_text(cell) + (cell.interval_holds ? "" : " (missed)");
+    table.add({cell.series, cell.what, cell.role, cell.measured ? number(*cell.measured) : "", predicted_text(cell),
+               interval, cell.predicted ? signed_percent(cell.error) : "", cell.unit});
   }
   out.tables = html_of(table, "Figures");
-  if (study.contains("claims") && !study.at("claims").empty()) {
+  if (!study.claims.empty()) {
     Table claims({"claim", "", ">apart", "more than such a ratio may be off"});
-    for (const Json& claim : study.at("claims"))
-      claims.add({claim.value("text", ""), claim_word(claim.value("holds", false), claim.value("expected", true)),
-                  percent(std::abs(claim.value("margin", 0.0))), claim.value("within_error", false) ? "no" : "yes"});
+    for (const documents::ValidatedClaim& claim : study.claims)
+      claims.add({claim.text, claim_word(claim.holds, claim.expected), percent(std::abs(claim.margin)),
+                  claim.within_error ? "no" : "yes"});
     out.tables += html_of(claims, "Claims");
   }
-  if (study.contains("assumptions") && !study.at("assumptions").empty()) {
+  if (!study.assumptions.empty()) {
     out.tables += "<details><summary>What is assumed</summary><ul>\n";
-    for (const Json& assumption : study.at("assumptions"))
-      out.tables += "<li>" + escaped(assumption.value("what", "")) + " <small>(" +
-                    escaped(assumption.value("source", "")) + ")</small></li>\n";
+    for (const auto& assumption : study.assumptions)
+      out.tables +=
+          fmt::format("<li>{} <small>({})</small></li>\n", escaped(assumption.what), escaped(assumption.source));
     out.tables += "</ul></details>\n";
   }
   return out;
@@ -322,9 +281,10 @@ Section of_study(const Json& study, std::size_t number) {
 }  // namespace
 
 void add_validation(const PageInput& page, std::vector<Section>& sections) {
-  sections.push_back(overview(page.document));
-  std::size_t number = 0;
-  for (const Json& study : page.document.at("studies")) sections.push_back(of_study(study, ++number));
+  sections.push_back(overview(*page.validation));
+  std::size_t number_of_study = 0;
+  for (const documents::ValidatedStudy& study : page.validation->studies)
+    sections.push_back(of_study(study, ++number_of_study));
 }
 
 }  // namespace ganymede::report

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "common/json_fwd.hpp"
+#include "documents/validation_result.hpp"
 #include "report/table.hpp"
 
 namespace ganymede::report {
@@ -15,8 +15,8 @@ inline constexpr const char* kKnownStudies =
 
 /// Returns for each study its assumptions (in full only if `details`), what was fitted, its cells, claims and promises;
 /// then a summary over all studies. It is fitted to `width` columns (table.hpp).
-std::string validation_text(const OrderedJson& result, bool details, std::size_t width = kAnyWidth);
+std::string validation_text(const documents::ValidationResult& result, bool details, std::size_t width = kAnyWidth);
 /// Returns CSV with one line for each cell.
-std::string validation_csv(const OrderedJson& result);
+std::string validation_csv(const documents::ValidationResult& result);
 
 }  // namespace ganymede::report

@@ -8,7 +8,6 @@
 #include "calibration/interval_classes.hpp"
 #include "calibration/statistics.hpp"
 #include "common/errors.hpp"
-#include "common/json_value.hpp"
 #include "common/random.hpp"
 
 namespace ganymede::studies {
@@ -27,9 +26,8 @@ double half_width_of_links(const std::string& links) {
   return calibration::half_width_of_collective(calibration::link_evidence(links), true);
 }
 
-bool is_communication(const OrderedJson& cell) {
-  if (!cell.contains("predicted") || !cell.contains("tags")) return false;
-  return std::find(cell["tags"].begin(), cell["tags"].end(), "communication") != cell["tags"].end();
+bool is_communication(const documents::ValidatedCell& cell) {
+  return cell.predicted && std::find(cell.tags.begin(), cell.tags.end(), "communication") != cell.tags.end();
 }
 
 }  // namespace
@@ -38,26 +36,24 @@ double half_width_of_rehearsal(const std::string& links, double share) {
   return calibration::in_quadrature(kReplayedCompute, share * half_width_of_links(links));
 }
 
-void RehearsedLinks::add(const OrderedJson& study, const std::string& file) {
-  if (!study.contains("links"))
+void RehearsedLinks::add(const documents::ValidatedStudy& study, const std::string& file) {
+  if (study.links.empty())
     throw ConfigError(file + ": /links: expected what the rehearsed links come from, which rehearse --output writes");
-  const std::string links = study["links"];
-  const auto& cells = study["cells"];
-  if (std::none_of(cells.begin(), cells.end(), is_communication))
+  if (std::none_of(study.cells.begin(), study.cells.end(), is_communication))
     throw ConfigError(file +
                       ": /cells: found none with the tag \"communication\", expected one: what a rehearsal hides "
                       "behind compute, or is below 5 % of a step, says nothing about links");
-  Sums& sums = kinds_[links];
-  for (const OrderedJson& cell : cells) {
+  Sums& sums = kinds_[study.links];
+  for (const documents::ValidatedCell& cell : study.cells) {
     if (!is_communication(cell)) continue;
-    const double ratio = cell["measured"].get<double>() / cell["predicted"].get<double>();
+    const double ratio = *cell.measured / *cell.predicted;
     if (!(ratio > 1 / kMostApart && ratio < kMostApart))
       throw ConfigError(
           fmt::format("{}: /cells: communication took {:g} times what is predicted, expected less than {:g} "
                       "times more or less: these are other links than those of the study's platform",
                       file, ratio, kMostApart));
     const double error = portable_log(ratio);
-    const double deviations = kDeviations90 * error / half_width_of_links(links);
+    const double deviations = kDeviations90 * error / half_width_of_links(study.links);
     ++sums.count;
     sums.errors += error;
     sums.deviations_squared += deviations * deviations;
@@ -83,13 +79,10 @@ double RehearsedLinks::factor(LinkEvidence links) const {
   return 1;
 }
 
-OrderedJson RehearsedLinks::json() const {
-  OrderedJson out = OrderedJson::array();
+std::vector<documents::ValidationResult::Rehearsed> RehearsedLinks::kinds() const {
+  std::vector<documents::ValidationResult::Rehearsed> out;
   for (const auto& [links, sums] : kinds_)
-    out.push_back({{"links", links},
-                   {"rehearsals", sums.count},
-                   {"mean_error", portable_exp(sums.errors / sums.count) - 1},
-                   {"factor", factor(links)}});
+    out.push_back({links, sums.count, portable_exp(sums.errors / sums.count) - 1, factor(links)});
   return out;
 }
 

@@ -5,7 +5,7 @@
 #include <map>
 #include <string>
 
-#include "common/json_fwd.hpp"
+#include "documents/validation_result.hpp"
 #include "studies/machine.hpp"
 
 namespace ganymede::studies {
@@ -27,11 +27,10 @@ class RehearsedLinks {
   static constexpr double kWeight = 5;  ///< an assumption
 
   /// Adds a result of run_validation(). Throws ConfigError, with `file`, if it is no study of a rehearsal.
-  void add(const OrderedJson& study, const std::string& file);
+  void add(const documents::ValidatedStudy& study, const std::string& file);
   double factor(const std::string& links) const;
   double factor(LinkEvidence links) const;
-  /// By kind: `links`, `rehearsals`, `mean_error` (of the logarithm) and `factor`.
-  OrderedJson json() const;
+  std::vector<documents::ValidationResult::Rehearsed> kinds() const;
 
  private:
   struct Sums {

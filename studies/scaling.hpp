@@ -11,6 +11,7 @@
 #include "calibration/step_model.hpp"
 #include "calibration/worker_variation.hpp"
 #include "common/json_fwd.hpp"
+#include "documents/validation_result.hpp"
 #include "platforms/platform.hpp"
 #include "sim/collectives/allreduce.hpp"
 #include "sim/scenario/evaluation.hpp"
@@ -56,16 +57,8 @@ struct Baseline {
   double value = 0;
 };
 
-/// The parts of a predicted step, in seconds, from which constants are fitted again.
-struct StepParts {
-  double alone_s = 0;           ///< one worker's step
-  double collectives_s = 0;     ///< the simulated step of workers that do not differ, less `alone_s`
-  double step_s = 0;            ///< the predicted step without pauses
-  double measured_s = 0;        ///< the measured step without pauses
-  double pause_s = 0;           ///< a step's share of the pauses
-  double bytes = 0;             ///< gradients of a step that are work for the workers, as if on a V100
-  double links_half_width = 0;  ///< of the interval, as far as it comes from collectives: a logarithm
-};
+/// The parts of a predicted step, from which constants are fitted again.
+using StepParts = documents::ValidatedCell::Parts;
 
 /// The prediction of one cell, in the unit of the series.
 struct CellPrediction {
@@ -81,11 +74,8 @@ struct SimulatedCell {
   double value = 0, low = 0, high = 0;
 };
 
-struct ComputeFraction {
-  int gpus;
-  double bytes;  ///< bytes of all gradients of a step
-  double share;  ///< time of a step without communication, over its time with it
-};
+/// The share of a step that is compute: time without communication over time with it.
+using ComputeFraction = documents::ValidatedStudy::Fractions::Row;
 
 class ScalingSeries {
  public:

@@ -11,6 +11,7 @@
 #include "common/json.hpp"
 #include "common/json_fwd.hpp"
 #include "common/json_value.hpp"
+#include "documents/validation_result.hpp"
 #include "studies/collective_curve.hpp"
 #include "studies/rehearsed_links.hpp"
 #include "studies/scaling.hpp"
@@ -103,18 +104,17 @@ const std::vector<std::string>& validation_names();
 /// The text of one of them; empty if there is no such study.
 std::string_view embedded_validation(std::string_view name);
 
-/// Runs one study and returns its entry of "studies" in a `ganymede.validation-result/1`: cells with predictions,
-/// errors and baselines, and promises. The same bytes on any machine.
-/// `replay`: cells of trainings are predicted by `simulate` too (ScalingSeries::replay()), as their "simulated".
-OrderedJson run_validation(Validation validation, bool replay = false);
+/// Runs one study: cells with predictions, errors and baselines, and promises. The same on any machine.
+/// `replay`: cells of trainings are predicted by `simulate` too (ScalingSeries::replay()).
+documents::ValidatedStudy run_validation(Validation validation, bool replay = false);
 
-/// Puts entries of run_validation() together, with a summary over all: a `ganymede.validation-result/1`.
-/// `rehearsed`: those that the studies used.
-OrderedJson validation_result(const std::vector<OrderedJson>& studies, const RehearsedLinks& rehearsed = {});
+/// Puts results of run_validation() together, with a summary over all. `rehearsed`: those that the studies used.
+documents::ValidationResult validation_result(const std::vector<documents::ValidatedStudy>& studies,
+                                              const RehearsedLinks& rehearsed = {});
 
-/// True if every promise of a validation_result() is kept.
-bool promises_kept(const OrderedJson& result);
-/// True if every claim of a validation_result() comes out as its study expects.
-bool claims_as_expected(const OrderedJson& result);
+/// True if every promise is kept.
+bool promises_kept(const documents::ValidationResult& result);
+/// True if every claim comes out as its study expects.
+bool claims_as_expected(const documents::ValidationResult& result);
 
 }  // namespace ganymede::studies

@@ -14,13 +14,12 @@ constexpr const char* kNotFitted = "not fitted";
 /// No row counts more than this in the fit, so that rows with another bottleneck, such as a loader, do not decide it.
 constexpr double kMaxError = 0.1;
 
-bool belongs(const OrderedJson& cell) {
-  if (!cell.contains("parts") || cell.contains("alternative")) return false;
-  const std::string evidence = cell["evidence"];
-  if (evidence.find("one machine") == std::string::npos || evidence.find("measured batch") == std::string::npos)
+bool belongs(const documents::ValidatedCell& cell) {
+  if (!cell.parts || cell.alternative) return false;
+  if (cell.evidence.find("one machine") == std::string::npos ||
+      cell.evidence.find("measured batch") == std::string::npos)
     return false;
-  return !cell.contains("tags") ||
-         std::find(cell["tags"].begin(), cell["tags"].end(), kNotFitted) == cell["tags"].end();
+  return std::find(cell.tags.begin(), cell.tags.end(), kNotFitted) == cell.tags.end();
 }
 
 double predicted_s(const VariationRow& row, double deviation, double per_gigabyte) {
@@ -91,18 +90,15 @@ const std::vector<std::string>& variation_studies() {
   return names;
 }
 
-std::vector<VariationRow> variation_rows(const std::vector<OrderedJson>& studies) {
+std::vector<VariationRow> variation_rows(const std::vector<documents::ValidatedStudy>& studies) {
   std::vector<VariationRow> rows;
-  for (const OrderedJson& study : studies) {
+  for (const documents::ValidatedStudy& study : studies) {
     const auto& names = variation_studies();
-    if (std::find(names.begin(), names.end(), study["name"]) == names.end()) continue;
-    for (const OrderedJson& cell : study["cells"]) {
-      if (!belongs(cell)) continue;
-      const OrderedJson& parts = cell["parts"];
-      rows.push_back({study["name"], cell["executor"] == "eager", cell["gpus"].get<int>(),
-                      parts["alone_s"].get<double>(), parts["collectives_s"].get<double>(),
-                      parts["bytes"].get<double>(), parts["measured_s"].get<double>()});
-    }
+    if (std::find(names.begin(), names.end(), study.name) == names.end()) continue;
+    for (const documents::ValidatedCell& cell : study.cells)
+      if (belongs(cell))
+        rows.push_back({study.name, cell.executor == "eager", cell.gpus.value_or(1), cell.parts->alone_s,
+                        cell.parts->collectives_s, cell.parts->bytes, cell.parts->measured_s});
   }
   return rows;
 }
@@ -130,8 +126,8 @@ VariationFit fit_variation(const std::vector<VariationRow>& rows) {
   return best;
 }
 
-OrderedJson leave_one_out(const std::vector<OrderedJson>& studies) {
-  OrderedJson out = OrderedJson::array();
+std::vector<LeftOut> leave_one_out(const std::vector<documents::ValidatedStudy>& studies) {
+  std::vector<LeftOut> out;
   const std::vector<VariationRow> all = variation_rows(studies);
   for (const std::string& name : variation_studies())
     if (std::none_of(all.begin(), all.end(), [&](const auto& row) { return row.study == name; })) return out;
@@ -143,25 +139,25 @@ OrderedJson leave_one_out(const std::vector<OrderedJson>& studies) {
       for (const VariationRow& row : rows) (row.study == name ? mine : others).push_back(row);
       if (mine.empty() || others.empty()) continue;
       const VariationFit fit = fit_variation(others);
-      out.push_back({{"constant", eager ? "workers of eager executors" : "workers of graph executors"},
-                     {"study", name},
-                     {"rows", mine.size()},
-                     {"error", variation_error(mine, full.deviation, full.per_gigabyte)},
-                     {"left_out_error", variation_error(mine, fit.deviation, fit.per_gigabyte)},
-                     {"without_it", variation_error(mine, 0, 0)},
-                     {"deviation", fit.deviation},
-                     {"per_gigabyte_s", fit.per_gigabyte}});
+      LeftOut& row = out.emplace_back();
+      row.constant = eager ? "workers of eager executors" : "workers of graph executors";
+      row.study = name;
+      row.rows = static_cast<std::int64_t>(mine.size());
+      row.error = variation_error(mine, full.deviation, full.per_gigabyte);
+      row.left_out_error = variation_error(mine, fit.deviation, fit.per_gigabyte);
+      row.without_it = variation_error(mine, 0, 0);
+      row.deviation = fit.deviation;
+      row.per_gigabyte_s = fit.per_gigabyte;
     }
   }
-  for (const RecordedError& row : kRecorded) {
-    out.push_back({{"constant", row.constant},
-                   {"study", row.left_out},
-                   {"left_out_error", row.left_out_error},
-                   {"without_it", row.without},
-                   {"by", row.by}});
-    if (row.log.name != nullptr)
-      out.back()["log"] = {
-          {"name", row.log.name}, {"from", row.log.from}, {"to", row.log.to}, {"fitted", row.log.fitted}};
+  for (const RecordedError& recorded : kRecorded) {
+    LeftOut& row = out.emplace_back();
+    row.constant = recorded.constant;
+    row.study = recorded.left_out;
+    row.left_out_error = recorded.left_out_error;
+    row.without_it = recorded.without;
+    row.by = recorded.by;
+    if (const LogPart& log = recorded.log; log.name != nullptr) row.log = {log.name, log.from, log.to, log.fitted};
   }
   return out;
 }

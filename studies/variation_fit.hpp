@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "common/json_value.hpp"
+#include "documents/validation_result.hpp"
 
 namespace ganymede::studies {
 
@@ -30,9 +30,9 @@ struct VariationFit {
 /// Names of the studies that the defaults are fitted to. None is a GAN's.
 const std::vector<std::string>& variation_studies();
 
-/// The rows for the fit among the cells of entries of run_validation(): one machine, a measured batch, no input
+/// The rows for the fit among the cells of results of run_validation(): one machine, a measured batch, no input
 /// pipeline that falls behind.
-std::vector<VariationRow> variation_rows(const std::vector<OrderedJson>& studies);
+std::vector<VariationRow> variation_rows(const std::vector<documents::ValidatedStudy>& studies);
 
 /// The fit with the least error. `rows` must not be empty.
 VariationFit fit_variation(const std::vector<VariationRow>& rows);
@@ -41,8 +41,8 @@ double variation_error(const std::vector<VariationRow>& rows, double deviation, 
                        double largest = INFINITY);
 
 /// For each executor and each study: the fit without it and its error then, and what was recorded about constants that
-/// the studies do not suffice to fit again: entries of "leave_one_out" in a `ganymede.validation-result/1`. Empty if
-/// one of the studies is not among `studies`.
-OrderedJson leave_one_out(const std::vector<OrderedJson>& studies);
+/// the studies do not suffice to fit again. Empty if one of the studies is not among `studies`.
+using LeftOut = documents::ValidationResult::LeftOut;
+std::vector<LeftOut> leave_one_out(const std::vector<documents::ValidatedStudy>& studies);
 
 }  // namespace ganymede::studies

@@ -11,11 +11,14 @@
 namespace ganymede::studies {
 namespace {
 /// A rehearsal whose communication took `factor` of what was predicted.
-OrderedJson rehearsal(const std::string& links, double factor) {
-  return {{"links", links},
-          {"cells",
-           {{{"what", "step"}, {"measured", 9}, {"predicted", 3}, {"tags", {"rehearsed"}}},
-            {{"what", "waiting"}, {"measured", factor}, {"predicted", 1}, {"tags", {"rehearsed", "communication"}}}}}};
+documents::ValidatedStudy rehearsal(const std::string& links, double factor) {
+  documents::ValidatedStudy study;
+  study.links = links;
+  study.cells.resize(2);
+  study.cells[0].measured = 9, study.cells[0].predicted = 3, study.cells[0].tags = {"rehearsed"};
+  study.cells[1].measured = factor, study.cells[1].predicted = 1;
+  study.cells[1].tags = {"rehearsed", "communication"};
+  return study;
 }
 
 TEST(RehearsedLinks, NarrowTheirKindIfTheyWereAsPredicted) {
@@ -38,19 +41,19 @@ TEST(RehearsedLinks, WidenTheirKindIfTheyWereOffByMoreThanTheClassSays) {
   EXPECT_NEAR(links.factor("measured"), std::sqrt((5 + 2 * squared) / 7), 1e-9);
   EXPECT_EQ(links.factor(LinkEvidence::fitted), links.factor("measured"));
   EXPECT_EQ(links.factor(LinkEvidence::assumed), 1);
-  const OrderedJson kinds = links.json();
+  const auto kinds = links.kinds();
   ASSERT_EQ(kinds.size(), 1U);
-  EXPECT_EQ(kinds[0]["rehearsals"], 2);
-  EXPECT_NEAR(kinds[0]["mean_error"].get<double>(), 0, 1e-9);
+  EXPECT_EQ(kinds[0].rehearsals, 2);
+  EXPECT_NEAR(kinds[0].mean_error, 0, 1e-9);
 }
 
 TEST(RehearsedLinks, RefuseWhatIsNoRehearsalOrSaysNothingOfLinks) {
   RehearsedLinks links;
-  OrderedJson other = rehearsal("played", 1);
-  other.erase("links");
+  documents::ValidatedStudy other = rehearsal("played", 1);
+  other.links.clear();
   EXPECT_THROW(links.add(other, "a.json"), ConfigError);
-  OrderedJson hidden = rehearsal("played", 1);
-  hidden["cells"].erase(1);
+  documents::ValidatedStudy hidden = rehearsal("played", 1);
+  hidden.cells.pop_back();
   EXPECT_THROW(links.add(hidden, "a.json"), ConfigError);
 }
 

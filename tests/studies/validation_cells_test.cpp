@@ -28,8 +28,16 @@ std::string trainings_study(const std::string& more) {
          more + " }";
 }
 
-OrderedJson answers_of(const std::string& more) {
-  return run_validation(read_validation(JsonNode::parse(trainings_study(more), "study")));
+OrderedJson printed(const documents::ValidatedStudy& study) {
+  return OrderedJson::parse(documents::validated_study_text(study));
+}
+documents::ValidatedStudy study_of(const std::string& text) {
+  return run_validation(read_validation(JsonNode::parse(text, "study")));
+}
+OrderedJson answers_of(const std::string& more) { return printed(study_of(trainings_study(more))); }
+/// The study among all.
+documents::ValidationResult all_of(const OrderedJson& study) {
+  return validation_result({documents::validated_study_in(Json(study))});
 }
 
 std::string refused(const std::string& more) {
@@ -51,7 +59,7 @@ TEST(ValidationCells, ComeFromRecordedTrainings) {
   EXPECT_NEAR(result["cells"][2]["interval_90"][0].get<double>(), 3, 1e-12);
   EXPECT_EQ(result["summary"]["cells"], 0) << "a loss is no time";
   EXPECT_EQ(result["other_quantities"]["quality"]["cells"], 2);
-  const OrderedJson all = validation_result({result});
+  const OrderedJson all = documents::validation_json(all_of(result));
   EXPECT_EQ(all["summary"]["cells"], 0);
   EXPECT_TRUE(all["coverage"].empty());
 }
@@ -75,7 +83,7 @@ TEST(ValidationCells, SayWhatNothingPredictsAndWhatNobodyMeasured) {
   EXPECT_FALSE(result["cells"][0].contains("predicted") || result["cells"][2].contains("predicted"));
   EXPECT_FALSE(result["cells"][2].contains("measured"));
   EXPECT_DOUBLE_EQ(result["cells"][2]["simulated"].get<double>(), 20);
-  const OrderedJson all = validation_result({result});
+  const documents::ValidationResult all = all_of(result);
   EXPECT_THAT(report::validation_text(all, true, 200),
               AllOf(HasSubstr("not predicted, because of the moon: a; b\n"), HasSubstr("not measured")));
   EXPECT_THAT(report::validation_csv(all), HasSubstr("small,runs,c,s,shown,,,,,,"));
@@ -97,8 +105,8 @@ TEST(ValidationClaims, SayWhetherTheDifferenceIsMoreThanTheError) {
   EXPECT_FALSE(sure["within_error"].get<bool>());
   std::string text = trainings_study(", " + claim);
   text.replace(text.find("0.25"), 4, "0.51");
-  const OrderedJson unsure = run_validation(read_validation(JsonNode::parse(text, "study")));
-  EXPECT_TRUE(unsure["claims"][0]["within_error"].get<bool>());
+  const documents::ValidatedStudy unsure = study_of(text);
+  EXPECT_TRUE(unsure.claims[0].within_error);
   EXPECT_THAT(report::validation_text(validation_result({unsure}), true, 200),
               HasSubstr("33.3 % apart, which is less than such a ratio may be off"));
 }
@@ -121,7 +129,7 @@ OrderedJson with_losses(const Json& one, const Json& two, const Json& more) {
   study["trainings"]["one"]["result"]["losses"]["g"] = one;
   study["trainings"]["two"]["result"]["losses"]["g"] = two;
   study.update(more);
-  return run_validation(read_validation(JsonNode::wrap(std::move(study), "study", "")));
+  return printed(run_validation(read_validation(JsonNode::wrap(std::move(study), "study", ""))));
 }
 
 TEST(ValidationCells, AResultThatIsNoNumberIsLocated) {

@@ -14,7 +14,7 @@
 #include "common/json_value.hpp"
 #include "common/random.hpp"
 #include "common/units.hpp"
-#include "studies/variation_fit.hpp"
+#include "documents/validation_result.hpp"
 #include "support/errors.hpp"
 #include "support/when.hpp"
 
@@ -24,6 +24,16 @@ using testing::AllOf;
 using testing::HasSubstr;
 
 Validation read(const std::string& text) { return read_validation(JsonNode::parse(text, "study")); }
+
+/// The results as they are printed.
+OrderedJson run(const Validation& validation, bool replay = false) {
+  return OrderedJson::parse(documents::validated_study_text(run_validation(validation, replay)));
+}
+documents::ValidationResult all_of(const std::vector<OrderedJson>& studies) {
+  std::vector<documents::ValidatedStudy> read;
+  for (const OrderedJson& study : studies) read.push_back(documents::validated_study_in(Json(study)));
+  return validation_result(read);
+}
 
 /// A study: a step takes 100 ms on one GPU, and two GPUs are joined by a switch of 10 GB/s without latency.
 std::string small_study(const std::string& series, const std::string& more = "") {
@@ -50,7 +60,7 @@ double waiting(std::size_t workers) {
 // The step takes 100 ms, more by the expected slower of two workers and the work for 100 MB, and the time of a ring of
 // two ranks: 100 MB over 10 GB/s, and a reduction of 3 x 50 MB at 3 TB/s.
 TEST(Validation, PredictsWhatFollowsByHand) {
-  const OrderedJson result = run_validation(read(small_study(kCells)));
+  const OrderedJson result = run(read(small_study(kCells)));
   const double expected = 0.1 + waiting(2) + 0.01 + 3 * 50e6 / 3000e9;
   EXPECT_NEAR(cell(result, 1)["predicted"].get<double>(), expected, 1e-6);
   EXPECT_NEAR(cell(result, 1)["error"].get<double>(), expected / 0.12 - 1, 1e-4);
@@ -64,7 +74,7 @@ TEST(Validation, FitsTheSerialHostTimeToItsCell) {
   const std::string cells = R"(, "fit": "serial_host", "cells": [
     { "gpus": 1, "batch": 8, "measured": 0.1, "role": "fit" }, { "gpus": 2, "batch": 8, "measured": 0.15, "role": "fit" },
     { "gpus": 4, "batch": 8, "measured": 0.2, "role": "predict" } ])";
-  const OrderedJson result = run_validation(read(small_study(cells)));
+  const OrderedJson result = run(read(small_study(cells)));
   // On two GPUs, 10 ms of the additional time are the ring. Each further replica adds the rest, and the ring takes half
   // as long again.
   const double host = 0.05 - 0.01 - 3 * 50e6 / 3000e9 - waiting(2);
@@ -85,7 +95,7 @@ TEST(Validation, APairTrainsOneBatch) {
       {{ "gpus": 2, "batch": 8, "measured": 100, "role": "{}" }} ])",
                                                series, role));
     const std::string unit = R"("unit": "s")";
-    return run_validation(read(text.replace(text.find(unit), unit.size(), R"("unit": "images/s")")));
+    return run(read(text.replace(text.find(unit), unit.size(), R"("unit": "images/s")")));
   };
   const OrderedJson predicted = study("", "predict");
   EXPECT_NEAR(cell(predicted, 1)["predicted"].get<double>(), 80, 1e-6);
@@ -96,9 +106,9 @@ TEST(Validation, APairTrainsOneBatch) {
 
 OrderedJson predicted(const std::string& series, const std::string& one = R"("batch": 8, "measured": 0.1)",
                       const std::string& two = R"("batch": 8, "measured": 0.12)") {
-  return cell(run_validation(read(small_study(series + fmt::format(R"(, "cells": [
+  return cell(run(read(small_study(series + fmt::format(R"(, "cells": [
     {{ "gpus": 1, {}, "role": "fit" }}, {{ "gpus": 2, {}, "role": "predict" }} ])",
-                                                                   one, two)))),
+                                                        one, two)))),
               1);
 }
 
@@ -120,7 +130,7 @@ TEST(Validation, AFlatReductionOverlapsNothing) {
     std::string text = small_study(series + kCells);
     const std::string bucket = R"("after": "d" })";
     text.replace(text.find(bucket), bucket.size(), R"("after": "d", "ready": 0.5 })");
-    return cell(run_validation(read(text)), 1)["predicted"].get<double>();
+    return cell(run(read(text)), 1)["predicted"].get<double>();
   };
   EXPECT_NEAR(step(""), 0.1 + waiting(2), 1e-6);
   EXPECT_NEAR(step(R"(, "reduction": "flat")"), 0.1 + waiting(2) + 0.01 + 3 * 50e6 / 3000e9, 1e-6);
@@ -138,7 +148,7 @@ TEST(Validation, PausesHaveAFixedAndASharedPart) {
 
 // Nobody measured one GPU: two calibrate, and the prediction for four has the same step of one GPU.
 TEST(Validation, SeveralGpusMayCalibrate) {
-  const OrderedJson result = run_validation(read(small_study(R"(, "cells": [
+  const OrderedJson result = run(read(small_study(R"(, "cells": [
     { "gpus": 2, "batch": 8, "measured": 0.15, "role": "fit" }, { "gpus": 4, "batch": 8, "measured": 0.2, "role": "predict" } ])")));
   const double collective = 0.01 + 3 * 50e6 / 3000e9;
   const double deviation = calibration::kGraphVariation.central;
@@ -151,7 +161,7 @@ TEST(Validation, SeveralGpusMayCalibrate) {
 TEST(Validation, ACurveOfACollectiveIsPredictedFromItsMachine) {
   std::string text = small_study(kCells, R"(, "collectives": [ { "name": "pair", "machine": "pair", "gpus_per_node": 2,
     "scheme": "ring", "bytes": [100e6], "measured_us": [10000] } ])");
-  const OrderedJson result = run_validation(read(text));
+  const OrderedJson result = run(read(text));
   EXPECT_NEAR(cell(result, 2)["predicted"].get<double>(), 1e6 * (0.01 + 3 * 50e6 / 3000e9), 1e-3);
   EXPECT_EQ(cell(result, 2)["evidence"], "collective, assumed network, one machine");
 }
@@ -167,7 +177,7 @@ TEST(Validation, EvidenceOfLinksNamesItsClassAndItsWidth) {
       "gpus_per_node": 2, "scheme": "ring", "bytes": [100e6], "measured_us": [10000] } ])");
     const std::string machine = R"("instance": "node",)";
     text.replace(text.find(machine), machine.size(), machine + R"( "evidence": ")" + word + "\",");
-    const OrderedJson result = run_validation(read(text)), curve = cell(result, 2);
+    const OrderedJson result = run(read(text)), curve = cell(result, 2);
     EXPECT_EQ(curve["evidence"], std::string("collective, ") + name + ", one machine");
     const double width = curve["interval_90"][1].get<double>() / curve["predicted"].get<double>();
     EXPECT_NEAR(std::log(width), error, 1e-3) << word;
@@ -193,7 +203,7 @@ TEST(Validation, BenchmarksGetTheBurstOfNicsUnlessAMachineIsSustained) {
                  R"("gpu": "G", "gpus": 1, "nic": { "bandwidth": "1GB/s", "burst": "10GB/s", "latency": "0us" }, )");
     const std::string machine = R"("instance": "node",)";
     text.replace(text.find(machine), machine.size(), machine + network);
-    return cell(run_validation(read(text)), 1)["predicted"].get<double>();
+    return cell(run(read(text)), 1)["predicted"].get<double>();
   };
   const double other = 0.1 + waiting(2) + 3 * 50e6 / 3000e9;
   EXPECT_NEAR(predicted(""), other + 0.01, 1e-6);
@@ -201,11 +211,11 @@ TEST(Validation, BenchmarksGetTheBurstOfNicsUnlessAMachineIsSustained) {
 }
 
 TEST(Validation, TotalsLeaveOutStudiesThatKnowTheirCells) {
-  const OrderedJson honest = run_validation(read(small_study(kCells)));
+  const OrderedJson honest = run(read(small_study(kCells)));
   const OrderedJson informed =
-      run_validation(read(small_study(kCells, R"(, "in_totals": false, "informed_choices": ["a network"])")));
+      run(read(small_study(kCells, R"(, "in_totals": false, "informed_choices": ["a network"])")));
   EXPECT_EQ(informed["informed_choices"][0], "a network");
-  const OrderedJson both = validation_result({honest, informed});
+  const OrderedJson both = documents::validation_json(all_of({honest, informed}));
   EXPECT_EQ(both["summary"]["cells"], 1);
   ASSERT_EQ(both["coverage"].size(), 1U);
   EXPECT_EQ(both["coverage"][0]["evidence"], "assumed network, one machine, measured batch, graph");
@@ -214,8 +224,7 @@ TEST(Validation, TotalsLeaveOutStudiesThatKnowTheirCells) {
 
 TEST(Validation, ABrokenPromiseShows) {
   const auto kept = [&](const std::string& promise) {
-    return promises_kept(
-        validation_result({run_validation(read(small_study(kCells, ", \"promises\": [ " + promise + " ]")))}));
+    return promises_kept(all_of({run(read(small_study(kCells, ", \"promises\": [ " + promise + " ]")))}));
   };
   EXPECT_TRUE(kept(R"({ "mean_error": 0.1 })"));
   EXPECT_FALSE(kept(R"({ "mean_error": 0.01 })"));
@@ -224,11 +233,11 @@ TEST(Validation, ABrokenPromiseShows) {
 }
 
 TEST(Validation, AClaimThatIsNotExpectedFails) {
-  const OrderedJson study = run_validation(read(std::string(embedded_validation("kubernetes_platforms"))));
+  const OrderedJson study = run(read(std::string(embedded_validation("kubernetes_platforms"))));
   const auto unexpected = [&](bool holds, bool expected) {
     OrderedJson one = study;
     one["claims"] = {{{"text", "t"}, {"holds", holds}, {"expected", expected}, {"values", OrderedJson::array()}}};
-    return !claims_as_expected(validation_result({one}));
+    return !claims_as_expected(all_of({one}));
   };
   EXPECT_FALSE(unexpected(true, true));
   EXPECT_FALSE(unexpected(false, false));
@@ -243,7 +252,7 @@ TEST(Replay, OfEveryCellThroughSimulateHasTheSameErrorModel) {
   NOT_SANITIZED("repeats every study, which other tests run once");
   std::vector<OrderedJson> results;
   for (const std::string& name : validation_names())
-    results.push_back(run_validation(read(std::string(embedded_validation(name))), /*replay=*/true));
+    results.push_back(run(read(std::string(embedded_validation(name))), /*replay=*/true));
   for (const OrderedJson& study : results)
     for (const OrderedJson& cell : study["cells"]) {
       if (!cell.contains("replay")) continue;
@@ -251,7 +260,7 @@ TEST(Replay, OfEveryCellThroughSimulateHasTheSameErrorModel) {
           << cell.dump();
       EXPECT_NEAR(cell["replay"]["value"].get<double>() / cell["predicted"].get<double>(), 1, 0.15) << cell.dump();
     }
-  const OrderedJson all = validation_result(results);
+  const OrderedJson all = documents::validation_json(all_of(results));
   for (const OrderedJson& row : all["coverage"])
     if (row.contains("replay")) {
       EXPECT_GE(row["replay"]["held"].get<double>(), 0.85) << row.dump();
@@ -262,7 +271,7 @@ class BadStudy : public testing::TestWithParam<std::pair<std::string, std::strin
 
 TEST_P(BadStudy, IsLocated) {
   try {
-    run_validation(read(GetParam().first));
+    run(read(GetParam().first));
     FAIL() << "expected a ConfigError";
   } catch (const ConfigError& error) {
     EXPECT_THAT(error.what(), HasSubstr(GetParam().second));
@@ -316,8 +325,8 @@ std::string with_noise(const std::string& name) {
 TEST_P(Embedded, NoPredictionKnowsItsMeasurement) {
   NOT_SANITIZED("repeats every study, which other tests run once");
   const std::string name = GetParam();
-  const OrderedJson honest = run_validation(read(std::string(embedded_validation(name))));
-  const OrderedJson noisy = run_validation(read(with_noise(name)));
+  const OrderedJson honest = run(read(std::string(embedded_validation(name))));
+  const OrderedJson noisy = run(read(with_noise(name)));
   ASSERT_EQ(honest["cells"].size(), noisy["cells"].size());
   std::size_t predicted = 0;
   for (std::size_t i = 0; i < honest["cells"].size(); ++i) {
@@ -335,64 +344,12 @@ TEST_P(Embedded, NoPredictionKnowsItsMeasurement) {
 }
 
 TEST_P(Embedded, KeepsItsPromises) {
-  const OrderedJson result = run_validation(read(std::string(embedded_validation(GetParam()))));
+  const OrderedJson result = run(read(std::string(embedded_validation(GetParam()))));
   for (const OrderedJson& promise : result["promises"]) EXPECT_TRUE(promise["kept"].get<bool>()) << promise.dump(1);
 }
 
 INSTANTIATE_TEST_SUITE_P(Studies, Embedded, testing::ValuesIn(validation_names()),
                          [](const auto& test) { return test.param; });
-
-std::vector<OrderedJson> variation_results() {
-  std::vector<OrderedJson> out;
-  for (const std::string& name : variation_studies())
-    out.push_back(run_validation(read(std::string(embedded_validation(name)))));
-  return out;
-}
-
-// The constants are rounded to the fit's grid; what counts is that they are no worse than the best ones.
-TEST(DefaultSpreads, AreFittedToTheStudiesThatTheyName) {
-  NOT_SANITIZED("repeats every study, which other tests run once");
-  const auto all = variation_rows(variation_results());
-  for (const bool eager : {true, false}) {  // the deviation is fitted in steps of 5e-4
-    std::vector<VariationRow> rows;
-    std::copy_if(all.begin(), all.end(), std::back_inserter(rows), [&](const auto& row) { return row.eager == eager; });
-    const calibration::WorkerVariation& used = eager ? calibration::kEagerVariation : calibration::kGraphVariation;
-    const VariationFit fit = fit_variation(rows);
-    EXPECT_NEAR(used.central, fit.deviation, 5.1e-4) << (eager ? "eager" : "graph");
-    EXPECT_NEAR(used.seconds_per_byte * 1e9, fit.per_gigabyte, 2e-3) << (eager ? "eager" : "graph");
-  }
-}
-
-// The expected value is the median of the 4 rows of BERT pre-training, which reduces only every few hundred steps.
-TEST(DefaultSpreads, KeepWhatBertPreTrainingKeeps) {
-  const OrderedJson study = OrderedJson::parse(embedded_validation("dgx1_weak_scaling"));
-  std::vector<double> deviations;
-  for (const OrderedJson& series : study["series"])
-    if (series["name"].get<std::string>().starts_with("BERT"))
-      deviations.push_back(
-          (8 * series["cells"][0]["measured"].get<double>() / series["cells"][1]["measured"].get<double>() - 1) /
-          1.4236);  // Harter, Biometrika 48 (1961)
-  ASSERT_EQ(deviations.size(), 4U);
-  std::sort(deviations.begin(), deviations.end());
-  EXPECT_NEAR(calibration::kGraphVariation.between, quantile(deviations, 0.5), 5e-5);
-  EXPECT_EQ(calibration::kEagerVariation.between, calibration::kGraphVariation.between);
-}
-
-// Each study of the fit is predicted with constants that have not seen it.
-TEST(DefaultSpreads, StudiesOfTheFitUseTheFitWithoutThem) {
-  NOT_SANITIZED("repeats every study, which other tests run once");
-  for (const OrderedJson& row : leave_one_out(variation_results())) {
-    if (!row.contains("deviation")) continue;  // recorded, not fitted again
-    const std::string name = row["study"];
-    const OrderedJson study = OrderedJson::parse(embedded_validation(name));
-    const OrderedJson& used =
-        study["worker_variation"][row["constant"] == "workers of eager executors" ? "eager" : "graph"];
-    EXPECT_NEAR(used["deviation"].get<double>(), row["deviation"].get<double>(), 5e-4) << row.dump();
-    EXPECT_NEAR(parse_quantity<Seconds>(used["per_gigabyte"].get<std::string>()).si,
-                row["per_gigabyte_s"].get<double>(), 2e-3)
-        << row.dump();
-  }
-}
 
 }  // namespace
 }  // namespace ganymede::studies
