@@ -62,13 +62,14 @@ void check_length(const RunContext& context, const RunState& state, const Segmen
                                   to_string(steps * segment.steps->mean)));
 }
 
-/// Throws ConfigError if the rest of a segment, `steps`, would pause for more evaluations than can be simulated.
-void check_evaluations(const RunContext& context, double steps, double to_evaluation) {
-  if (steps / std::max(1.0, to_evaluation) > kMaxEvaluations)
+/// Throws ConfigError if the rest of a segment, `left` steps, would pause for more evaluations than can be simulated.
+void check_evaluations(const RunContext& context, double left, const StepDistribution& steps) {
+  const Scenario& scenario = context.scenario;
+  if (scenario.evaluation && left / steps_between_evaluations(scenario, steps) > kMaxEvaluations)
     throw ConfigError(
         fmt::format("{}: /evaluation/every: the run would pause for more than {:.0f} evaluations; "
                     "expected a longer time between them",
-                    context.scenario.file, kMaxEvaluations));
+                    scenario.file, kMaxEvaluations));
 }
 
 /// Schedules the moment at which the burst credits of the dataset's storage are used up.
@@ -165,7 +166,7 @@ void begin_segment(const RunContext& context, RunState& state, Actions& actions,
   double left = steps_to_whole(state.training.steps(), (target - done) / segment.per_step);
   check_length(context, state, segment, left);
   const double to_evaluation = steps_to_evaluation(context, state, *segment.steps);
-  check_evaluations(context, left, to_evaluation);
+  check_evaluations(context, left, *segment.steps);
   state.evaluation_due = to_evaluation <= left;
   left = std::min(left, to_evaluation);
   state.training.begin_segment(segment, same_workers);

@@ -105,5 +105,16 @@ TEST(Evaluations, AreTooMany) {
   EXPECT_THROW(EvaluatingRun run(scenario), ConfigError);
 }
 
+// 16,666 evaluations. A segment that begins one step before an evaluation was once taken for one of ten million.
+TEST(Evaluations, AreNotTooManyBecauseTheNextIsNear) {
+  Scenario scenario = evaluating_scenario(Evaluation::Every::steps, 600);
+  scenario.steps = 10'000'000;
+  EvaluatingRun run(scenario);
+  advance_clock(run.context, run.state, 5'990'000'000);
+  Actions again;
+  change_pace(run.context, run.state, again);
+  EXPECT_EQ(scheduled<SegmentCompleted>(again).at, 6 * kSecond);
+}
+
 }  // namespace
 }  // namespace ganymede::sim
