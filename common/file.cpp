@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -143,10 +144,17 @@ int open_temporary(const std::filesystem::path& path, Temporary& temporary) {
   static std::random_device random;
   for (int attempt = 0; attempt < 100; ++attempt) {
     temporary.path = path.string() + fmt::format("{}{:08x}{:08x}", kTemporary, random(), random());
+    unfinished.note(temporary.path);  // before it is there, because a signal may come in between
     const int file = storage::create(temporary.path.c_str(), O_WRONLY | O_EXCL | O_NOFOLLOW);
     temporary.keep = file < 0;  // no file was created
-    if (file >= 0) unfinished.note(temporary.path);
-    if (file >= 0 || errno != EEXIST) return file;
+    if (file >= 0) {
+      [[maybe_unused]] const int locked = ::flock(file, LOCK_EX | LOCK_NB);  // what remove_abandoned asks for
+      return file;
+    }
+    const int why = errno;
+    unfinished.forget(temporary.path);
+    errno = why;
+    if (why != EEXIST) return file;
   }
   return -1;
 }
@@ -161,7 +169,11 @@ void remove_abandoned(const std::filesystem::path& path) {
     if (!is_temporary_name(entry->path().filename().string(), final_name) || !is_own_file(entry->path())) continue;
     std::error_code ignored;
     const auto written = fs::last_write_time(entry->path(), ignored);
-    if (!ignored && fs::file_time_type::clock::now() - written > kAbandoned) fs::remove(entry->path(), ignored);
+    if (ignored || fs::file_time_type::clock::now() - written <= kAbandoned) continue;
+    // Where the clock was moved, a program may still be writing what looks old.
+    const Descriptor file(::open(entry->path().c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+    if (file.get() < 0 || ::flock(file.get(), LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK)
+      fs::remove(entry->path(), ignored);
   }
 }
 
@@ -177,10 +189,9 @@ void keep_access(int file, const struct stat& former) {
 }
 
 /// Makes a rename last through a loss of power. Some file systems cannot sync a folder; the file is whole all the same.
-void sync_folder(const std::filesystem::path& file) {
-  const std::filesystem::path folder = file.has_parent_path() ? file.parent_path() : ".";
-  const Descriptor opened(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (opened.get() < 0 || ::fsync(opened.get()) != 0) return;
+void sync_folder_of(const std::filesystem::path& file) {
+  [[maybe_unused]] const int synced =
+      storage::sync_folder(file.has_parent_path() ? file.parent_path().c_str() : ".");
 }
 
 /// Gathers pieces until they are worth a call of the system.
@@ -270,7 +281,7 @@ void write_file(const std::filesystem::path& named, const std::function<void(con
   if (storage::sync(file.get()) != 0 || !file.close()) fail_writing(path);
   if (storage::rename(temporary.path.c_str(), path.c_str()) != 0) fail_writing(path);
   temporary.keep = true;
-  sync_folder(path);
+  sync_folder_of(path);
 }
 
 bool create_file(const std::filesystem::path& path, std::string_view content) {
@@ -287,7 +298,7 @@ bool create_file(const std::filesystem::path& path, std::string_view content) {
     if (storage::rename(temporary.path.c_str(), path.c_str()) != 0) fail_writing(path);
     temporary.keep = true;
   }
-  sync_folder(path);
+  sync_folder_of(path);
   return true;
 }
 

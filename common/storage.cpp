@@ -11,13 +11,18 @@
 namespace ganymede::storage {
 namespace {
 
-std::function<Fate(Call)> fates;
+std::function<Fate(const Change&)> fates;
 
 template <class Result>
-Result by_fate(Call call, const std::function<Result(bool half)>& act) {
-  const Fate fate = fates ? fates(call) : Fate::done;
+Result by_fate(const Change& change, const std::function<Result(bool half)>& act) {
+  const Fate fate = fates ? fates(change) : Fate::done;
   if (fate == Fate::done) return act(false);
-  if (fate == Fate::failed_for_ever) fates = [](Call) { return Fate::failed; };
+  if (fate == Fate::interrupted) {
+    const Result result = act(false);
+    ::raise(SIGTERM);
+    return result;
+  }
+  if (fate == Fate::failed_for_ever) fates = [](const Change&) { return Fate::failed; };
   if (fate == Fate::torn) act(true);
   if (fate == Fate::torn || fate == Fate::crashed) ::kill(::getpid(), SIGKILL);
   errno = ENOSPC;
@@ -26,25 +31,34 @@ Result by_fate(Call call, const std::function<Result(bool half)>& act) {
 
 }  // namespace
 
-void set_fates(std::function<Fate(Call)> fate_of) { fates = std::move(fate_of); }
+void set_fates(std::function<Fate(const Change&)> fate_of) { fates = std::move(fate_of); }
 
 int create(const char* path, int flags) {
-  return by_fate<int>(Call::create, [=](bool) { return ::open(path, flags | O_CREAT | O_CLOEXEC, 0666); });
+  return by_fate<int>({Call::create, path}, [=](bool) { return ::open(path, flags | O_CREAT | O_CLOEXEC, 0666); });
 }
 ssize_t write(int file, const void* data, std::size_t size) {
-  return by_fate<ssize_t>(Call::write, [=](bool half) { return ::write(file, data, half ? size / 2 : size); });
+  return by_fate<ssize_t>({.call = Call::write, .file = file},
+                          [=](bool half) { return ::write(file, data, half ? size / 2 : size); });
 }
 int sync(int file) {
-  return by_fate<int>(Call::sync, [=](bool) { return ::fsync(file); });
+  return by_fate<int>({.call = Call::sync, .file = file}, [=](bool) { return ::fsync(file); });
 }
 int rename(const char* from, const char* to) {
-  return by_fate<int>(Call::rename, [=](bool) { return std::rename(from, to); });
+  return by_fate<int>({Call::rename, from, to}, [=](bool) { return std::rename(from, to); });
 }
 int link(const char* from, const char* to) {
-  return by_fate<int>(Call::link, [=](bool) { return ::link(from, to); });
+  return by_fate<int>({Call::link, from, to}, [=](bool) { return ::link(from, to); });
 }
 int cut(int file, off_t size) {
-  return by_fate<int>(Call::cut, [=](bool) { return ::ftruncate(file, size); });
+  return by_fate<int>({.call = Call::cut, .file = file}, [=](bool) { return ::ftruncate(file, size); });
+}
+int sync_folder(const char* folder) {
+  return by_fate<int>({Call::sync_folder, folder}, [=](bool) {
+    const int opened = ::open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    const int result = opened < 0 ? -1 : ::fsync(opened);
+    if (opened >= 0) ::close(opened);
+    return result;
+  });
 }
 
 }  // namespace ganymede::storage

@@ -9,19 +9,29 @@
 
 namespace ganymede::storage {
 
-enum class Call { create, write, sync, rename, link, cut };
+enum class Call { create, write, sync, rename, link, cut, sync_folder };
+
+/// A call that is about to happen. `path` is the file or folder that it names, `to` its new name; both are null for
+/// calls that take an open file, which is -1 for the others.
+struct Change {
+  Call call;
+  const char* path = nullptr;
+  const char* to = nullptr;
+  int file = -1;
+};
 
 /// The outcome of a call.
 enum class Fate {
   done,
-  failed,          ///< nothing happens, and the disk is full
-  crashed,         ///< the program ends in place of the call
-  torn,            ///< half of a write, or all of another call, happens; then the program ends
-  failed_for_ever  ///< this call and all after it fail
+  failed,           ///< nothing happens, and the disk is full
+  crashed,          ///< the program ends in place of the call
+  torn,             ///< half of a write, or all of another call, happens; then the program ends
+  failed_for_ever,  ///< this call and all after it fail
+  interrupted       ///< it happens, and then SIGTERM comes
 };
 
 /// Asked before each call while it is set. Only tests set it.
-void set_fates(std::function<Fate(Call call)> fate_of);
+void set_fates(std::function<Fate(const Change& change)> fate_of);
 
 int create(const char* path, int flags);
 ssize_t write(int file, const void* data, std::size_t size);
@@ -29,5 +39,7 @@ int sync(int file);
 int rename(const char* from, const char* to);
 int link(const char* from, const char* to);
 int cut(int file, off_t size);
+/// Makes the names in the folder last through a loss of power.
+int sync_folder(const char* folder);
 
 }  // namespace ganymede::storage

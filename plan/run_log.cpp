@@ -107,6 +107,15 @@ std::string_view after_cut(std::string_view line) {
   return line.ends_with('}') ? line : std::string_view();
 }
 
+/// True for the first line of a run log, and for what a crash has left of one.
+bool begins_as_header(std::string_view line) {
+  constexpr std::string_view kBegin = R"({"schema":"ganymede.run-log/1")";
+  std::string dense(line.substr(0, 80));
+  std::erase(dense, ' ');  // Python writes some
+  const std::string_view shown = std::string_view(dense).substr(0, kBegin.size());
+  return !shown.empty() && kBegin.starts_with(shown);
+}
+
 /// The log of another program as the one of the planned training, whose steps have the plan's batch.
 RunLog run_log_of(const traces::RunPace& pace, const PlannedTraining& planned, double written_unix_s) {
   RunLog log;
@@ -137,12 +146,12 @@ RunLog run_log_of(const traces::RunPace& pace, const PlannedTraining& planned, d
 }  // namespace
 
 void RunLogReader::add(std::string_view line) {
-  if (log_.batch > 0)
-    if (const std::string_view rest = after_cut(line); rest.size() < line.size()) {
-      ++log_.cut_lines;
-      if (rest.empty()) return;
-      line = rest;
-    }
+  if (const std::string_view rest = after_cut(line);
+      rest.size() < line.size() && (log_.batch > 0 || begins_as_header(line))) {
+    ++log_.cut_lines;
+    if (rest.empty()) return;
+    line = rest;
+  }
   const JsonNode node = JsonNode::parse(line, fmt::format("{}: line {}", file_.string(), number_));
   JsonObject in(node);
   if (in.optional("schema") || log_.batch == 0) return read_header(in, log_);
@@ -176,7 +185,7 @@ bool RunLogReader::is_foreign() const {
   std::string line;
   while (line.find_first_not_of(" \t\r") == line.npos && std::getline(in, line)) {
   }
-  return !line.empty() && line.find("ganymede.run-log/1") == line.npos;
+  return !line.empty() && !begins_as_header(line) && line.find("ganymede.run-log/1") == line.npos;
 }
 
 int RunLogReader::read_foreign() {

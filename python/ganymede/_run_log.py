@@ -8,17 +8,22 @@ from typing import Any, Dict, Iterator, Tuple
 
 from ._errors import InputError
 
+_HEADER = '{"schema":"ganymede.run-log/1"'
 Scalar = Tuple[str, float, int, float]  # tag, value, step, Unix time
 
 
 def lines(log: str) -> Iterator[Dict[str, Any]]:
-    """The lines of a run log. The last may be in writing."""
+    """The lines of a run log. The last may be in writing, and what a crash has cut short is left out."""
+    begun = False
     with open(log, encoding="utf-8") as file:
         for number, text in enumerate(file, 1):
+            if text.startswith("{") and not text.rstrip().endswith("}") and (begun or _HEADER.startswith(text.replace(" ", "")[:10])):
+                continue
             try:
                 line = json.loads(text)
-                if not isinstance(line, dict) or (number == 1) > (line.get("schema") == "ganymede.run-log/1"):
+                if not isinstance(line, dict) or not (begun or line.get("schema") == "ganymede.run-log/1"):
                     raise ValueError("expected a ganymede.run-log/1")
+                begun = True
                 yield line
             except ValueError as error:
                 if text.endswith("\n"):

@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "cli/program.hpp"
+#include "common/file.hpp"
 #include "common/json_value.hpp"
 #include "common/random.hpp"
 #include "run_program.hpp"
@@ -43,6 +44,89 @@ std::uint64_t seed() {
   return given == nullptr ? 1 : std::strtoull(given, nullptr, 10);
 }
 
+/// A disk that forgets at a loss of power what was not synced: the content of files, and names in folders. It knows them
+/// by the calls that it is shown before they happen.
+class ForgetfulDisk {
+ public:
+  /// `kept`: a folder on the same file system for what may have to come back.
+  explicit ForgetfulDisk(fs::path kept) : kept_(std::move(kept)) { fs::create_directories(kept_); }
+
+  void see(const storage::Change& change) {
+    switch (change.call) {
+      case storage::Call::create:
+        if (!fs::exists(change.path)) names_.push_back({change.path, {}, {}});
+        return;
+      case storage::Call::rename:
+      case storage::Call::link:
+        return see_name(change);
+      case storage::Call::write:
+      case storage::Call::cut: {
+        const fs::path path = fs::read_symlink(fmt::format("/proc/self/fd/{}", change.file));
+        contents_.try_emplace(inode_of(path), path, content_of(path));
+        return;
+      }
+      case storage::Call::sync:
+        contents_.erase(inode_of(fmt::format("/proc/self/fd/{}", change.file)));
+        return;
+      case storage::Call::sync_folder:
+        std::erase_if(names_, [&](const Name& name) { return fs::equivalent(folder_of(name.path), change.path); });
+    }
+  }
+
+  /// Loses of each file none, a part or all of what was not synced, and of the names those after any one of them.
+  void lose_power(RandomStream& random) {
+    for (auto& [inode, file] : contents_) {
+      const std::string now = content_of(file.path);
+      const auto length = static_cast<std::size_t>(random.uniform() * static_cast<double>(now.size() + 1));
+      const std::string zeros = now.substr(0, length) + std::string(now.size() - length, '\0');
+      const std::string& left = std::array{file.durable, now.substr(0, length), zeros}[random.below(3)];
+      if (fs::exists(file.path)) std::ofstream(file.path, std::ios::trunc | std::ios::binary) << left;
+    }
+    for (std::size_t lost = random.below(names_.size() + 1); lost > 0; --lost) {
+      const Name& last = names_.back();
+      if (last.from.empty())
+        fs::remove(last.path);
+      else if (fs::exists(last.path))
+        fs::rename(last.path, last.from);
+      if (!last.former.empty()) fs::rename(last.former, last.path);
+      names_.pop_back();
+    }
+  }
+
+ private:
+  /// A name that a folder has since it was last synced.
+  struct Name {
+    fs::path path, from, former;  ///< `from`: its name before, and `former`: what it replaced, or empty
+  };
+  struct Content {
+    fs::path path;
+    std::string durable;
+  };
+
+  static fs::path folder_of(const fs::path& path) { return path.has_parent_path() ? path.parent_path() : "."; }
+  static ino_t inode_of(const fs::path& path) {
+    struct stat info {};
+    return ::stat(path.c_str(), &info) == 0 ? info.st_ino : 0;
+  }
+  void see_name(const storage::Change& change) {
+    Name name{change.to, change.call == storage::Call::rename ? change.path : "", {}};
+    if (fs::exists(change.to)) {
+      name.former = kept_ / std::to_string(kept_count_++);
+      fs::create_hard_link(change.to, name.former);
+    }
+    if (const auto file = contents_.find(inode_of(change.path)); file != contents_.end()) file->second.path = change.to;
+    names_.push_back(std::move(name));
+  }
+
+  fs::path kept_;
+  int kept_count_ = 0;
+  std::vector<Name> names_;
+  std::map<ino_t, Content> contents_;
+};
+
+/// How the machine fails: a fate of a call, a loss of power before it, or a clock that is moved before it.
+enum class Trouble { crashed, torn, failed, failed_for_ever, power_lost, clock_moved, none };
+
 /// Commands one after the other in a folder, and the files that they write.
 struct Work {
   std::vector<Words> commands;
@@ -54,34 +138,65 @@ class Storage : public testing::Test {
   Storage() {
     void* shared = ::mmap(nullptr, sizeof *calls_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     calls_ = new (shared) std::atomic<int>(0);
+    fs::create_directories(folder());
   }
   ~Storage() override { ::munmap(calls_, sizeof *calls_); }
 
  protected:
-  /// Starts the commands in a child; each ends where the one before did not succeed. The call with the index `at`, of
-  /// all that the child makes, has the fate.
-  pid_t start(const Work& work, int at, Fate fate) {
+  /// Starts the commands in a child; each ends where the one before did not succeed. The trouble comes at the call with
+  /// the index `at`, of all that the child makes.
+  pid_t start(const Work& work, int at, Trouble trouble) {
     *calls_ = 0;
     const pid_t child = ::fork();
     if (child != 0) return child;
     const int null = ::open("/dev/null", O_RDWR);
     for (const int stream : {0, 1, 2}) ::dup2(null, stream);
     ::setenv("GANYMEDE_NOW", "2026-11-20T12:00:00Z", 1);
-    storage::set_fates([this, at, fate](storage::Call) { return (*calls_)++ == at ? fate : Fate::done; });
+    ForgetfulDisk disk(scratch_ / "kept");
+    storage::set_fates([&](const storage::Change& change) {
+      const bool here = (*calls_)++ == at;
+      if (!here && trouble == Trouble::power_lost) disk.see(change);
+      return here ? fate_of(trouble, disk, at) : Fate::done;
+    });
     int code = 0;
     for (const Words& words : work.commands)
       if (code == 0) code = run_command_line(words);
     ::_exit(code);
+  }
+  Fate fate_of(Trouble trouble, ForgetfulDisk& disk, int at) {
+    RandomStream random(seed() + static_cast<std::uint64_t>(at), "power");
+    switch (trouble) {
+      case Trouble::crashed:
+        return Fate::crashed;
+      case Trouble::torn:
+        return Fate::torn;
+      case Trouble::failed:
+        return Fate::failed;
+      case Trouble::failed_for_ever:
+        return Fate::failed_for_ever;
+      case Trouble::power_lost:
+        disk.lose_power(random);
+        return Fate::crashed;
+      case Trouble::clock_moved:
+        step_clock(folder(), random.uniform() < 0.5);
+        return Fate::done;
+      case Trouble::none:
+        break;
+    }
+    return Fate::done;
   }
   static int code_of(pid_t child) {
     int status = 0;
     ::waitpid(child, &status, 0);
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   }
-  int run(const Work& work, int at = -1, Fate fate = Fate::done) { return code_of(start(work, at, fate)); }
+  int run(const Work& work, int at = -1, Trouble trouble = Trouble::none) { return code_of(start(work, at, trouble)); }
+  fs::path folder() const { return scratch_ / "work"; }
 
   /// Empties the folder but for the inputs, and puts the user's own files there.
-  void begin(const fs::path& folder) {
+  void begin() {
+    const fs::path folder = this->folder();
+    fs::remove_all(scratch_ / "kept");
     for (const char* made : {"out.json", "c", "shards", "w.safetensors", "s.png"}) fs::remove_all(folder / made);
     for (const fs::directory_entry& entry : fs::directory_iterator(folder))
       if (entry.path().filename().string().find(".tmp-") != std::string::npos) fs::remove(entry);
@@ -97,57 +212,80 @@ class Storage : public testing::Test {
       if (entry.is_regular_file())
         fs::last_write_time(entry, fs::file_time_type::clock::now() + (back ? kTenYears : -kTenYears));
   }
-  void expect_same(const fs::path& folder, const std::map<std::string, std::string>& whole, const std::string& where) {
+  void expect_same(const std::map<std::string, std::string>& whole, const std::string& where) {
     for (const auto& [name, content] : whole)
-      EXPECT_TRUE(content_of(folder / name) == content) << where << ": " << name << " differs";
+      EXPECT_TRUE(content_of(folder() / name) == content) << where << ": " << name << " differs";
     for (const char* name : kForeign)
-      EXPECT_EQ(content_of(folder / name), std::string("mine: ") + name) << where << ": the user's " << name;
+      EXPECT_EQ(content_of(folder() / name), std::string("mine: ") + name) << where << ": the user's " << name;
   }
 
-  /// Replays a fate at each call; in short runs at about twelve of them, which the seed draws, under the sanitizers at
-  /// three: the release build's tests repeat them.
-  void replay(const Work& work, const Scratch& scratch) {
-    const fs::path folder = scratch / "";
-    begin(folder);
+  /// Replays a trouble at about sixteen of the calls, which the seed draws, under the sanitizers at three; with
+  /// GANYMEDE_EVERY_CALL in the environment at each.
+  void replay(const Work& work) {
+    begin();
     ASSERT_EQ(run(work), 0);
     const int calls = *calls_;
     ASSERT_GT(calls, 2);
     std::map<std::string, std::string> whole;
-    for (const std::string& name : work.outputs) whole[name] = content_of(folder / name);
+    for (const std::string& name : work.outputs) whole[name] = content_of(folder() / name);
     RandomStream random(seed(), "storage");
-    constexpr std::array kFates = {Fate::crashed, Fate::torn, Fate::failed, Fate::failed_for_ever};
-    const bool all = std::getenv("GANYMEDE_LONG_TESTS") != nullptr && !is_sanitized();
+    const bool all = std::getenv("GANYMEDE_EVERY_CALL") != nullptr;
     for (int at = 0; at < calls; ++at) {
-      if (!all && random.uniform() * calls > (is_sanitized() ? 3 : 12)) continue;
-      begin(folder);
-      const Fate fate = kFates[static_cast<std::size_t>(random.uniform() * kFates.size())];
+      if (!all && random.uniform() * calls > (is_sanitized() ? 3 : 16)) continue;
+      begin();
+      const auto trouble = static_cast<Trouble>(random.below(static_cast<std::uint64_t>(Trouble::none)));
       const std::string where =
-          fmt::format("call {} of {}, fate {}, seed {}", at, calls, static_cast<int>(fate), seed());
-      const int code = run(work, at, fate);
-      if (fate == Fate::crashed || fate == Fate::torn)
-        EXPECT_EQ(code, 128 + SIGKILL) << where;
-      else
+          fmt::format("call {} of {}, trouble {}, seed {}", at, calls, static_cast<int>(trouble), seed());
+      const int code = run(work, at, trouble);
+      if (trouble == Trouble::clock_moved)
+        EXPECT_EQ(code, 0) << where;
+      else if (trouble == Trouble::failed || trouble == Trouble::failed_for_ever)
         EXPECT_LE(code, 2) << where;
-      step_clock(folder, random.uniform() < 0.5);
+      else
+        EXPECT_EQ(code, 128 + SIGKILL) << where;
+      step_clock(folder(), random.uniform() < 0.5);
       EXPECT_EQ(run(work), 0) << where;
-      expect_same(folder, whole, where);
+      expect_same(whole, where);
       if (HasFailure()) return;
     }
     // Two at the same moment: one may be refused, but what is there then is whole, and a third gives the same.
     for (int round = 0; round < (is_sanitized() ? 1 : 3); ++round) {
-      begin(folder);
-      const pid_t first = start(work, -1, Fate::done), second = start(work, -1, Fate::done);
+      begin();
+      const pid_t first = start(work, -1, Trouble::none), second = start(work, -1, Trouble::none);
       for (const pid_t child : {first, second}) EXPECT_LE(code_of(child), 3);
       EXPECT_EQ(run(work), 0);
-      expect_same(folder, whole, "two writers");
+      expect_same(whole, "two writers");
     }
   }
 
+  const Scratch scratch_;
   std::atomic<int>* calls_;
 };
 
+// The disk that the other tests lose power with forgets what is not synced, and write_file leaves nothing to forget.
+TEST_F(Storage, WhatWasWrittenOutlivesALossOfPower) {
+  int forgotten = 0;
+  for (std::uint64_t drawn = 0; drawn < 20; ++drawn) {
+    RandomStream random(drawn, "power");
+    ForgetfulDisk disk(scratch_ / "kept");
+    storage::set_fates([&](const storage::Change& change) {
+      disk.see(change);
+      return Fate::done;
+    });
+    write_file(folder() / "synced", std::to_string(drawn));
+    const int file = storage::create((folder() / "not-synced").c_str(), O_WRONLY | O_TRUNC);
+    ASSERT_EQ(storage::write(file, "all of it", 9), 9);
+    ::close(file);
+    storage::set_fates({});
+    disk.lose_power(random);
+    EXPECT_EQ(content_of(folder() / "synced"), std::to_string(drawn));
+    if (!fs::exists(folder() / "not-synced") || content_of(folder() / "not-synced") != "all of it") ++forgotten;
+    fs::remove_all(scratch_ / "kept");
+  }
+  EXPECT_GT(forgotten, 5);
+}
+
 TEST_F(Storage, ATrainingIsResumedToTheSameBytes) {
-  const Scratch scratch;
   replay({{{"train",
             "--model",
             "mlp-gan",
@@ -160,53 +298,46 @@ TEST_F(Storage, ATrainingIsResumedToTheSameBytes) {
             "--backend",
             "cpu",
             "--checkpoint",
-            (scratch / "c").string(),
+            (folder() / "c").string(),
             "--checkpoint-every",
             "1",
             "--resume",
             "--weights",
-            (scratch / "w.safetensors").string(),
+            (folder() / "w.safetensors").string(),
             "--samples",
-            (scratch / "s.png").string()}},
-          {"w.safetensors", "s.png"}},
-         scratch);
+            (folder() / "s.png").string()}},
+          {"w.safetensors", "s.png"}});
 }
 
 TEST_F(Storage, ShardsAreMergedToTheSameBytes) {
-  const Scratch scratch;
   Json study = Json::parse(content_of(GANYMEDE_SOURCE_DIR "/studies/first-look.json"), /*comments=*/true);
   study["gpus"] = {1, 2};
   study["workload"]["trace"] = "recorded:mlp-gan-cpu";
-  const std::string file = scratch.write("study.json", study.dump());
-  const std::string shards = (scratch / "shards").string();
+  const std::string file = scratch_.write("work/study.json", study.dump());
+  const std::string shards = (folder() / "shards").string();
   replay({{{"sweep", file, "--shard", "0/2", "-o", shards, "--jobs", "1"},
            {"sweep", file, "--shard", "1/2", "-o", shards, "--jobs", "1"},
-           {"merge", shards, "-o", (scratch / "out.json").string()}},
-          {"out.json"}},
-         scratch);
+           {"merge", shards, "-o", (folder() / "out.json").string()}},
+          {"out.json"}});
 }
 
 TEST_F(Storage, ASweepIsContinuedToTheSameBytes) {
-  const Scratch scratch;
   Json study = Json::parse(content_of(GANYMEDE_SOURCE_DIR "/studies/first-look.json"), /*comments=*/true);
   study["gpus"] = {1, 2};
   study["workload"]["trace"] = "recorded:mlp-gan-cpu";
-  replay({{{"sweep", scratch.write("study.json", study.dump()), "--format", "json", "--jobs", "1", "-o",
-            (scratch / "out.json").string()}},
-          {"out.json"}},
-         scratch);
+  replay({{{"sweep", scratch_.write("work/study.json", study.dump()), "--format", "json", "--jobs", "1", "-o",
+            (folder() / "out.json").string()}},
+          {"out.json"}});
 }
 
 TEST_F(Storage, ACatalogIsUpdatedToTheSameBytes) {
-  const Scratch scratch;
   const std::string list =
-      scratch.write("vms.csv",
+      scratch_.write("work/vms.csv",
                     "InstanceType,AcceleratorName,AcceleratorCount,Region,AvailabilityZone,Price,SpotPrice\n"
                     "a2-highgpu-8g,A100,8.0,us-central1,us-central1-a,20,9\n");
   replay({{{"catalog", "--provider", "gcp", "--as-of", "2026-11-19", "--update", list, "-o",
-            (scratch / "out.json").string()}},
-          {"out.json"}},
-         scratch);
+            (folder() / "out.json").string()}},
+          {"out.json"}});
 }
 
 }  // namespace

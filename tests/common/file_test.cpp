@@ -4,13 +4,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <csignal>
 #include <cstring>
 #include <thread>
 
 #include "common/errors.hpp"
+#include "common/storage.hpp"
 #include "support/errors.hpp"
 #include "support/temporary_folder.hpp"
 
@@ -158,6 +161,39 @@ TEST_F(Files, WhatKilledProgramsLeftIsRemovedAfterADay) {
   EXPECT_THAT(folder_.names(), testing::UnorderedElementsAre(
                                    "other.tmp-0123456789abcdef", "out.json", "out.tmp-fedcba9876543210",
                                    "out.tmp-mybackup", "out.tmp-0123456789abcdef.old", "out.tmp-0123456789ABCDEF"));
+}
+
+TEST_F(Files, ThatAProgramStillWritesAreKeptWhenTheClockIsMoved) {
+  write_file(folder_ / "out", [&](const ContentSink& sink) {
+    sink("all of it");
+    for (const std::string& name : folder_.names())
+      std::filesystem::last_write_time(folder_ / name,
+                                       std::filesystem::file_time_type::clock::now() - std::chrono::hours(24 * 3650));
+    check_writable(folder_ / "out");
+  });
+  EXPECT_EQ(read_file(folder_ / "out"), "all of it");
+}
+
+TEST_F(Files, ASignalRightAfterAnyCallLeavesNoTemporaryOne) {
+  for (int at = 0; at < 5; ++at) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      std::signal(SIGTERM, [](int) {
+        remove_unfinished_files();
+        ::_exit(7);
+      });
+      storage::set_fates([&, calls = 0](const storage::Change&) mutable {
+        return calls++ == at ? storage::Fate::interrupted : storage::Fate::done;
+      });
+      write_file(folder_ / "out", "all of it");
+      ::_exit(0);
+    }
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_EQ(WEXITSTATUS(status), 7) << "create, write, sync, rename and the folder's sync: " << at;
+    EXPECT_TRUE(folder_.names().empty() || folder_.names() == std::vector<std::string>{"out"}) << at;
+  }
+  EXPECT_EQ(read_file(folder_ / "out"), "all of it");
 }
 
 TEST_F(Files, OfProgramsThatCreateOneFileOneSucceeds) {

@@ -113,6 +113,20 @@ TEST_F(RunLogs, ALineThatACrashCutIsSkippedAndCounted) {
   }
 }
 
+// A disk that was full when the run began has a part of its first line.
+TEST_F(RunLogs, AFirstLineThatWasCutIsSkippedAndCounted) {
+  const std::string header = kHeader;
+  for (std::size_t length = 1; length < header.size(); length += 7) {
+    std::ofstream(file_, std::ios::trunc) << header.substr(0, length) << "\n"
+                                          << header << "\n{\"step\":200,\"unix_s\":1600}\n";
+    for (RunLogReader reader : {RunLogReader(file_), RunLogReader(file_, {16, 20'000, 2})}) {
+      reader.read();
+      EXPECT_EQ(reader.log().cut_lines, 1) << length;
+      EXPECT_EQ(reader.log().done(), 200);
+    }
+  }
+}
+
 // Ticks of StyleGAN at 73 s a thousand images, an evaluation after the first: of 20,000 images 8,000 are done.
 TEST_F(RunLogs, OfStyleGanAreThoseOfThePlannedTraining) {
   append(
