@@ -50,7 +50,7 @@ if(GANYMEDE_SANITIZE)
   # A program at a fixed address needs not relocate the million addresses in the sanitizers' tables: it starts in 0.6 of the time.
   target_link_options(ganymede_flags INTERFACE "$<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:-no-pie>")
 endif()
-if(GANYMEDE_FUZZ)
+if(GANYMEDE_FUZZ AND NOT GANYMEDE_FUZZ_ENGINE)
   # What libFuzzer steers by, and what llvm-cov counts lines by.
   target_compile_options(ganymede_flags INTERFACE -fsanitize=fuzzer-no-link -fprofile-instr-generate -fcoverage-mapping
                          -Wno-unknown-warning-option)

@@ -1,9 +1,14 @@
-// libFuzzer's entry points. GANYMEDE_FUZZ_TARGET names the target, because all of them are one program.
+// libFuzzer's entry points. All targets are one program: the environment's GANYMEDE_FUZZ_TARGET names one, or the
+// program's own name does, as in fuzz_scenario.
+//
+//   fuzz --targets             the names, each with the files of its reader
+//   fuzz --dictionary NAME     the words of the target's documents
 
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <string>
 
 #include "target.hpp"
 
@@ -11,8 +16,18 @@ using namespace ganymede;
 
 namespace {
 
+std::string chosen_name(const char* program = "") {
+  static const std::string name = [&] {
+    const char* named = std::getenv("GANYMEDE_FUZZ_TARGET");
+    constexpr std::string_view kPrefix = "fuzz_";
+    const std::string file = std::filesystem::path(program).filename().string();
+    return named != nullptr ? named : file.starts_with(kPrefix) ? file.substr(kPrefix.size()) : "";
+  }();
+  return name;
+}
+
 const fuzz::Target& chosen() {
-  static const fuzz::Target& row = fuzz::target(std::getenv("GANYMEDE_FUZZ_TARGET"));
+  static const fuzz::Target& row = fuzz::target(chosen_name());
   return row;
 }
 
@@ -21,12 +36,15 @@ const fuzz::Target& chosen() {
 extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t* data, std::size_t size, std::size_t max_size);
 
 extern "C" int LLVMFuzzerInitialize(int* argc, char*** argv) {
-  const char* name = std::getenv("GANYMEDE_FUZZ_TARGET");
   if (*argc == 2 && std::strcmp((*argv)[1], "--targets") == 0) {
     fuzz::print_targets();
     std::exit(0);
   }
-  if (name == nullptr) {
+  if (*argc == 3 && std::strcmp((*argv)[1], "--dictionary") == 0) {
+    fuzz::print_dictionary(fuzz::target((*argv)[2]).schema);
+    std::exit(0);
+  }
+  if (chosen_name((*argv)[0]).empty()) {
     std::fprintf(stderr, "fuzz: GANYMEDE_FUZZ_TARGET names no target; --targets lists them\n");
     std::exit(2);
   }

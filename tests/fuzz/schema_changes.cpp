@@ -1,17 +1,26 @@
 // Changes of JSON texts by the schemas of docs/schemas and of described documents, so that most inputs get beyond the
 // first check.
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
+#include <cstdio>
+#include <filesystem>
 #include <map>
+#include <set>
 
-#include "common/file.hpp"
+#include "common/embedded.hpp"
+#include "common/errors.hpp"
 #include "common/json_value.hpp"
 #include "documents/schemas.hpp"
 #include "target.hpp"
 
 namespace ganymede::fuzz {
 namespace {
+
+namespace fs = std::filesystem;
+
 constexpr std::array<std::string_view, 24> kTexts = {
     "1s",     "0s",    "90s",   "1e-9s",    "1e300h",     "10min",
     "1epoch", "100MB", "1e18B", "64MiB",    "25Gbit/s",   "0GB/s",
@@ -32,7 +41,38 @@ const Json& schema_file(const std::string& name) {
   if (found != known.end()) return found->second;
   for (const documents::DescribedDocument& described : documents::described_documents())
     if (name == std::string(described.name) + ".json") return known[name] = Json::parse(described.schema().dump());
-  return known[name] = Json::parse(read_file(GANYMEDE_SOURCE_DIR "/docs/schemas/" + name));
+  const bool shared = name.starts_with("common/");
+  const std::string stem = fs::path(name).stem().string();
+  for (const EmbeddedText& file : shared ? embedded_schema_definitions() : embedded_schemas())
+    if (file.name == stem) return known[name] = Json::parse(file.text);
+  throw Failure("no schema " + name);
+}
+
+/// The file of a reference; those of files in common/ are relative to it or to its parent.
+std::string referred_file(const std::string& reference, const std::string& from) {
+  const std::string file = reference.substr(0, reference.find('#'));
+  if (file.empty()) return from;
+  return from.starts_with("common/") && file.find('/') == std::string::npos ? "common/" + file : file;
+}
+
+/// Gathers the names and words that documents of a schema may have, and the files that it refers to.
+void gather_words(const Json& part, const std::string& file, std::set<std::string>& words,
+                  std::set<std::string>& files) {
+  const auto add = [&](const Json& word) {
+    if (word.is_string()) words.insert(word.get<std::string>());
+  };
+  if (part.is_array())
+    for (const Json& element : part) gather_words(element, file, words, files);
+  if (!part.is_object()) return;
+  for (const auto& [key, value] : part.items()) {
+    if (key == "properties" && value.is_object())
+      for (const auto& [name, unused] : value.items()) words.insert(name);
+    if (key == "const") add(value);
+    if (key == "enum" && value.is_array())
+      for (const Json& word : value) add(word);
+    if (key == "$ref" && value.is_string()) files.insert(referred_file(value.get<std::string>(), file));
+    gather_words(value, file, words, files);
+  }
 }
 
 class Changes {
@@ -68,10 +108,7 @@ class Changes {
       if (at.contains("$ref")) {
         const std::string reference = at["$ref"];
         const std::size_t hash = reference.find('#');
-        std::string file = reference.substr(0, hash);
-        // References of files in common/ are relative to it or to its parent.
-        if (file.empty()) file = part.file;
-        if (part.file.starts_with("common/") && file.find('/') == std::string::npos) file = "common/" + file;
+        const std::string file = referred_file(reference, part.file);
         part = {&schema_file(file).at(JsonPointer(reference.substr(hash + 1))), file};
         continue;
       }
@@ -186,6 +223,21 @@ class Changes {
 };
 
 }  // namespace
+
+void print_dictionary(std::string_view schema) {
+  if (schema.empty()) return;
+  std::set<std::string> words, files = {std::string(schema) + ".json"}, read;
+  while (read != files)
+    for (const std::string& file : std::set(files))
+      if (read.insert(file).second) gather_words(schema_file(file), file, words, files);
+  words.insert(kTexts.begin(), kTexts.end());
+  for (const std::string& word : words) {
+    std::string escaped;
+    for (const unsigned char c : word)
+      escaped += c < 0x20 || c > 0x7e || c == '"' || c == '\\' ? fmt::format("\\x{:02x}", c) : std::string(1, c);
+    std::printf("\"\\x22%s\\x22\"\n", escaped.c_str());
+  }
+}
 
 std::string changed_by_schema(std::string_view text, std::string_view schema, RandomStream& random) {
   Json value = Json::parse_or_null(text, /*comments=*/true);

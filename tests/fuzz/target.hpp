@@ -53,4 +53,7 @@ void expect(bool holds, std::string_view what);
 /// texts moved to and over their bounds. Empty if the text is no JSON.
 std::string changed_by_schema(std::string_view text, std::string_view schema, RandomStream& random);
 
+/// Prints the words of the schema as a dictionary of libFuzzer; nothing if it is empty.
+void print_dictionary(std::string_view schema);
+
 }  // namespace ganymede::fuzz
