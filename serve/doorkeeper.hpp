@@ -13,7 +13,8 @@
 
 namespace ganymede::serve {
 
-// Decides who may use the server: a caller with the token, at the address that the server has printed.
+// Decides who may use the server: a caller with the token. That it asks at the address that was printed is seen before
+// (is_our_name, by TimedServer).
 //
 // A page of another site in the user's browser can send requests to any local port, but it cannot read the token. The
 // token travels in a header, which a browser never adds by itself; a cookie would be sent to every port of 127.0.0.1,
@@ -40,7 +41,7 @@ struct Caller {
   std::string path, key;  ///< of the address, and its "?key="
 };
 
-enum class Verdict { welcome, wrong_host, wrong_origin, no_token };
+enum class Verdict { welcome, wrong_origin, no_token };
 
 class Gate {
  public:

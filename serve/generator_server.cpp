@@ -32,18 +32,11 @@ std::chrono::steady_clock::duration as_duration(Seconds seconds) {
 class GeneratorServer::Impl {
  public:
   Impl(GeneratorOptions options, Draw draw) : options_(std::move(options)), draw_(std::move(draw)) {
-    const ListenAddress at = read_listen_address(options_.listen);
     http_.new_task_queue = [threads = static_cast<std::size_t>(options_.queue + options_.largest_batch + 8)] {
       return new httplib::ThreadPool(threads);
     };
     constexpr std::size_t kMostBody = 4096;
     http_.set_payload_max_length(kMostBody);
-    // Many ranges of an answer would be a large one for a small request.
-    http_.set_pre_routing_handler([](const httplib::Request& request, httplib::Response& response) {
-      if (!request.has_header("Range")) return httplib::Server::HandlerResponse::Unhandled;
-      refuse(response, 416, "expected no range");
-      return httplib::Server::HandlerResponse::Handled;
-    });
     http_.Post("/generate", [this](const httplib::Request& request, httplib::Response& response) {
       const auto since = Clock::now();
       generate(request, response);
@@ -62,13 +55,9 @@ class GeneratorServer::Impl {
     http_.Get("/metrics", [this](const httplib::Request&, httplib::Response& response) {
       response.set_content(metrics(), report::kPrometheusType);
     });
-    const int port = http_.bind(at.host, at.port);
-    if (port < 0)
-      throw ConfigError(
-          fmt::format("--listen: {}: cannot listen there: is the port in use, or the address none of this machine's?",
-                      options_.listen));
-    const bool bare = at.host.find(':') == std::string::npos;  // else an address of IPv6
-    address_ = fmt::format("http://{}:{}", bare ? at.host : "[" + at.host + "]", port);
+    // Nothing is secret, and a service has the names that its users give it.
+    http_.listen_at(options_.listen, {.any_name = true});
+    address_ = http_.address();
     drawer_ = std::thread([this] { draw_batches(); });
     listener_ = std::thread([this] { http_.listen_after_bind(); });
   }

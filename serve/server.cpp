@@ -117,14 +117,13 @@ class Server::Impl {
  public:
   Impl(Jobs& jobs, const ServerOptions& options)
       : jobs_(jobs), max_body_(options.max_body), gate_("", 0), refusals_(jobs.options().data / "refused.log") {
-    const int port = http_.bind("127.0.0.1", options.port);
+    http_.admit_by([this](const Request& request, Response& response) { return admit(request, response); });
+    const int port = http_.bind("127.0.0.1", options.port, {.one_range = true});
     if (port < 0)
       throw ConfigError(fmt::format("--port {}: in use, or not ours to use; --port 0 picks a free one", options.port));
     gate_ = Gate(random_token(), port);
     http_.new_task_queue = [] { return new httplib::ThreadPool(kThreads); };
     http_.set_payload_max_length(std::max(options.max_body, UploadStore::kMaxBytes));
-    http_.set_pre_routing_handler(
-        [this](const Request& request, Response& response) { return admit(request, response); });
     http_.set_logger([this](const Request& request, const Response& response) {
       if (response.status >= 400) refusals_.add(response.status, request.method, request.path);
     });
@@ -154,10 +153,8 @@ class Server::Impl {
     // The files of the page hold no secret, and a browser that reloads the page sends no token.
     if (verdict != Verdict::welcome && !(verdict == Verdict::no_token && reads && is_page(request.path))) {
       refuse(response, 403,
-             verdict == Verdict::wrong_host ? "this is not the address that the server has printed"
-             : verdict == Verdict::wrong_origin
-                 ? "a page of another site has sent this"
-                 : "open the address that `ganymede serve` has printed: it has the token");
+             verdict == Verdict::wrong_origin ? "a page of another site has sent this"
+                                              : "open the address that `ganymede serve` has printed: it has the token");
       return Handled::Handled;
     }
     if (!reads && request.method != "POST") {
@@ -171,11 +168,6 @@ class Server::Impl {
                        });
     if (!plain) {
       refuse(response, 404, default_message(404));
-      return Handled::Handled;
-    }
-    if (header(request, "Range").find(',') !=
-        std::string::npos) {  // many ranges would make a large answer to a small request
-      refuse(response, 416, "expected one range");
       return Handled::Handled;
     }
     if (reads) return Handled::Unhandled;

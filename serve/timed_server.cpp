@@ -111,14 +111,55 @@ TimedServer::TimedServer(const Patience& patience, const Bounds& bounds)
 }
 TimedServer::~TimedServer() { ::close(wake_); }
 
-int TimedServer::bind(const std::string& host, int port) {
+int TimedServer::bind(const std::string& host, int port, Welcome welcome) {
   // The library's default, SO_REUSEPORT, would let a second server share the port.
   set_socket_options([](socket_t socket) {
     const int yes = 1;
     ::setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
   });
-  if (port == 0) return bind_to_any_port(host);
-  return bind_to_port(host, port) ? port : -1;
+  host_ = host;
+  port_ = port == 0 ? bind_to_any_port(host) : bind_to_port(host, port) ? port : -1;
+  set_pre_routing_handler([this, welcome](const httplib::Request& request, httplib::Response& response) {
+    return admit(request, response, welcome);
+  });
+  return port_;
+}
+
+void TimedServer::listen_at(const std::string& address, Welcome welcome) {
+  const auto colon = address.rfind(':');
+  const std::string port = colon == std::string::npos ? address : address.substr(colon + 1);
+  std::string host = colon == std::string::npos || colon == 0 ? "127.0.0.1" : address.substr(0, colon);
+  if (host.size() > 2 && host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
+  int number = 0;
+  const auto read = std::from_chars(port.data(), port.data() + port.size(), number);
+  if (read.ec != std::errc() || read.ptr != port.data() + port.size() || number < 0 || number > 65535)
+    throw ConfigError(fmt::format("--listen: found \"{}\", expected an address such as 127.0.0.1:9464", address));
+  if (bind(host, number, welcome) < 0)
+    throw ConfigError(fmt::format(
+        "--listen: {}: cannot listen there: is the port in use, or the address none of this machine's?", address));
+}
+
+std::string TimedServer::address() const {
+  const bool bare = host_.find(':') == std::string::npos;  // else an address of IPv6
+  return fmt::format("http://{}:{}", bare ? host_ : "[" + host_ + "]", port_);
+}
+
+TimedServer::HandlerResponse TimedServer::admit(const httplib::Request& request, httplib::Response& response,
+                                                Welcome welcome) const {
+  const bool ours = welcome.any_name || (request.get_header_value_count("Host") == 1 &&
+                                         is_our_name(request.get_header_value("Host"), host_, port_));
+  const bool whole =
+      !request.has_header("Range") || (welcome.one_range && request.get_header_value_count("Range") == 1 &&
+                                       request.get_header_value("Range").find(',') == std::string::npos);
+  if (ours && whole) return further_ ? further_(request, response) : HandlerResponse::Unhandled;
+  // The library would cut the refusal, too, into the ranges that were asked for.
+  const_cast<httplib::Request&>(request).ranges.clear();
+  response.status = ours ? 416 : 403;
+  response.set_content(!ours               ? R"({"error": "this is not the address that the program has printed"})"
+                       : welcome.one_range ? R"({"error": "expected one range"})"
+                                           : R"({"error": "expected no range"})",
+                       "application/json");
+  return HandlerResponse::Handled;
 }
 
 bool TimedServer::listen_after_bind() {
@@ -166,18 +207,6 @@ void TimedServer::answer(const Arrival& arrival) {
   wake();
 }
 
-ListenAddress read_listen_address(const std::string& text) {
-  const auto colon = text.rfind(':');
-  const std::string port = colon == std::string::npos ? text : text.substr(colon + 1);
-  ListenAddress out{colon == std::string::npos || colon == 0 ? "127.0.0.1" : text.substr(0, colon), 0};
-  if (out.host.size() > 2 && out.host.front() == '[' && out.host.back() == ']')
-    out.host = out.host.substr(1, out.host.size() - 2);
-  const auto read = std::from_chars(port.data(), port.data() + port.size(), out.port);
-  if (read.ec != std::errc() || read.ptr != port.data() + port.size() || out.port < 0 || out.port > 65535)
-    throw ConfigError(fmt::format("--listen: found \"{}\", expected an address such as 127.0.0.1:9464", text));
-  return out;
-}
-
 struct MetricsServer::Server {
   TimedServer http;
   std::mutex mutex;
@@ -187,27 +216,13 @@ struct MetricsServer::Server {
 
 MetricsServer::MetricsServer(const std::string& address, const std::string& content_type)
     : server_(std::make_unique<Server>()) {
-  const ListenAddress at = read_listen_address(address);
   Server& server = *server_;
   server.http.Get("/metrics", [&server, content_type](const httplib::Request&, httplib::Response& response) {
     const std::lock_guard lock(server.mutex);
     response.set_content(server.text, content_type);
   });
-  const int port = server.http.bind(at.host, at.port);
-  if (port < 0) throw ConfigError(fmt::format("--listen: {}: cannot listen there: is the port in use?", address));
-  // Nothing secret is shown, but a page of another site must not read it by a name that leads here, nor get a large
-  // answer of many ranges for a small request.
-  server.http.set_pre_routing_handler(
-      [host = at.host, port](const httplib::Request& request, httplib::Response& response) {
-        const bool ours =
-            request.get_header_value_count("Host") == 1 && is_our_name(request.get_header_value("Host"), host, port);
-        if (ours && !request.has_header("Range")) return httplib::Server::HandlerResponse::Unhandled;
-        response.status = ours ? 416 : 403;
-        response.set_content(ours ? "expected no range\n" : "this is not the address that the program has printed\n",
-                             "text/plain");
-        return httplib::Server::HandlerResponse::Handled;
-      });
-  server.address = fmt::format("http://{}:{}/metrics", at.host, port);
+  server.http.listen_at(address);
+  server.address = server.http.address() + "/metrics";
   server.thread = std::jthread([&server] { server.http.listen_after_bind(); });
 }
 
