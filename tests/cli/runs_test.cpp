@@ -5,6 +5,7 @@
 
 #include "common/json_value.hpp"
 #include "run_program.hpp"
+#include "support/when.hpp"
 
 namespace ganymede::cli {
 namespace {
@@ -24,11 +25,12 @@ class Runs : public testing::Test {
     content.merge_patch(changes);
     return scratch_.write("scenario.json", content.dump());
   }
-  Outcome with_policy(const std::string& program) const {
+  /// The limit is more than a busy machine makes an answer wait.
+  Outcome with_policy(const std::string& program, const char* limit = "60s") const {
     const std::string file = scratch_.write("policy.py", program);
     return run_program(
         "simulate " +
-        scenario({{"policy", {{"name", "external"}, {"command", {"python3", "policy.py"}}, {"limit", "2s"}}}}) +
+        scenario({{"policy", {{"name", "external"}, {"command", {"python3", "policy.py"}}, {"limit", limit}}}}) +
         " --format json");
   }
   Scratch scratch_;
@@ -157,31 +159,40 @@ for line in sys.stdin:
 }
 
 TEST_F(Runs, AnExternalPolicyThatFailsIsAFailedRun) {
-  const auto fails = [&](const char* program, const char* why) {
-    const Outcome outcome = with_policy(program);
+  const auto fails = [&](const std::string& program, const char* why, const char* limit = "60s") {
+    const Outcome outcome = with_policy(program, limit);
     EXPECT_EQ(outcome.code, 1) << program;
     EXPECT_THAT(outcome.err, AllOf(HasSubstr("the external policy python3"), HasSubstr(why))) << program;
     EXPECT_EQ(outcome.out, "") << program;
   };
-  fails("import time; time.sleep(60)", "gave no answer within 2 s");
+  fails("import time; time.sleep(60)", "gave no answer within 2 s", "2s");
   fails("raise SystemExit(7)", "ended with exit status 7 before it had answered");
   fails("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", "was ended by signal 9");
-  fails("print('what?', flush=True)\nimport time; time.sleep(60)", "answered what?, expected one line such as");
-  fails("print('{\"nodes\": {\"p9.huge\": 1}}', flush=True)\nimport time; time.sleep(60)",
+  const std::string asked = "input()\n";  // what answers before is refused for that
+  fails(asked + "print('what?', flush=True)\nimport time; time.sleep(60)", "answered what?, expected one line such as");
+  fails(asked + "print('{\"nodes\": {\"p9.huge\": 1}}', flush=True)\nimport time; time.sleep(60)",
         "a pool that exists instead of \"p9.huge\"");
-  fails("print('{\"nodes\": {\"p3.2xlarge us-east-1 on-demand\": -1}}', flush=True)\nimport time; time.sleep(60)",
-        "a whole number of nodes");
-  fails("print('{\"nodes\": {}, \"cpus\": 2}', flush=True)\nimport time; time.sleep(60)",
+  fails(
+      asked + "print('{\"nodes\": {\"p3.2xlarge us-east-1 on-demand\": -1}}', flush=True)\nimport time; time.sleep(60)",
+      "a whole number of nodes");
+  fails(asked + "print('{\"nodes\": {}, \"cpus\": 2}', flush=True)\nimport time; time.sleep(60)",
         "\"cpus\" as a share above 0");
-  fails("print('x' * 2000000, flush=True)\nimport time; time.sleep(60)", "more than 1 MiB");
+  fails(asked + "print('x' * 2000000, flush=True)\nimport time; time.sleep(60)", "more than 1 MiB");
   const Outcome many = with_policy(
-      "print('{\"nodes\": {\"p3.2xlarge us-east-1 on-demand\": 5}}', flush=True)\nimport time; time.sleep(60)");
+      asked + "print('{\"nodes\": {\"p3.2xlarge us-east-1 on-demand\": 5}}', flush=True)\nimport time; time.sleep(60)");
   EXPECT_EQ(many.code, 1);
   EXPECT_THAT(many.err, HasSubstr("asks for 5 nodes of \"p3.2xlarge us-east-1 on-demand\", which has at most 4"));
   const Outcome absent =
       run_program("simulate " + scenario({{"policy", {{"name", "external"}, {"command", {"no-such-program"}}}}}));
   EXPECT_EQ(absent.code, 1);
   EXPECT_THAT(absent.err, HasSubstr("could not be started"));
+}
+
+TEST_F(Runs, AnExternalPolicyHasTheCommandsBoundOnMemory) {
+  NOT_SANITIZED("the sanitizers reserve terabytes");
+  const Outcome outcome = with_policy("try:\n  taken = b'x' * (3 << 30)\nexcept MemoryError:\n  raise SystemExit(9)\n");
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_THAT(outcome.err, HasSubstr("ended with exit status 9 before it had answered"));
 }
 
 TEST_F(Runs, AnInterruptedSweepGoesOnWhereItWas) {

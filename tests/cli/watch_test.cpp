@@ -87,7 +87,7 @@ TEST_F(Watch, ServesMetrics) {
   std::string metrics;
   const int port = 20000 + ::getpid() % 20000;  // tests run side by side
   std::thread client([&] {
-    for (int i = 0; i < 200 && metrics.empty(); ++i) {
+    for (int i = 0; i < 2400 && metrics.empty(); ++i) {
       std::this_thread::sleep_for(std::chrono::milliseconds(50));
       httplib::Client http("127.0.0.1", port);
       if (const auto answer = http.Get("/metrics"); answer && answer->status == 200) metrics = answer->body;
