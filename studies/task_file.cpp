@@ -1,6 +1,7 @@
 #include "studies/task_file.hpp"
 
 #include <fmt/format.h>
+#include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
@@ -263,9 +264,34 @@ AskedResources read_slurm(const std::string& file, const std::string& text) {
   return out;
 }
 
+/// Throws YAML's exception where a document begins in the same place as the one before: the library finds it for ever
+/// behind a comma that stands alone.
+class DocumentsGoOn final : public YAML::EventHandler {
+ public:
+  void OnDocumentStart(const YAML::Mark& mark) override {
+    if (mark.pos == last_) throw YAML::ParserException(mark, "expected YAML, found a character that is none");
+    last_ = mark.pos;
+  }
+  void OnDocumentEnd() override {}
+  void OnNull(const YAML::Mark&, YAML::anchor_t) override {}
+  void OnAlias(const YAML::Mark&, YAML::anchor_t) override {}
+  void OnScalar(const YAML::Mark&, const std::string&, YAML::anchor_t, const std::string&) override {}
+  void OnSequenceStart(const YAML::Mark&, const std::string&, YAML::anchor_t, YAML::EmitterStyle::value) override {}
+  void OnSequenceEnd() override {}
+  void OnMapStart(const YAML::Mark&, const std::string&, YAML::anchor_t, YAML::EmitterStyle::value) override {}
+  void OnMapEnd() override {}
+
+ private:
+  int last_ = -1;
+};
+
 AskedResources read_yaml(const std::string& file, const std::string& text) {
   std::vector<YAML::Node> documents;
   try {
+    std::istringstream stream(text);
+    YAML::Parser parser(stream);
+    for (DocumentsGoOn ends; parser.HandleNextDocument(ends);) {
+    }
     documents = YAML::LoadAll(text);
   } catch (const YAML::Exception& error) {
     throw ConfigError(fmt::format("{}: line {}: {}", file, error.mark.line + 1, error.msg));

@@ -159,6 +159,8 @@ TEST(TaskFile, RefusesWithAPlace) {
     EXPECT_THAT(refusal("resources: &r\n  accelerators: A100:8\n  " + std::string(choices) + ": [*r]\n"),
                 HasSubstr("levels of choices"));
   EXPECT_THAT(refusal("resources: {accelerators: {A100: {x: y}}}\n"), HasSubstr("expected a count"));
+  EXPECT_THAT(refusal(" - n: p\n,\n"), HasSubstr("line 2: expected YAML, found a character that is none"))
+      << "yaml-cpp finds documents there for ever";
 }
 
 // Whatever is changed in a file, it is read or refused with a message.
