@@ -111,7 +111,7 @@ void add_budget(Parser program) {
           throw ConfigError(fmt::format("--max-work {}: expected a positive integer, such as 100M", text));
         set_work_budget(*events);
       },
-      "events of one run, cluster or service that may be simulated (50M); beyond it: exit code 3");
+      "events and messages of one simulation that may be simulated singly (50M); beyond it: exit code 3");
 }
 
 constexpr const char* kSummary =

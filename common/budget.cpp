@@ -54,6 +54,12 @@ std::int64_t Work::bound_ = 50'000'000;
 
 void set_work_budget(std::int64_t most) { Work::bound_ = most; }
 
+void check_work(double units, std::string_view what, std::string_view asker, std::string_view instead) {
+  if (units <= static_cast<double>(Work::bound_)) return;
+  throw BudgetExceeded(fmt::format("{}: more than {} would be simulated, {:.6g}; {}, or --max-work allows more", asker,
+                                   counted(static_cast<std::size_t>(Work::bound_), what), units, instead));
+}
+
 void Work::refuse(std::string_view file, std::string_view key) const {
   throw BudgetExceeded(fmt::format("{}: {}: more than {} would be simulated; --max-work allows more", file, key,
                                    counted(static_cast<std::size_t>(bound_), "event")));

@@ -33,9 +33,12 @@ void reserve_beyond_budget(Bytes more);
 /// the machine has less than the bound, which then is not the reason.
 std::string memory_budget_exceeded();
 
-/// The bound that --max-work sets: the events that one simulation of a run, a cluster or a service lives through. It is
-/// 50 million by default, of which the slowest take some minutes.
+/// The bound that --max-work sets: the events that one simulation of a run, a cluster or a service lives through, and
+/// the messages that one simulates singly. It is 50 million by default, of which the slowest take some minutes.
 void set_work_budget(std::int64_t most);
+/// Throws BudgetExceeded if what is about to be simulated, `units` of an "event" or "message", is more. `asker`: what
+/// asks for them, as "a.json: /fidelity/mode: of 100 steps"; `instead`: what would take less.
+void check_work(double units, std::string_view what, std::string_view asker, std::string_view instead);
 
 /// Counts the events of one simulation.
 class Work {
@@ -50,6 +53,7 @@ class Work {
   [[noreturn]] void refuse(std::string_view file, std::string_view key) const;
   static std::int64_t bound_;
   friend void set_work_budget(std::int64_t most);
+  friend void check_work(double units, std::string_view what, std::string_view asker, std::string_view instead);
   std::int64_t spent_ = 0;
 };
 

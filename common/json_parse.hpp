@@ -10,13 +10,19 @@
 
 #include "common/json.hpp"
 #include "common/json_value.hpp"
+#include "common/units.hpp"
 
 namespace ganymede {
 
 /// The key as a JSON pointer holds it: "~" and "/" become "~0" and "~1" (RFC 6901).
 std::string escaped_key(std::string_view key);
 
-/// Parses the text, which messages call `name`. Throws a located ConfigError if it is empty, malformed, has a duplicate
+/// The memory that the program takes at its peak to read a document, from a count of the text's values; what was
+/// measured for documents of one kind of value stands in docs/reliability.md.
+Bytes memory_to_read(std::string_view text);
+
+/// Parses the text, which messages call `name`. Throws BudgetExceeded before it begins if that would take more memory
+/// than --max-memory, and a located ConfigError if it is empty, malformed, has a duplicate
 /// key, a number out of a double's range or more than 200 levels of nesting.
 Json parse_document(std::string_view text, const std::string& name);
 

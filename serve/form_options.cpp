@@ -14,6 +14,7 @@
 #include "common/errors.hpp"
 #include "common/file.hpp"
 #include "common/json.hpp"
+#include "common/json_parse.hpp"
 #include "common/json_value.hpp"
 #include "kernel/checkpoint.hpp"
 #include "kernel/models/models.hpp"
@@ -62,6 +63,11 @@ std::shared_ptr<const Upload> checked_upload(int id, const std::string& kind, co
   const auto& kinds = upload_kinds();
   const JsonNode asked = JsonNode::wrap(Json(kind), "upload: kind", "");
   upload->kind = asked.as_choice(kinds) == "trace" ? UploadKind::trace : UploadKind::platform;
+  // Small values take many times their text, and the server's memory is everybody's.
+  constexpr Bytes kMostToRead{512.0 * (1U << 20U)};
+  if (const Bytes needed = memory_to_read(text); needed > kMostToRead)
+    throw ConfigError(fmt::format("{}: reading it would take about {} of memory, expected at most {}", upload->name,
+                                  to_string(needed), to_string(kMostToRead)));
   const JsonNode content = JsonNode::parse(text, upload->name);
   if (upload->kind == UploadKind::trace)
     upload->trace = std::make_unique<traces::StepTrace>(traces::read_step_trace(content));

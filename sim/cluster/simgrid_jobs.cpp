@@ -124,12 +124,10 @@ class SimGridJobs : public JobRunner {
   /// Refuses at once what would be refused after minutes.
   void check_messages(std::size_t index, const LiveJob& job) const {
     const double steps = std::ceil(kWorkIsDone * job.left), each = job.steps->messages_a_step();
-    if (live_->messages() + steps * each <= LiveSimulation::kMaxMessages) return;
-    throw Infeasible(
-        fmt::format("{}: /fidelity/mode: at message fidelity the {:g} steps of the job {} would send {:g} messages "
-                    "each, expected at "
-                    "most {:g} of the whole cluster; fewer steps, or \"sampled\"",
-                    cluster_.file, steps, cluster_.jobs[index].name, each, LiveSimulation::kMaxMessages));
+    check_work(live_->messages() + steps * each, "message",
+               fmt::format("{}: /fidelity/mode: with the {:g} steps of the job {}", cluster_.file, steps,
+                           cluster_.jobs[index].name),
+               "fewer steps, \"sampled\"");
   }
 
   std::size_t store(const std::string& name) {

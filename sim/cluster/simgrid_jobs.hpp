@@ -8,8 +8,8 @@
 namespace ganymede::sim {
 
 /// A job's steps are drawn and simulated one by one, and a job ends with a whole step. A job that is stopped loses the
-/// step under way, whose messages still end. Throws what simulate_cluster() throws, and Infeasible beyond
-/// LiveSimulation::kMaxMessages messages. A process may call this once.
+/// step under way, whose messages still end. Throws what simulate_cluster() throws, and BudgetExceeded
+/// before a job begins that would send too many messages. A process may call this once.
 ClusterRecord simulate_on_simgrid(const Cluster& cluster);
 
 }  // namespace ganymede::sim

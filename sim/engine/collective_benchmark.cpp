@@ -6,6 +6,7 @@
 #include <cassert>
 #include <utility>
 
+#include "common/budget.hpp"
 #include "common/errors.hpp"
 #include "common/json_value.hpp"
 #include "common/process.hpp"
@@ -47,7 +48,7 @@ Json row_of(const CollectiveBenchmark& benchmark, const BenchmarkMethod& method)
               {"time_s", result.time.si},
               {"algbw_GBps", result.algorithm_GB_per_s},
               {"busbw_GBps", result.bus_GB_per_s},
-              {"messages", result.messages},
+              {"message", result.messages},
               {"fidelity", to_string(result.fidelity)},
               {"limit", nullptr},
               {"choice", nullptr},
@@ -61,20 +62,20 @@ Json row_of(const CollectiveBenchmark& benchmark, const BenchmarkMethod& method)
 
 /// The highest number of messages in a timeline; viewers cannot show more.
 constexpr std::int64_t kMaxTimelineMessages = 500'000;
-/// The highest number of messages that are simulated one by one, which takes minutes.
-constexpr std::int64_t kMaxSimulatedMessages = 20'000'000;
 
-/// Throws ConfigError, which names the option, for more messages than these.
-void check_messages(const std::vector<CollectiveBenchmark>& benchmarks, const BenchmarkMethod& method) {
+/// Throws ConfigError, which names the option, for more messages than these, and BudgetExceeded for more than may be
+/// simulated one by one.
+void check_all_messages(const std::vector<CollectiveBenchmark>& benchmarks, const BenchmarkMethod& method) {
   std::int64_t all = 0;
   for (const CollectiveBenchmark& benchmark : benchmarks) {
     const std::int64_t messages = benchmark.messages();
     const Bytes bytes{static_cast<double>(benchmark.request().bytes)};
     all += messages;
-    if (method.fidelity == CollectiveFidelity::message && messages > kMaxSimulatedMessages)
-      throw ConfigError(
-          fmt::format("--fidelity message: {} of {} is {} messages, expected at most {}; folded gives the same time",
-                      benchmark.request().scheme.name(), ganymede::to_string(bytes), messages, kMaxSimulatedMessages));
+    if (method.fidelity == CollectiveFidelity::message)
+      check_work(
+          static_cast<double>(messages), "message",
+          fmt::format("--fidelity message: {} of {}", benchmark.request().scheme.name(), ganymede::to_string(bytes)),
+          "folded gives the same time");
   }
   if (method.record && all > kMaxTimelineMessages)
     throw ConfigError(fmt::format("--timeline: {} messages, expected at most {}; ask for fewer ranks, sizes or schemes",
@@ -161,7 +162,7 @@ BenchmarkResult CollectiveBenchmark::run(CollectiveFidelity wanted, bool record,
 }
 
 Json benchmark_rows(const std::vector<CollectiveBenchmark>& benchmarks, const BenchmarkMethod& method) {
-  check_messages(benchmarks, method);
+  check_all_messages(benchmarks, method);
   if (method.fidelity == CollectiveFidelity::message) simgrid_module();  // once, for all children
   const auto outcomes = run_children(
       benchmarks.size(), method.jobs, [&](std::size_t i) { return row_of(benchmarks[i], method).dump(); },

@@ -33,8 +33,7 @@ class LiveSimulation {
   /// Works on the process' host for so many seconds, longer if others work there too.
   virtual void compute(double seconds) = 0;
   /// Lets the ranks of a communicator go through its calls, whose arrivals are on this clock, and waits until all are
-  /// done. Throws Infeasible beyond kMaxMessages messages.
-  static constexpr double kMaxMessages = 1e8;
+  /// done.
   virtual std::vector<CollectiveTimes> communicate(Communicator communicator) = 0;
   /// Begins to read what a store delivers in so many seconds if nobody else reads; others share its rate. wait() waits
   /// for the end and returns when it was.

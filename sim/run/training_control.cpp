@@ -7,8 +7,10 @@
 #include <cmath>
 #include <numeric>
 #include <stdexcept>
+#include <tuple>
 #include <utility>
 
+#include "common/budget.hpp"
 #include "common/errors.hpp"
 #include "common/units.hpp"
 #include "sim/ledger/nanoseconds.hpp"
@@ -70,6 +72,24 @@ void check_evaluations(const RunContext& context, double left, const StepDistrib
         fmt::format("{}: /evaluation/every: the run would pause for more than {:.0f} evaluations; "
                     "expected a longer time between them",
                     scenario.file, kMaxEvaluations));
+}
+
+/// Throws BudgetExceeded if so many seconds of training would bring, at the mean, more events than may be simulated.
+void check_events(const RunContext& context, const RunState& state, double length_s) {
+  const Scenario& scenario = context.scenario;
+  const auto check = [&](double mean_s, double nodes, std::string_view key) {
+    check_work(nodes * length_s / mean_s, "event", fmt::format("{}: {}", scenario.file, key),
+               "longer times between them");
+  };
+  const auto nodes =
+      static_cast<double>(std::accumulate(state.fleet.members().begin(), state.fleet.members().end(), 0));
+  const Faults& faults = scenario.faults;
+  if (scenario.policy.policy->periodic) check(scenario.policy.every.si, 1, "/policy/every");
+  if (faults.crash) check(faults.crash->si, nodes, "/faults/crash/every");
+  for (const auto& [slowdown, key, hit] : {std::tuple(&faults.straggler, "/faults/straggler/every", nodes),
+                                           {&faults.network, "/faults/network/every", 1.0},
+                                           {&faults.storage, "/faults/storage/every", 1.0}})
+    if (*slowdown) check((*slowdown)->every.si, 2 * hit, key);  // each begins and ends
 }
 
 /// Schedules the moment at which the burst credits of the dataset's storage are used up.
@@ -167,6 +187,7 @@ void begin_segment(const RunContext& context, RunState& state, Actions& actions,
   check_length(context, state, segment, left);
   const double to_evaluation = steps_to_evaluation(context, state, *segment.steps);
   check_evaluations(context, left, *segment.steps);
+  check_events(context, state, left * segment.steps->mean.si);
   state.evaluation_due = to_evaluation <= left;
   left = std::min(left, to_evaluation);
   state.training.begin_segment(segment, same_workers);

@@ -10,6 +10,7 @@
 #include "calibration/interval_classes.hpp"
 #include "calibration/statistics.hpp"
 #include "calibration/worker_variation.hpp"
+#include "common/budget.hpp"
 #include "common/errors.hpp"
 #include "common/units.hpp"
 #include "sim/steps/asynchronous_steps.hpp"
@@ -20,7 +21,6 @@
 namespace ganymede::sim {
 namespace {
 
-constexpr double kMaxMessagesOfRun = 1e8;      // at message fidelity: takes some minutes
 constexpr std::size_t kMinSamplesOfTail = 50;  // recorded steps below which no tail is fitted
 
 }  // namespace
@@ -260,11 +260,9 @@ SamplingOptions StepSimulator::sampling_options(const Workers& workers) const {
 
 void StepSimulator::check_message_count() const {
   const double messages = communication_ ? communication_->messages_per_step() : 0;
-  if ((messages + 1) * static_cast<double>(scenario_.steps) <= kMaxMessagesOfRun) return;
-  throw ConfigError(
-      fmt::format("{}: /fidelity/mode: message fidelity would simulate {} steps of {:.0f} messages; expected "
-                  "\"sampled\" or fewer steps",
-                  scenario_.file, scenario_.steps, messages));
+  check_work((messages + 1) * static_cast<double>(scenario_.steps), "message",
+             fmt::format("{}: /fidelity/mode: of {} steps", scenario_.file, scenario_.steps),
+             "\"sampled\", fewer steps");
 }
 
 /// The half-width of the 90 % interval of a step for what several workers and their exchange may be off.

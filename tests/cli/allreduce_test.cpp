@@ -169,8 +169,6 @@ TEST(AllReduce, BadInputIsLocated) {
       {base + "--scheme rign --bytes 1MiB", "did you mean \"ring\""},
       {base + "--scheme ring --bytes 1MB/s", "--bytes"},
       {base + "--scheme ring --bytes -5", "--bytes -5: expected a whole number of bytes"},
-      {"allreduce --catalog " + star + " --instance one --nodes 9999 --scheme ring --bytes 1 --fidelity message",
-       "199940004 messages, expected at most 20000000"},
       {base + "--scheme ring --bytes 2TiB", "1TiB"},
       {base + "--scheme ring --bytes 1.5", "--bytes"},
       {base + "--scheme ring, --bytes 1", "--scheme"},
@@ -192,6 +190,23 @@ TEST(AllReduce, BadInputIsLocated) {
     EXPECT_EQ(outcome.code, 2) << item.arguments;
     EXPECT_THAT(outcome.err, HasSubstr(item.expected)) << item.arguments;
     EXPECT_EQ(outcome.out, "") << item.arguments;
+  }
+}
+
+// Four ranks send 24 messages around a ring. More than --max-work allows are refused before one of them is simulated.
+TEST(AllReduce, MessagesAreWork) {
+  const Scratch scratch;
+  const std::string star =
+      "allreduce --catalog " + scratch.write("star.json", kStar) + " --instance one --scheme ring ";
+  EXPECT_EQ(run_program(star + "--nodes 4 --bytes 1MiB --fidelity message --max-work 24").code, 0);
+  EXPECT_EQ(run_program(star + "--nodes 4 --bytes 1MiB --max-work 1").code, 0) << "folded simulates none";
+  for (const auto& [arguments, expected] :
+       {std::pair("--nodes 4 --bytes 1MiB --max-work 23",
+                  "of 1 MiB: more than 23 messages would be simulated, 24; folded gives the same time, or --max-work"),
+        {"--nodes 9999 --bytes 1", "more than 50000000 messages would be simulated, 1.9994e+08"}}) {
+    const Outcome outcome = run_program(star + "--fidelity message " + arguments);
+    EXPECT_EQ(outcome.code, 3) << arguments;
+    EXPECT_THAT(outcome.err, HasSubstr(expected));
   }
 }
 

@@ -149,8 +149,10 @@ TEST(BadInput, QuantitiesThatNoMachineHas) {
 
 TEST(BadInput, MessageFidelityOfTooMuchIsRefused) {
   const Scratch scratch;
-  expect_rejected(simulate(scratch, "--fidelity message --set /workload/epochs=1000000"),
-                  {"scenario.json: /fidelity/mode: message fidelity would simulate"});
+  const Outcome outcome = run_program(simulate(scratch, "--fidelity message --set /workload/epochs=1000000"));
+  EXPECT_EQ(outcome.code, 3);
+  EXPECT_THAT(outcome.err, HasSubstr("scenario.json: /fidelity/mode: of "));
+  EXPECT_THAT(outcome.err, HasSubstr("more than 50000000 messages would be simulated, "));
 }
 
 TEST(BadInput, AnInputIsNotOverwritten) {

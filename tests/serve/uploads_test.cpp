@@ -14,6 +14,7 @@
 #include "platforms/catalog.hpp"
 #include "serve/form_options.hpp"
 #include "serve/forms.hpp"
+#include "support/errors.hpp"
 
 namespace ganymede::serve {
 namespace {
@@ -65,6 +66,14 @@ TEST_F(UploadFolder, AreKeptAndFoundAgain) {
   EXPECT_THROW(store.forget(1), NoSuchUpload);
   EXPECT_FALSE(fs::exists(folder / "1.json"));
   EXPECT_EQ(store.add("trace", "again.json", kTraceText), 4);  // no number is used twice
+}
+
+TEST_F(UploadFolder, OfWhichReadingWouldTakeTheMachinesMemoryAreNotRead) {
+  UploadStore store(folder, remarks);
+  std::string text = "[{}";
+  while (text.size() < UploadStore::kMaxBytes - 4) text += ",{}";
+  EXPECT_THAT(message_of<ConfigError>([&] { store.add("trace", "many.json", text + "]"); }),
+              HasSubstr("many.json: reading it would take about "));
 }
 
 TEST_F(UploadFolder, NamesAreOnlyShown) {

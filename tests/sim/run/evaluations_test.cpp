@@ -3,11 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "common/budget.hpp"
 #include "common/errors.hpp"
 #include "common/units.hpp"
 #include "run_literals.hpp"
 #include "sim/run/training_control.hpp"
 #include "sim/run/transitions.hpp"
+#include "support/errors.hpp"
 
 namespace ganymede::sim {
 namespace {
@@ -114,6 +116,17 @@ TEST(Evaluations, AreNotTooManyBecauseTheNextIsNear) {
   Actions again;
   change_pace(run.context, run.state, again);
   EXPECT_EQ(scheduled<SegmentCompleted>(again).at, 6 * kSecond);
+}
+
+// Ten million steps of 10 ms take 1e5 s: a network that is slow every 4 ms begins and ends to be so 5e7 times.
+TEST(Evaluations, EventsOfWhatIsLeftAreCountedBefore) {
+  Scenario scenario = literal_scenario(2);
+  scenario.steps = 10'000'000;
+  scenario.faults.network = Slowdown{.every = Seconds{4.1e-3}, .factor = 0.5, .lasts = Seconds{1}};
+  EXPECT_NO_THROW(EvaluatingRun run(scenario));
+  scenario.faults.network->every = Seconds{3.9e-3};
+  EXPECT_THAT(message_of<BudgetExceeded>([&] { EvaluatingRun run(scenario); }),
+              testing::HasSubstr("/faults/network/every: more than 50000000 events would be simulated, 5.12821e+07"));
 }
 
 }  // namespace
