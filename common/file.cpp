@@ -190,8 +190,7 @@ void keep_access(int file, const struct stat& former) {
 
 /// Makes a rename last through a loss of power. Some file systems cannot sync a folder; the file is whole all the same.
 void sync_folder_of(const std::filesystem::path& file) {
-  [[maybe_unused]] const int synced =
-      storage::sync_folder(file.has_parent_path() ? file.parent_path().c_str() : ".");
+  [[maybe_unused]] const int synced = storage::sync_folder(file.has_parent_path() ? file.parent_path().c_str() : ".");
 }
 
 /// Gathers pieces until they are worth a call of the system.

@@ -44,8 +44,8 @@ std::uint64_t seed() {
   return given == nullptr ? 1 : std::strtoull(given, nullptr, 10);
 }
 
-/// A disk that forgets at a loss of power what was not synced: the content of files, and names in folders. It knows them
-/// by the calls that it is shown before they happen.
+/// A disk that forgets at a loss of power what was not synced: the content of files, and names in folders. It knows
+/// them by the calls that it is shown before they happen.
 class ForgetfulDisk {
  public:
   /// `kept`: a folder on the same file system for what may have to come back.
@@ -333,8 +333,8 @@ TEST_F(Storage, ASweepIsContinuedToTheSameBytes) {
 TEST_F(Storage, ACatalogIsUpdatedToTheSameBytes) {
   const std::string list =
       scratch_.write("work/vms.csv",
-                    "InstanceType,AcceleratorName,AcceleratorCount,Region,AvailabilityZone,Price,SpotPrice\n"
-                    "a2-highgpu-8g,A100,8.0,us-central1,us-central1-a,20,9\n");
+                     "InstanceType,AcceleratorName,AcceleratorCount,Region,AvailabilityZone,Price,SpotPrice\n"
+                     "a2-highgpu-8g,A100,8.0,us-central1,us-central1-a,20,9\n");
   replay({{{"catalog", "--provider", "gcp", "--as-of", "2026-11-19", "--update", list, "-o",
             (folder() / "out.json").string()}},
           {"out.json"}});
