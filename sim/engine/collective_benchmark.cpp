@@ -48,7 +48,7 @@ Json row_of(const CollectiveBenchmark& benchmark, const BenchmarkMethod& method)
               {"time_s", result.time.si},
               {"algbw_GBps", result.algorithm_GB_per_s},
               {"busbw_GBps", result.bus_GB_per_s},
-              {"message", result.messages},
+              {"messages", result.messages},
               {"fidelity", to_string(result.fidelity)},
               {"limit", nullptr},
               {"choice", nullptr},
