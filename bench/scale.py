@@ -1,19 +1,20 @@
 #!/usr/bin/env python3
-"""What a collective costs to simulate: processor time, memory and, where `perf` is, instructions of `ganymede allreduce`.
+"""What a collective costs to simulate: processor time and memory of `ganymede allreduce`.
 
-  python3 bench/scale.py [--program build/release/bin/ganymede] [--most 65536] [--only TEXT] [--limit 100] [--message]
+  python3 bench/scale.py [--program build/release/bin/ganymede] [--most 65536] [--only TEXT] [--limit 100] [--exact] [--instructions]
 
 Fabrics: one switch; racks of 32 nodes, twice oversubscribed; the same with racks of 33; racks of 32, four times oversubscribed,
 below groups of 1,024, twice; zones of 100 nodes. One GPU a node or eight. Each row is a process of its own with at most --limit
 seconds and 6 GB; "growth" is the exponent of the processor time between two numbers of ranks, and "difference" what the result
-says of its own error (0: exact). --exact adds the time with --tolerance 0 and how far the other is off.
+says of its own error (0: exact). --exact adds the time with --tolerance 0 and how far the other is off; --instructions counts
+them with valgrind, whose times and memory mean nothing.
 """
 import argparse
 import json
 import math
 import os
+import re
 import resource
-import shutil
 import subprocess
 import tempfile
 import threading
@@ -55,18 +56,19 @@ def platform(fabric):
 
 
 def run(options, fabric, gpus, scheme, ranks, more=()):
-    """Seconds of the processor, MB, instructions, what the program prints; without the last: it did not end."""
+    """Seconds of the processor, MB, instructions if they are counted, what the program prints or why it failed."""
     with tempfile.TemporaryDirectory() as folder:
-        path, counts = os.path.join(folder, "lab.json"), os.path.join(folder, "counts")
+        path = os.path.join(folder, "lab.json")
         with open(path, "w") as out:
             json.dump(platform(fabric), out)
         command = [options.program, "allreduce", "--catalog", path, "--instance", "node-%d" % gpus, "--nodes",
                    str(ranks // gpus), "--scheme", scheme, "--bytes", options.bytes, "--jobs", "1", "--format", "json", *more]
-        if shutil.which("perf"):
-            command = ["perf", "stat", "-x,", "-e", "instructions:u", "-o", counts] + command
+        if options.instructions:
+            command = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null"] + command
+        memory = 4 * MEMORY if options.instructions else MEMORY
         with open(os.path.join(folder, "out"), "w+") as out, open(os.path.join(folder, "error"), "w+") as error:
             child = subprocess.Popen(command, stdout=out, stderr=error, start_new_session=True,
-                                     preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY)))
+                                     preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (memory, memory)))
             killer = threading.Timer(options.limit, lambda: os.killpg(child.pid, 9))
             killer.start()
             _, status, usage = os.wait4(child.pid, 0)
@@ -74,11 +76,7 @@ def run(options, fabric, gpus, scheme, ranks, more=()):
             killer.cancel()
             out.seek(0), error.seek(0)
             text, said = out.read(), error.read().strip()
-        instructions = None
-        if os.path.exists(counts):
-            with open(counts) as lines:
-                found = [line.split(",")[0] for line in lines if "instructions" in line]
-            instructions = int(found[0]) if found and found[0].isdigit() else None
+        instructions = sum(int(count) for count in re.findall(r"Collected : (\d+)", said))
         return (usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024, instructions,
                 json.loads(text)[0] if child.returncode == 0 else "exit %d %s" % (child.returncode, said))
 
@@ -91,6 +89,7 @@ def main():
     parser.add_argument("--limit", type=float, default=100)
     parser.add_argument("--bytes", default="100MB")
     parser.add_argument("--exact", action="store_true")
+    parser.add_argument("--instructions", action="store_true")
     options = parser.parse_args()
     for fabric, gpus, scheme, sizes in CASES:
         name, last = "%s, %d a node, %s" % (fabric, gpus, scheme), None

@@ -30,8 +30,9 @@ struct FoldedTimes {
   std::int64_t flows = 0;           ///< number of simulated flows
   std::int64_t rounds_skipped = 0;  ///< number of rounds skipped as repetitions, summed over classes
   Bottleneck bottleneck;            ///< set if `explain` is true
-  /// 0: the times are exact. Else the classes are those of a partition that is not equitable (symmetry.hpp), and this
-  /// is the largest difference that refining the one before made to the end of a call, relative to the time of all.
+  /// 0: the times are exact. Else this is the largest difference to the end of a call, relative to the time of all, that
+  /// refining the partition before made, if the last one is not equitable (symmetry.hpp); or that nudges of a picosecond
+  /// made, where that is more than 1e-6 (sought if `explain` is true, and the simulation is not large).
   double difference = 0;
 };
 
@@ -40,8 +41,8 @@ inline constexpr double kFoldingTolerance = 1e-3;
 
 /// Times jobs. Calls are independent, and a process may make any number of them. If neither ranks nor rounds can be
 /// folded, it simulates every message, though not with SimGrid. `explain` also finds the bottleneck, at the cost of up
-/// to five more simulations. If there are some thousands of classes, coarser partitions are refined until the next one
-/// changes no time by more than `tolerance` of the whole; 0: the times are exact.
+/// to six more simulations of few classes. If there are some thousands of classes, coarser partitions are refined until
+/// the next one changes no time by more than `tolerance` of the whole; 0: the times are exact.
 FoldedTimes run_folded(const FabricGraph& fabric, std::span<const Job> jobs, bool explain = false,
                        double tolerance = kFoldingTolerance);
 

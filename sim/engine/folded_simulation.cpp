@@ -1,6 +1,7 @@
 #include "sim/engine/folded_simulation.hpp"
 
 #include <algorithm>
+#include <array>
 #include <deque>
 
 #include "common/errors.hpp"
@@ -268,7 +269,7 @@ class FoldedSimulation::Implementation {
     if (state.earliest_round < stage.first_round) return state;
     // Collects everything under way: values that must be equal, and one value that must be nearly equal, with its unit.
     // The entries are sorted, because their order in memory has no meaning.
-    std::vector<std::pair<std::vector<std::int64_t>, std::pair<double, double>>> entries;
+    std::vector<std::pair<std::array<std::int64_t, 4>, std::pair<double, double>>> entries;
     for (std::size_t slot = 0; slot < active_.size(); ++slot) {
       const ActiveFlow& flow = active_[slot];
       if (!flow.active) continue;
@@ -291,7 +292,7 @@ class FoldedSimulation::Implementation {
     // Messages that have come before their destination entered the round, and parts of messages that have come.
     for (int transfer = 0; transfer < static_cast<int>(quotient_.transfers.size()); ++transfer) {
       if (const auto waiting = progress_.waiting(transfer); waiting != 0)
-        entries.push_back({{-1, transfer, waiting}, {0, 1}});
+        entries.push_back({{-1, transfer, waiting, 0}, {0, 1}});
       const int paths = static_cast<int>(transfer_at(transfer).flows.size());
       for (int path = 0; paths > 1 && path < paths; ++path)
         entries.push_back({{-2, transfer, path, progress_.ahead(transfer, path)}, {0, 1}});

@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "common/units.hpp"
 #include "engines.hpp"
 #include "sim/collectives/allreduce.hpp"
@@ -134,6 +136,27 @@ TEST(Symmetry, TimesOfMergedRanksAreNeverCalledExact) {
   const Job job = job_of(schedule);
   EXPECT_GT(run_folded(fabric, {&job, 1}).difference, 0);
   EXPECT_EQ(run_folded(fabric, {&job, 1}, false, 0).difference, 0);
+}
+
+// A pipelined tree over racks that zones cut: a picosecond decides which of two messages has a link first, and a
+// millisecond later that is microseconds.
+TEST(Symmetry, AResultThatPicosecondsDecideSaysBySoMuch) {
+  const platforms::Platform platform = platform_of(
+      R"("gpus": 1, "nic": {"bandwidth": "12.5GB/s", "latency": "2us"})",
+      R"({"kind": "fat-tree", "latency": "1us", "zones": {"nodes": 5, "bandwidth": "25GB/s", "latency": "1ms"},
+          "levels": [{"nodes": 4, "oversubscription": 2, "latency": "1us"}]})");
+  const FabricGraph fabric(platform, platform.instance("node"), 30, 1);
+  const auto planned = [&](const char* scheme) {
+    return parse_scheme(scheme).plan({fabric.topology(), 100'000'000, Collective::all_reduce, ""});
+  };
+  const Schedule tree = planned("tree"), ring = planned("ring");
+  const Job job = job_of(tree), steady = job_of(ring);
+  const double message = finish(Engine::message, fabric, tree), folded = finish(Engine::folded, fabric, tree);
+  const double off = std::abs(folded / message - 1), said = run_folded(fabric, {&job, 1}, true).difference;
+  EXPECT_GT(off, 1e-5);
+  EXPECT_GT(said, off / 2);
+  EXPECT_LT(said, off * 2);
+  EXPECT_EQ(run_folded(fabric, {&steady, 1}, true).difference, 0);
 }
 
 }  // namespace
