@@ -83,7 +83,7 @@ def main():
     given = options.parse_args()
     fidelities = {"mode": "sampled", "messages": given.messages}, {"mode": "message"}
     draw = random.Random(given.seed)
-    errors, worst, held, left_out = [], [], [], 0
+    errors, worst, held, without, left_out = [], [], [], [0], 0
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "cluster.json")
         for _ in range(given.count):
@@ -95,14 +95,18 @@ def main():
                 pairs = list(zip(sampled["jobs"], message["jobs"]))
                 errors += [a["run_s"] / b["run_s"] - 1 for a, b in pairs]
                 worst.append(max(errors[-len(pairs):], key=abs))
-                held += [a.get("run_low_s", a["run_s"]) <= b["run_s"] <= a.get("run_high_s", a["run_s"])
-                         for a, b in pairs]
+                for a, b in pairs:
+                    if "run_low_s" in a:
+                        held.append(a["run_low_s"] <= b["run_s"] <= a["run_high_s"])
+                    else:
+                        without.append(abs(a["run_s"] / b["run_s"] - 1))
     print("%d clusters share links (%d refused or failed)" % (len(worst), left_out))
     print(told("jobs", errors))
     print(told("the job of each cluster that is most off", worst))
     print("message fidelity over this, 5 and 95 of 100: %.3f to %.3f" % tuple(
         sorted(1 / (1 + error) for error in errors)[int(share * (len(errors) - 1))] for share in (0.05, 0.95)))
-    print("intervals of 90 %% hold %d of %d jobs" % (sum(held), len(held)))
+    print("intervals of 90 %% hold %d of %d jobs; %d have none and are at most %.2g %% off" % (
+        sum(held), len(held), len(without) - 1, 100 * max(without)))
 
 
 if __name__ == "__main__":

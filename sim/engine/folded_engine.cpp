@@ -127,14 +127,10 @@ double adding_bound(const Quotient& quotient) {
   return sum;
 }
 
-/// The largest simulation that is run again for each cost. Of a larger one the savings are estimated: at most those of
-/// the links by the time in which the busiest one transfers, at most those of the additions by their sum.
-constexpr std::int64_t kMaxFlowsToRepeat = 200'000;
-
 /// Finds the cost whose removal saves the most. The parts of the longest chain of events add up to its time, so a cost
-/// whose removal saves half of the time is the bottleneck, and the others need not be tried. `all` is the time with all
-/// costs, and `simulated` the number of flows of its simulation.
-Bottleneck find_bottleneck(const FabricGraph& fabric, const Quotient& quotient, double all, std::int64_t simulated) {
+/// whose removal saves half of the time is the bottleneck, and the others need not be tried.
+Bottleneck find_bottleneck(const FabricGraph& fabric, const Quotient& quotient) {
+  const double all = span_of(quotient);
   if (all <= 0) return {};
   const auto saved = [&](const Quotient& cheaper) { return 1 - span_of(cheaper) / all; };
   if (quotient.link_bandwidths.empty()) return {"latency", saved(without_latency(quotient))};
@@ -147,12 +143,6 @@ Bottleneck find_bottleneck(const FabricGraph& fabric, const Quotient& quotient, 
     return {flows_bind ? flows : link_kind(fabric.links()[quotient.link_of_class[link]].name), share};
   };
   constexpr double kHalf = 0.5;
-  if (simulated > kMaxFlowsToRepeat) {
-    const double bandwidth = std::min(busy / all, 1.0), reduction = std::min(adding_bound(quotient) / all, 1.0);
-    if (bandwidth >= kHalf && bandwidth >= reduction) return bandwidth_bottleneck(bandwidth);
-    if (reduction >= kHalf) return {"reduction", reduction};
-    return {"latency", 1 - std::max(bandwidth, reduction)};
-  }
   double bandwidth = -1, latency = -1;
   if (busy >= kHalf * all && (bandwidth = saved(with_wide(quotient, Widened::both))) >= kHalf)
     return bandwidth_bottleneck(bandwidth);
@@ -251,8 +241,7 @@ FoldedTimes run_folded(const FabricGraph& fabric, std::span<const Job> jobs, boo
     }
     // What limits the time is seen on a coarser partition too.
     if (quotient.ranks.size() > kFirstClasses) quotient = symmetry.quotient(kFirstClasses);
-    const FoldedSimulation coarse(quotient);
-    result.bottleneck = find_bottleneck(fabric, quotient, span_of(quotient, coarse), coarse.flows());
+    result.bottleneck = find_bottleneck(fabric, quotient);
     return result;
   }
 }

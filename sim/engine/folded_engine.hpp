@@ -30,9 +30,9 @@ struct FoldedTimes {
   std::int64_t flows = 0;           ///< number of simulated flows
   std::int64_t rounds_skipped = 0;  ///< number of rounds skipped as repetitions, summed over classes
   Bottleneck bottleneck;            ///< set if `explain` is true
-  /// 0: the times are exact. Else this is the largest difference to the end of a call, relative to the time of all, that
-  /// refining the partition before made, if the last one is not equitable (symmetry.hpp); or that nudges of a picosecond
-  /// made, where that is more than 1e-6 (sought if `explain` is true, and the simulation is not large).
+  /// 0: the times are exact. Else this is the largest difference to the end of a call, relative to the time of all,
+  /// that refining the partition before made, if the last one is not equitable (symmetry.hpp); or that nudges of a
+  /// picosecond made, where that is more than 1e-6 (sought if `explain` is true, and the simulation is not large).
   double difference = 0;
 };
 
