@@ -95,8 +95,8 @@ std::string collectives_text(const Json& rows, std::size_t width) {
   for (const Json& row : rows) difference = std::max(difference, row.value("difference", 0.0));
   if (difference > 0)
     order += fmt::format(
-        "A time is known to {:.2g} %: nearly like ranks were merged, and telling more of them apart changed it "
-        "by so much, or picoseconds decide which messages come first, and with others it changed so.\n",
+        "A time is known to {:.2g} % only: nearly like ranks were merged, or picoseconds decide which messages come "
+        "first. Telling more ranks apart, or moving messages by so little, changed it by as much.\n",
         100 * difference);
   if (largest) order += (*largest)["nccl_version"].get<std::string>() + ".\n";
   return table_of(rows, true).text(width) + (order.empty() ? "" : "\n" + wrap_prose(order, width));
