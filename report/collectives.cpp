@@ -93,7 +93,7 @@ std::string collectives_text(const Json& rows, std::size_t width) {
       largest = &row;
   double difference = 0;
   for (const Json& row : rows) difference = std::max(difference, row.value("difference", 0.0));
-  if (difference > 0)
+  if (difference > 1e-6)  // what exact times are known to
     order += fmt::format(
         "A time is known to {:.2g} % only: nearly like ranks were merged, or picoseconds decide which messages come "
         "first. Telling more ranks apart, or moving messages by so little, changed it by as much.\n",
