@@ -24,12 +24,14 @@
 #include "serve/timed_server.hpp"
 #include "sim/run/simulate.hpp"
 #include "traces/bill_file.hpp"
+#include "traces/bill_words.hpp"
 
 namespace ganymede::cli {
 namespace {
 
 struct WatchOptions {
   std::string plan, log, bill, listen, every = "10s";
+  std::string tag, resource, from, to;  // of the bill
   bool follow = false;
 };
 
@@ -49,8 +51,16 @@ class Silence {
 };
 
 /// Puts a bill beside the plan, whose run is simulated again for its items.
-documents::PaidBill paid(const plan::WatchedPlan& plan, const std::string& file, const Shared& shared) {
-  const traces::BillFile bill = traces::read_bill_file(file, {plan.instance, plan.scenario.servers.instance});
+documents::PaidBill paid(const plan::WatchedPlan& plan, const WatchOptions& options, const Shared& shared) {
+  const auto time = [](const char* option, const std::string& text) -> std::optional<std::int64_t> {
+    if (text.empty()) return std::nullopt;
+    if (const auto at = traces::time_of_bill(text.size() == 10 ? text + "T00:00:00Z" : text)) return at;
+    throw ConfigError(fmt::format("{} {}: expected a time such as 2026-11-03T09:00:00Z, or a day", option, text));
+  };
+  const traces::BillPart part{options.tag, options.resource, time("--bill-from", options.from),
+                              time("--bill-to", options.to)};
+  const traces::BillFile bill =
+      traces::read_bill_file(options.bill, {plan.instance, plan.scenario.servers.instance}, part);
   auto waiting = show_elapsed(shared, "simulating the plan");
   const std::string json = run_child([&] { return documents::result_text(sim::simulate_seeds(plan.scenario, 1)); });
   waiting.reset();
@@ -63,6 +73,8 @@ void run_watch(const WatchOptions& options, Shared& shared) {
     if (!input.empty()) keep_input(shared, input);
   if (options.log.empty() && options.bill.empty())
     throw ConfigError("watch: expected --log, which the run writes, or --bill, what was paid for it");
+  if (options.bill.empty() && !(options.tag + options.resource + options.from + options.to).empty())
+    throw ConfigError("--bill-tag, --bill-resource, --bill-from and --bill-to: expected --bill beside them");
   if (options.log.empty() && (options.follow || !options.listen.empty()))
     throw ConfigError(
         fmt::format("{}: expected --log beside it, which it follows", options.follow ? "--follow" : "--listen"));
@@ -71,7 +83,7 @@ void run_watch(const WatchOptions& options, Shared& shared) {
   const plan::WatchedPlan plan = plan::load_watched_plan(options.plan);
   std::optional<documents::PaidBill> bill;
   if (!options.bill.empty()) {
-    const documents::PaidBill beside = paid(plan, options.bill, shared);
+    const documents::PaidBill beside = paid(plan, options, shared);
     if (options.log.empty())
       return emit(shared, shared.format == "json" ? documents::paid_bill_text(beside)
                                                   : report::paid_bill_text(beside, result_width(shared)));
@@ -117,6 +129,10 @@ void declare_watch(Parser command, Shared& shared) {
       .add_option("--bill", options->bill,
                   "what was paid, beside the plan: FOCUS or AWS's Cost and Usage Report as CSV, perhaps gzipped")
       .check(suggest("@files"));
+  command.add_option("--bill-tag", options->tag, "KEY=VALUE: only rows of the bill with this tag");
+  command.add_option("--bill-resource", options->resource, "only rows of this resource, such as i-0abc");
+  command.add_option("--bill-from", options->from, "only what is charged from this time on: 2026-11-03T09:00:00Z");
+  command.add_option("--bill-to", options->to, "and until this time");
   command.add_flag("--follow", options->follow, "go on as the log grows, until the run's end");
   command.add_option("--listen", options->listen,
                      "follow, and serve the forecast as Prometheus metrics, for example at 127.0.0.1:9464");
@@ -137,7 +153,9 @@ Command watch_command() {
           "  ganymede watch --plan plan.json --log run.jsonl                     how it stands\n"
           "  ganymede watch --plan plan.json --log run.jsonl --follow\n"
           "  ganymede watch --plan plan.json --log run.jsonl --listen 127.0.0.1:9464\n"
-          "  ganymede watch --plan plan.json --bill focus.csv.gz                 what was really paid, by item\n",
+          "  ganymede watch --plan plan.json --bill focus.csv.gz                 what was really paid, by item\n"
+          "  ganymede watch --plan plan.json --bill account.csv --bill-tag project=gan      of a whole account's "
+          "bill\n",
       .about =
           "Reads how far the run is and says what that means: time and bill at its end with an interval, what is\n"
           "spent, the probability to meet the deadline, and what the plan's policy would do now. The exit code\n"

@@ -27,6 +27,7 @@ void describe(Walk& walk, PaidBill& paid) {
   walk.member("to", paid.to);
   walk.member("rows", paid.rows, {.says = "of the bill", .low = 0});
   walk.member("skipped", paid.skipped, {.says = "rows that could not be read", .low = 0});
+  walk.member("outside", paid.outside, {.says = "rows that are not of the training's tag, resource or time", .low = 0});
   walk.member("planned_usd", paid.planned_usd, {.says = "by one run with the plan's seed, whose items these are"});
   walk.member("plan_usd", paid.plan_usd, {.says = "the plan's own figure: the median of its runs"});
   walk.member("plan_interval_usd", paid.plan_interval_usd, {.says = "90 %"});

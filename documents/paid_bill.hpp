@@ -27,7 +27,7 @@ struct PaidBill {
   std::string plan, bill, dialect;  ///< files; "FOCUS", "AWS CUR" or "AWS CUR 2.0"
   std::string instance, from, to;   ///< the plan's; the first and the last time of the bill
   int nodes = 1;
-  std::int64_t rows = 0, skipped = 0;
+  std::int64_t rows = 0, skipped = 0, outside = 0;
   MicroUsd planned_usd, paid_usd;  ///< the former of one run with the plan's seed, whose items are below
   double plan_usd = 0;             ///< the plan's own figure: the median of its runs
   Interval plan_interval_usd;

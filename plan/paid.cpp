@@ -131,7 +131,7 @@ documents::PaidBill paid_beside(const WatchedPlan& plan, const documents::Result
   documents::PaidBill out;
   out.plan = plan.file, out.bill = bill.file, out.dialect = bill.dialect;
   out.instance = plan.instance, out.nodes = plan.nodes;
-  out.rows = bill.rows, out.skipped = bill.skipped_rows;
+  out.rows = bill.rows, out.skipped = bill.skipped_rows, out.outside = bill.outside;
   if (bill.from > 0) out.from = format_time(bill.from);
   if (bill.to > 0) out.to = format_time(bill.to);
   double paid = 0, all = 0, effective = 0;
@@ -162,6 +162,14 @@ documents::PaidBill paid_beside(const WatchedPlan& plan, const documents::Result
   if (bill.skipped_rows > 0)
     out.notes.push_back(fmt::format("{} of {} rows could not be read and are left out: {}", bill.skipped_rows,
                                     bill.rows, fmt::join(bill.skipped, "; ")));
+  if (bill.outside > 0)
+    out.notes.push_back(
+        fmt::format("{} of {} rows are of something else and are left out, as are taxes and credits "
+                    "without the training's tag or resource",
+                    bill.outside, bill.rows));
+  if (bill.straddling > 0)
+    out.notes.push_back(
+        fmt::format("{} rows are charged for times beyond the window too and count whole", bill.straddling));
   const bool has_own = std::any_of(bill.items.begin(), bill.items.end(),
                                    [&](const traces::ChargedItem& item) { return is_same(item.what, plan.instance); });
   if (!has_own)

@@ -84,7 +84,7 @@ constexpr Dialect kDialects[] = {
 /// Adds up the rows of a bill, piece by piece.
 class Reader {
  public:
-  Reader(BillFile& out, const std::vector<std::string>& instances) : out_(out) {
+  Reader(BillFile& out, const std::vector<std::string>& instances, const BillPart& part) : out_(out), part_(part) {
     for (const std::string& instance : instances)
       if (!instance.empty()) instances_.push_back(lower_case(instance));
   }
@@ -94,6 +94,7 @@ class Reader {
     if (dialect_ == nullptr) find_dialect(table);
     const Dialect& of = *dialect_;
     columns_.clear();
+    part_.begin(table);
     for (const CsvTable::Row& row : table.rows()) {
       ++out_.rows;
       const auto cost = parse_number<double>(cell(table, row, of.cost));
@@ -113,6 +114,7 @@ class Reader {
                          of.end, printable(end).substr(0, 40), printable(begin).substr(0, 40)));
         continue;
       }
+      if (!part_.has(row, from, to)) continue;
       if (from && (out_.from == 0 || *from < out_.from)) out_.from = *from;
       if (to && *to > out_.to) out_.to = *to;
       add(table, row, *cost, before + row.line);
@@ -125,14 +127,19 @@ class Reader {
     if (out_.skipped.size() < kShown) out_.skipped.push_back(std::move(why));
   }
 
-  void finish() {
+  void finish(const BillPart& part) {
+    out_.outside = part_.outside(), out_.straddling = part_.straddling();
+    if (!part.is_all() && !out_.dialect.empty() && out_.rows == out_.skipped_rows + out_.outside)
+      throw ConfigError(
+          fmt::format("{}: none of its {} rows is of what was asked for{}", out_.file, out_.rows, part_.seen()));
     for (auto& [key, item] : items_) out_.items.push_back(std::move(item));
   }
 
  private:
   void find_dialect(const CsvTable& table) {
     for (const Dialect& dialect : kDialects)
-      if (table.has(dialect.cost) && table.has(dialect.kind)) dialect_ = &dialect;
+      if (place(table, dialect.cost) < table.names().size() && place(table, dialect.kind) < table.names().size())
+        dialect_ = &dialect;
     if (dialect_ == nullptr)
       throw ConfigError(fmt::format(
           "{}: expected a bill as CSV with the columns of FOCUS ({}, {}) or of AWS's Cost and Usage Report ({} or {})",
@@ -140,17 +147,22 @@ class Reader {
     out_.dialect = dialect_->name;
   }
 
+  /// The place of a column, or beyond all. Athena writes names in small letters.
+  static std::size_t place(const CsvTable& table, std::string_view column) {
+    const auto& names = table.names();
+    const auto is = [wanted = lower_case(std::string(column))](const std::string& name) {
+      return lower_case(name) == wanted;
+    };
+    return static_cast<std::size_t>(std::find_if(names.begin(), names.end(), is) - names.begin());
+  }
+
   /// The row's cell; "" if the table has no such column.
   const std::string& cell(const CsvTable& table, const CsvTable::Row& row, std::string_view column) {
     static const std::string kNone;
     if (column.empty()) return kNone;
     const auto known = columns_.find(column);
-    std::size_t at = known == columns_.end() ? 0 : known->second;
-    if (known == columns_.end()) {
-      const auto& names = table.names();
-      at = static_cast<std::size_t>(std::find(names.begin(), names.end(), column) - names.begin());
-      columns_.emplace(column, at);
-    }
+    const std::size_t at = known != columns_.end() ? known->second : place(table, column);
+    if (known == columns_.end()) columns_.emplace(column, at);
     return at < row.cells.size() ? row.cells[at] : kNone;
   }
 
@@ -263,6 +275,7 @@ class Reader {
   }
 
   BillFile& out_;
+  BillRows part_;
   std::vector<std::string> instances_;
   double all_usd_ = 0;  // of all rows, without signs
   const Dialect* dialect_ = nullptr;
@@ -272,10 +285,11 @@ class Reader {
 
 }  // namespace
 
-BillFile read_bill_file(const std::filesystem::path& file, const std::vector<std::string>& instances) {
+BillFile read_bill_file(const std::filesystem::path& file, const std::vector<std::string>& instances,
+                        const BillPart& part) {
   BillFile out;
   out.file = file.string();
-  Reader reader(out, instances);
+  Reader reader(out, instances, part);
   std::string names;      // the row of names, which stands before each piece
   std::size_t lines = 0;  // that were read
   const auto lines_in = [](std::string_view text) {
@@ -290,7 +304,7 @@ BillFile read_bill_file(const std::filesystem::path& file, const std::vector<std
     if (names.empty()) names = first_row(piece);
     lines += lines_in(piece);
   });
-  reader.finish();
+  reader.finish(part);
   if (out.dialect.empty() || out.rows == out.skipped_rows)
     throw ConfigError(fmt::format("{}: expected at least one row with an amount{}", out.file,
                                   out.skipped.empty() ? "" : "; " + out.skipped.front()));

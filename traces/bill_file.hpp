@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "traces/bill_part.hpp"
+
 namespace ganymede::traces {
 
 /// Charges of one kind for one thing.
@@ -28,6 +30,8 @@ struct BillFile {
   std::int64_t rows = 0;
   std::vector<std::string> skipped;  ///< rows that could not be read, each with its line
   std::int64_t skipped_rows = 0;     ///< all of them; `skipped` has the first ones
+  std::int64_t outside = 0;          ///< rows that do not belong to the part that was asked for
+  std::int64_t straddling = 0;       ///< rows that do, but are charged for a time beyond the window too
   std::int64_t from = 0, to = 0;     ///< Unix times; 0: none is stated
   bool has_commitment = false;       ///< a row is of one, or of hours that one covers
   std::vector<ChargedItem> items;    ///< by item and what
@@ -38,7 +42,8 @@ inline constexpr const char* kSavingsPlan = "a savings plan";
 
 /// `instances` are instance types whose names are looked for in the rows. A row that cannot be read is skipped and
 /// counted. Throws ConfigError for a file of another kind, one without rows, amounts in other currencies than dollars,
-/// and quantities and sums above 1e12.
-BillFile read_bill_file(const std::filesystem::path& file, const std::vector<std::string>& instances);
+/// quantities and sums above 1e12, and a part to which no row belongs.
+BillFile read_bill_file(const std::filesystem::path& file, const std::vector<std::string>& instances,
+                        const BillPart& part = {});
 
 }  // namespace ganymede::traces
