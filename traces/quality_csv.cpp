@@ -82,15 +82,6 @@ double read_images(const CsvTable& table, const CsvTable::Row& row, const std::s
   return count_of(table, row, steps.c_str()) * images_of_step(csv_place(table, row, steps.c_str()), options);
 }
 
-/// A table whose cells tabs or semicolons part, as one with commas; behind semicolons a comma may stand for the point.
-std::string with_commas(std::string text) {
-  const std::string first = text.substr(0, text.find('\n'));
-  for (const char other : {'\t', ';'})
-    if (first.find(',') == first.npos && first.find(other) != first.npos)
-      for (char& c : text) c = c == ',' ? '.' : c == other ? ',' : c;
-  return text;
-}
-
 /// The column of FIDs: "fid", or the only one that has it in its name, as Weights & Biases exports it, or that of the
 /// one scalar that TensorBoard exports to a file that has FID in its name.
 std::string fid_column(const CsvTable& table) {
@@ -114,7 +105,8 @@ std::string fid_column(const CsvTable& table) {
 
 /// The column of steps, or "".
 std::string step_column(const CsvTable& table) {
-  for (const char* name : {"step", "_step", "Step", "global_step", "trainer/global_step"})
+  for (const char* name : {"step", "_step", "Step", "global_step", "trainer/global_step", "iteration", "iter", "itr",
+                           "steps", "iterations", "Iteration"})
     if (table.has(name)) return name;
   return "";
 }
@@ -136,6 +128,14 @@ void add_facts_of_runs(const QualityLogOptions& options, std::vector<QualityLog>
 }
 
 }  // namespace
+
+std::string with_commas(std::string text) {
+  const std::string first = text.substr(0, text.find('\n'));
+  for (const char other : {'\t', ';'})
+    if (first.find(',') == first.npos && first.find(other) != first.npos)
+      for (char& c : text) c = c == ',' ? '.' : c == other ? ',' : c;
+  return text;
+}
 
 std::vector<QualityLog> read_quality_csv(const std::filesystem::path& file, const QualityLogOptions& options) {
   const CsvTable table = CsvTable::parse(with_commas(read_file(file)), file.string());

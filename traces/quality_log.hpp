@@ -41,6 +41,9 @@ struct QualityLogOptions {
 std::vector<QualityLog> read_quality_logs(const std::filesystem::path& file, const QualityLogOptions& options);
 
 // The kinds, one file each.
+/// A table whose cells tabs or semicolons part, as one with commas; behind semicolons a comma may stand for the point.
+std::string with_commas(std::string text);
+
 std::vector<QualityLog> read_quality_csv(const std::filesystem::path& file, const QualityLogOptions& options);
 QualityLog read_stylegan_metrics(const std::filesystem::path& file, const std::string& text);
 QualityLog read_studiogan_log(const std::filesystem::path& file, const std::string& text,

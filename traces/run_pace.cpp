@@ -47,6 +47,20 @@ void add_tick(RunPace& pace, double images, double seconds, double tick_s, doubl
   add(pace, images, seconds);
 }
 
+/// Python writes NaN and Infinity, which JSON does not have: they become null. StyleGAN's statistics have them where
+/// nothing was counted.
+std::string without_nan(std::string line) {
+  for (const std::string_view word : {"-Infinity", "Infinity", "NaN"})
+    for (std::size_t at = line.find(word); at != std::string::npos; at = line.find(word, at + 1)) {
+      const char before = at == 0 ? 'x' : line[at - 1];
+      const char after = at + word.size() < line.size() ? line[at + word.size()] : 'x';
+      if (std::string_view(" :[,").find(before) != std::string_view::npos &&
+          std::string_view(" ,]}").find(after) != std::string_view::npos)
+        line.replace(at, word.size(), "null");
+    }
+  return line;
+}
+
 /// The member `mean` of StyleGAN's statistics, or a number itself.
 std::optional<double> mean_of(const Json& line, const char* key) {
   if (!line.contains(key)) return std::nullopt;
@@ -95,8 +109,23 @@ bool read_metric_line(RunPace& pace, const Json& line) {
   return true;
 }
 
-/// A line of mmcv or MMEngine, or of BigGAN-PyTorch's evaluations: seconds of a step, of which the mean since the line
-/// before is taken.
+/// A line that says how far a training is and when: BigGAN-PyTorch's evaluations, the history of Weights & Biases, and
+/// those of people's own programs.
+bool read_own_line(RunPace& pace, const Json& line) {
+  const auto kimg = first_of(line, {"kimg", "d_real_kimg"}), images = first_of(line, {"images"});
+  const auto step = first_of(line, {"_step", "step", "iter", "iteration", "itr", "global_step"});
+  const auto run_s = first_of(line, {"_runtime", "elapsed", "elapsed_s", "seconds", "total_sec"});
+  const auto unix_s = first_of(line, {"_stamp", "_timestamp", "timestamp", "unix_s"});
+  const auto count = kimg ? std::optional(1e3 * *kimg) : images ? images : step;
+  if (!count || *count < 0 || (!kimg && !images && !run_s && !unix_s)) return false;
+  pace.counts_images = kimg || images;
+  if (unix_s && !pace.begin_unix_s) pace.begin_unix_s = *unix_s - run_s.value_or(0);
+  if (run_s || unix_s) add(pace, *count, run_s ? *run_s : *unix_s - *pace.begin_unix_s);
+  add_fids(pace, line, *count);
+  return true;
+}
+
+/// A line of mmcv or MMEngine: seconds of a step, of which the mean since the line before is taken.
 bool read_mm_line(RunPace& pace, const Json& line) {
   const auto step = first_of(line, {"iter", "step", "itr"});
   if (!step || *step < 0) return false;
@@ -169,6 +198,7 @@ bool read_snapshot_line(RunPace& pace, std::string_view line) {
 bool read_studiogan_line(RunPace& pace, std::string_view line) {
   LineScanner in(line);
   if (!in.skip_past("Step: ") || line.find("Elapsed: ") == line.npos) return false;
+  in.skip_blanks();  // the number is right-aligned
   const auto step = number_of(in.digits());
   if (!step || !in.skip_past("Elapsed: ")) return false;
   double days = 0;
@@ -191,18 +221,22 @@ bool read_studiogan_line(RunPace& pace, std::string_view line) {
 /// The index of the first column of one of these names, upper and lower case alike.
 std::optional<std::string> column(const CsvTable& table, std::initializer_list<std::string_view> names) {
   for (const std::string_view wanted : names)
-    for (const std::string& name : table.names())
-      if (lower_case(name) == lower_case(std::string(wanted))) return name;
+    for (const std::string& name : table.names()) {
+      const std::string lower = lower_case(name), end = lower_case(std::string(wanted));
+      if (lower == end || lower.ends_with(" - " + end)) return name;  // "RUN - Progress/kimg" of Weights & Biases
+    }
   return std::nullopt;
 }
 
 /// A CSV as Weights & Biases or TensorBoard exports it, or a plain one.
 std::optional<RunPace> read_table(const std::string& text, const std::string& file) {
-  if (text.substr(0, text.find('\n')).find(',') == std::string::npos) return std::nullopt;
+  const std::string commas = with_commas(text);
+  if (commas.substr(0, commas.find('\n')).find(',') == std::string::npos) return std::nullopt;
   std::vector<std::string> unlike;
-  const CsvTable table = CsvTable::parse(text, file, &unlike);
-  const auto images = column(table, {"images", "Progress/kimg", "kimg"});
-  const auto steps = column(table, {"_step", "step", "global_step", "trainer/global_step", "iteration", "iter"});
+  const CsvTable table = CsvTable::parse(commas, file, &unlike);
+  const auto images = column(table, {"images", "Progress/kimg", "kimg", "d_real_kimg"});
+  const auto steps = column(table, {"_step", "step", "global_step", "trainer/global_step", "iteration", "iter", "itr",
+                                    "steps", "iterations"});
   const auto unix_time = column(table, {"_timestamp", "unix_s", "timestamp", "wall time", "wall_time"});
   const auto run_time = column(table, {"_runtime", "Relative Time (Process)", "Relative Time (Wall)", "elapsed",
                                        "elapsed_s", "seconds", "time_s", "Timing/total_sec"});
@@ -211,7 +245,7 @@ std::optional<RunPace> read_table(const std::string& text, const std::string& fi
   RunPace pace;
   pace.counts_images = images.has_value();
   pace.skipped = unlike.size();
-  const double unit = images && *images != "images" ? 1e3 : 1;
+  const double unit = images && lower_case(*images).ends_with("kimg") ? 1e3 : 1;
   std::optional<double> begin;
   for (const CsvTable::Row& row : table.rows()) {
     const auto count = number_of(table.at(row, images ? *images : *steps));
@@ -252,13 +286,14 @@ std::optional<RunPace> read_run_pace(const std::string& text, const std::string&
     if (line.starts_with('{')) {
       std::optional<JsonNode> parsed;
       try {
-        parsed = JsonNode::parse(line, file);
+        parsed = JsonNode::parse(without_nan(std::move(line)), file);
       } catch (const ConfigError&) {
         ++pace.skipped;  // cut short, or another program's
         continue;
       }
       const Json& value = parsed->value();
-      known = read_stats_line(pace, value) || read_metric_line(pace, value) || read_mm_line(pace, value) || known;
+      known = read_stats_line(pace, value) || read_metric_line(pace, value) || read_own_line(pace, value) ||
+              read_mm_line(pace, value) || known;
     } else {
       known = read_tick_line(pace, line) || read_snapshot_line(pace, line) || read_studiogan_line(pace, line) || known;
     }

@@ -140,5 +140,52 @@ TEST(RunPace, TheFidsOfALogAreQualityPoints) {
   EXPECT_EQ(exported[0].points[0].images, 6400);
 }
 
+// json.dumps of Python writes what JSON does not have; the line is read all the same.
+TEST(RunPace, NumbersThatJsonDoesNotHaveAreNothing) {
+  const auto pace = read_run_pace(
+      "{\"Loss/r1\": {\"mean\": NaN, \"std\": -Infinity}, \"Progress/kimg\": {\"mean\": 4.0}, \"Timing/total_sec\": "
+      "{\"mean\": 300.0}}\n",
+      "stats.jsonl");
+  ASSERT_TRUE(pace);
+  EXPECT_THAT(points_of(*pace), ElementsAre(Pair(4000, 300)));
+  EXPECT_EQ(pace->skipped, 0U);
+}
+
+// BigGAN-PyTorch's metrics, the history of Weights & Biases, and a program's own lines.
+TEST(RunPace, LinesThatSayWhenAreReadWhateverTheirNames) {
+  const auto biggan = read_run_pace(
+      "{\"itr\": 1000, \"IS_mean\": 5.0, \"FID\": 90.5, \"_stamp\": 1700000600.5}\n"
+      "{\"itr\": 2000, \"IS_mean\": 6.0, \"FID\": 60.5, \"_stamp\": 1700001200.5}\n",
+      "metrics.jsonl");
+  ASSERT_TRUE(biggan);
+  EXPECT_THAT(points_of(*biggan), ElementsAre(Pair(1000, 0), Pair(2000, 600)));
+  EXPECT_EQ(*biggan->begin_unix_s, 1700000600.5);
+  EXPECT_EQ(biggan->fids.back().fid, 60.5);
+  const auto history = read_run_pace("{\"_step\": 10, \"_runtime\": 5.5, \"_timestamp\": 1700000005.5}\n", "h.jsonl");
+  ASSERT_TRUE(history);
+  EXPECT_THAT(points_of(*history), ElementsAre(Pair(10, 5.5)));
+  EXPECT_EQ(*history->begin_unix_s, 1700000000);
+  const auto own = read_run_pace("{\"kimg\": 200, \"fid\": 40.0}\n", "own.jsonl");
+  ASSERT_TRUE(own);
+  EXPECT_TRUE(own->counts_images);
+  EXPECT_EQ(own->fids.front().count, 200e3);
+}
+
+// StudioGAN aligns its steps to the right; exports have a run's name before a metric's, or semicolons.
+TEST(RunPace, OfOtherTablesAndLogs) {
+  const auto studio =
+      read_run_pace("[INFO] 2021-05-18 10:10:00 > Step:    100 Progress: 0.1% Elapsed: 0:10:00\n", "s.log");
+  ASSERT_TRUE(studio);
+  EXPECT_THAT(points_of(*studio), ElementsAre(Pair(100, 600)));
+  const auto exported =
+      read_run_pace("\"Relative Time (Process)\",\"brisk-sun-3 - Progress/kimg\"\n0,0\n600,8\n", "wandb.csv");
+  ASSERT_TRUE(exported);
+  EXPECT_TRUE(exported->counts_images);
+  EXPECT_THAT(points_of(*exported), ElementsAre(Pair(0, 0), Pair(8000, 600)));
+  const auto semicolons = read_run_pace("iteration;time_s;fid\n0;0;300\n1000;60,5;80\n", "run.csv");
+  ASSERT_TRUE(semicolons);
+  EXPECT_THAT(points_of(*semicolons), ElementsAre(Pair(0, 0), Pair(1000, 60.5)));
+}
+
 }  // namespace
 }  // namespace ganymede::traces
