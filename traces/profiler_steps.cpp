@@ -344,9 +344,10 @@ std::vector<ProfilerGpuStep> gpu_steps(const ProfilerEvents& events, const std::
   const auto launched = launched_in(events);
   const std::int64_t stream = main_stream(launched);
   std::vector<ProfilerGpuStep> steps;
-  double end = 0;       // of the work on the main stream so far
-  double host_end = 0;  // of the latest step on the host
-  double delay = 0;     // sum over steps: from when both host and GPU are ready for the step until the GPU begins it
+  double end = 0;        // of the work on the main stream so far
+  double host_end = 0;   // of the latest step on the host
+  std::size_t last = 0;  // of the steps that compute
+  double delay = 0;      // sum over steps: from when both host and GPU are ready for the step until the GPU begins it
   for (std::size_t i = 0; i < launched.size(); ++i) {
     ProfilerSpan work{std::numeric_limits<double>::infinity(), 0};
     bool computes = false;
@@ -357,7 +358,11 @@ std::vector<ProfilerGpuStep> gpu_steps(const ProfilerEvents& events, const std::
     }
     if (!computes) continue;
     const double start = std::max(work.start, end);
-    if (!steps.empty()) {
+    // Between steps that were not recorded one after the other, as with a schedule that repeats, is no period.
+    const bool follows = !steps.empty() && events.steps[i].number == events.steps[last].number + 1;
+    if (!steps.empty() && !follows) {
+      steps.back().wall = std::max(end, events.steps[last].end) - steps.back().start;
+    } else if (!steps.empty()) {
       delay += std::max(0.0, start - std::max(events.steps[i].start, end));
       steps.back().wall = start - steps.back().start;
     }
@@ -365,6 +370,7 @@ std::vector<ProfilerGpuStep> gpu_steps(const ProfilerEvents& events, const std::
     step.start = start;
     end = std::max(start, work.end);
     host_end = events.steps[i].end;
+    last = i;
     name_phases(step, launched[i], outer);
   }
   if (steps.empty()) return steps;

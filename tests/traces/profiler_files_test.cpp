@@ -195,5 +195,20 @@ TEST_F(Profiler, SaysWhatIsMissing) {
               HasSubstr("missing.json: cannot be read"));
 }
 
+// A schedule that repeats records some steps, trains on, and records some more: what lies between is no step.
+TEST_F(Profiler, StepsThatDoNotFollowEachOtherAreNoPeriod) {
+  Kineto kineto(6);
+  for (Json& event : kineto.events()) {
+    if (!event.contains("ts") || event["ts"].get<double>() < 1e6 + 29'000) continue;
+    event["ts"] = event["ts"].get<double>() + 5e6;
+    const std::string name = event["name"].get<std::string>();
+    if (name.starts_with("ProfilerStep#"))
+      event["name"] = "ProfilerStep#" + std::to_string(100 + std::stoi(name.substr(13)));
+  }
+  const ProfilerImport result = import(kineto);
+  EXPECT_EQ(result.steps, 6U);
+  EXPECT_NEAR(result.mean.step, 10e-3, 0.3e-3);
+}
+
 }  // namespace
 }  // namespace ganymede::traces
