@@ -221,19 +221,19 @@ ImportedJobs import_gavel_tabs(std::string_view text, const std::string& name) {
   return out;
 }
 
-std::string bars_as_csv(std::string_view text) {
+std::string cells_as_csv(std::string_view text, char separator) {
   std::string out;
   std::string cell;
-  const auto end_cell = [&](char separator) {
+  const auto end_cell = [&](char end) {
     std::string doubled;
     for (const char c : cell) doubled += c == '"' ? std::string("\"\"") : std::string(1, c);
-    out += "\"" + doubled + "\"" + separator;
+    out += "\"" + doubled + "\"" + end;
     cell.clear();
   };
   for (const char c : text) {
     if (c == '\r') continue;
-    if (c == '|' || c == '\n')
-      end_cell(c == '|' ? ',' : '\n');
+    if (c == separator || c == '\n')
+      end_cell(c == separator ? ',' : '\n');
     else
       cell += c;
   }

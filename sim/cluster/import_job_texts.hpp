@@ -23,7 +23,7 @@ ImportedJobs import_swf(std::string_view text, const std::string& name);
 ImportedJobs import_gavel_tabs(std::string_view text, const std::string& name);
 
 /// What `sacct -P` prints as CSV.
-std::string bars_as_csv(std::string_view text);
+std::string cells_as_csv(std::string_view text, char separator);
 /// True for what `sacct` prints without -P: a line of names, a line of dashes, and cells as wide as those.
 bool is_fixed_width(std::string_view text);
 std::string fixed_width_as_csv(std::string_view text);

@@ -187,9 +187,11 @@ ImportedJobs import_jobs(std::string_view text, const std::string& name, const s
   if (is_json(text)) return import_job_json(text, name);
   if (is_swf(text)) return import_swf(text, name);
   if (first.find('\t') != first.npos) return import_gavel_tabs(text, name);
-  const bool bars = first.find('|') != first.npos, slurm = bars || is_fixed_width(text);
-  const std::string prepared = bars                 ? bars_as_csv(text)
-                               : slurm              ? fixed_width_as_csv(text)
+  const bool names_slurm = first.find("JobID") != first.npos && first.find("Submit") != first.npos;
+  const char bar = first.find('|') != first.npos ? '|' : names_slurm && first.find(';') != first.npos ? ';' : '\0';
+  const bool fixed = bar == '\0' && is_fixed_width(text), slurm = bar != '\0' || fixed || names_slurm;
+  const std::string prepared = bar != '\0'          ? cells_as_csv(text, bar)
+                               : fixed              ? fixed_width_as_csv(text)
                                : is_pai_task(first) ? std::string(kPaiTasks) + std::string(text)
                                                     : std::string(text);
   std::vector<std::string> unlike;

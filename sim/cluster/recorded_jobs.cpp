@@ -82,7 +82,8 @@ std::int64_t gpus_of(std::string_view tres) {
   std::int64_t typed = 0;
   for (std::size_t at = 0; at < tres.size();) {
     const std::size_t end = std::min(tres.find(',', at), tres.size());
-    const std::string_view part = tres.substr(at, end - at);
+    std::string_view part = tres.substr(at, end - at);
+    part = part.substr(0, part.find('('));  // "gpu:v100:2(S:0-1)" says on which sockets
     const std::size_t equals = part.find('=');
     if (part == "gpu" || part.starts_with("gpu:")) {  // a column of GRES: gpu, gpu:2 or gpu:v100:2
       const auto count = integer(part.substr(part.rfind(':') + 1)).value_or(1);

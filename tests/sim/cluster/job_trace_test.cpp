@@ -167,6 +167,11 @@ TEST(ImportJobs, TakesSlurmsOtherForms) {
   EXPECT_EQ(imported("JobID|Submit|Elapsed|AllocGRES|NNodes|\n6|2019-05-01T10:00:00|00:10:00|gpu:v100:4|2|\n"
                      "7|2019-05-01T10:00:05|00:00:09|gpu|1|\n8|2019-05-01T10:00:05|00:00:09||1|\n"),
             "6,0,8,600,all,\n7,5,1,9,all,\n");
+  // GRES may say on which sockets its GPUs are, and --delimiter has columns parted by other signs.
+  EXPECT_EQ(imported("JobID|Submit|Elapsed|AllocGRES|\n6|2019-05-01T10:00:00|00:10:00|gpu:v100:2(S:0-1)|\n"),
+            "6,0,2,600,all,\n");
+  EXPECT_EQ(imported("JobID;User;Submit;Elapsed;AllocTRES\n6;ann;2026-01-02T03:04:05;00:10:00;cpu=4,gres/gpu=2\n"),
+            "6,0,2,600,ann,\n");
 }
 
 TEST(ImportJobs, TakesGavelsOwnTraces) {
