@@ -14,6 +14,7 @@
 #include "platforms/catalog.hpp"
 #include "platforms/overlay.hpp"
 #include "platforms/sky_gpus.hpp"
+#include "sim/collectives/allreduce.hpp"
 
 namespace ganymede::studies {
 namespace {
@@ -114,9 +115,8 @@ struct Candidate {
 /// True if busbw / algbw may be that of so many ranks, two or more.
 bool has_ranks(const traces::NcclLog& log, int ranks) {
   if (ranks < 2) return false;
-  const double share = static_cast<double>(ranks - 1) / ranks;
-  const bool twice = log.collective.empty() || log.collective == "all-reduce";
-  return !log.bus_factor || log.collective == "broadcast" || std::abs(*log.bus_factor - (twice ? 2 : 1) * share) < 0.03;
+  const auto collective = sim::parse_collective(log.collective.empty() ? "all-reduce" : log.collective);
+  return !log.bus_factor || std::abs(*log.bus_factor - sim::bus_bandwidth_factor(collective, ranks)) < 0.03;
 }
 
 /// An instance type that may be the log's machine.
@@ -166,7 +166,8 @@ int gpu_likeness(const std::string& name, const platforms::Gpu& gpu) {
   if (is("NVL") != has(gpu.name, "NVL")) points -= 4;
   if (!is("PCIE") && has(gpu.name, "PCIE")) points -= 4;
   for (const std::string& word : words)
-    if (word.ends_with("GB") && word.size() > 2 && std::isdigit(static_cast<unsigned char>(word[0])) != 0)
+    if ((word.ends_with("GB") || word.ends_with("G")) && word.size() > 2 &&
+        std::isdigit(static_cast<unsigned char>(word[0])) != 0)
       points += std::abs(std::atof(word.c_str()) * 1e9 - gpu.memory.si) < 0.15 * gpu.memory.si ? 2 : -2;
   return points;
 }

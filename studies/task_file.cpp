@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <set>
 #include <sstream>
+#include <utility>
 
 #include "common/errors.hpp"
 #include "common/file.hpp"
@@ -45,7 +46,11 @@ void set_accelerator(const std::string& file, const YAML::Node& at, const std::s
   const std::size_t sign = text.find(':');
   out.gpu = text.substr(0, sign), out.gpus_per_node = 1;
   if (sign == std::string::npos) return;
-  const auto count = count_of(YAML::Node(text.substr(sign + 1)));
+  const std::string stated = text.substr(sign + 1);
+  const auto share = parse_number<double>(stated);
+  if (share && *share > 0 && *share < 1)
+    return out.notes.push_back(fmt::format("{} of a GPU: a whole one is priced", stated));
+  const auto count = count_of(YAML::Node(stated));
   if (!count) fail(file, at, fmt::format("accelerators: found \"{}\", expected NAME:COUNT", text));
   out.gpus_per_node = *count;
 }
@@ -124,6 +129,8 @@ class Manifest {
     if (const auto count = count_of(node["size"])) pods *= *count;
     if (pods > kMostNodes) fail(file_, node, fmt::format("found more than {} pods", kMostNodes));
     if (node["containers"] && node["containers"].IsSequence()) add_pods(node, static_cast<int>(pods));
+    if (node["resourcesPerNode"] && node["resourcesPerNode"].IsMap())  // a TrainJob of Kubeflow's trainer
+      add(most_gpus(node["resourcesPerNode"]), static_cast<int>(pods * count_at(file_, node, "numNodes", 1)));
     for (const auto& member : node)
       if (text_of(member.first) != "containers") visit(member.second, pods, depth + 1);
   }
@@ -133,33 +140,81 @@ class Manifest {
  private:
   void add_pods(const YAML::Node& pod, int pods) {
     int gpus = 0;
-    for (const YAML::Node& container : pod["containers"]) {
-      if (!container.IsMap() || !container["resources"] || !container["resources"].IsMap()) continue;
-      int most = 0;
-      for (const char* kind : {"limits", "requests"})
-        if (const YAML::Node& resources = container["resources"][kind]; resources && resources.IsMap())
-          for (const auto& one : resources)
-            if (text_of(one.first).ends_with("/gpu")) {
-              const auto count = count_of(one.second);
-              if (!count) fail(file_, one.second, fmt::format("{}: expected a count", text_of(one.first)));
-              most = std::max(most, *count);
-            }
-      gpus += most;
-    }
-    if (gpus == 0 || pods == 0) return;
+    for (const YAML::Node& container : pod["containers"])
+      if (container.IsMap() && container["resources"] && container["resources"].IsMap())
+        gpus += most_gpus(container["resources"]);
+    if (!add(gpus, pods)) return;
+    if (pod["nodeSelector"] && pod["nodeSelector"].IsMap())
+      for (const auto& label : pod["nodeSelector"]) read_label(text_of(label.first), text_of(label.second));
+    read_affinity(pod);
+  }
+
+ public:
+  /// GKE counts chips; instance types are named by the chips of all, or by their cores before v5e and in v5p.
+  void finish() {
+    if (!is_tpu_) return;
+    const std::string label = std::exchange(out_.gpu, "");
+    const bool lite = label.find("v5-lite") != label.npos, chips = lite || label.find("v6e") != label.npos;
+    const std::size_t at = label.find("-v");
+    const std::string generation = lite               ? "v5litepod"
+                                   : at == label.npos ? ""
+                                                      : label.substr(at + 1, label.find('-', at + 1) - at - 1);
+    if (generation.empty())
+      throw ConfigError(file_ +
+                        ": asks for TPUs of no generation; expected a label cloud.google.com/gke-tpu-accelerator");
+    out_.instance = fmt::format("tpu-{}-{}", generation, (chips ? 1 : 2) * out_.gpus_per_node * nodes);
+    out_.cloud = "gcp", out_.gpus_per_node = 0, nodes = 1;
+  }
+
+ private:
+  /// GPUs, or chips of a TPU, in limits and requests, whichever has more.
+  int most_gpus(const YAML::Node& resources) {
+    int most = 0;
+    for (const char* kind : {"limits", "requests"})
+      if (const YAML::Node& of = resources[kind]; of && of.IsMap())
+        for (const auto& one : of) {
+          const std::string name = text_of(one.first);
+          if (!name.ends_with("/gpu") && name != "google.com/tpu") continue;
+          const auto count = count_of(one.second);
+          if (!count) fail(file_, one.second, fmt::format("{}: expected a count", name));
+          most = std::max(most, *count);
+          is_tpu_ = is_tpu_ || name == "google.com/tpu";
+        }
+    return most;
+  }
+
+  bool add(int gpus, int pods) {
+    if (gpus == 0 || pods == 0) return false;
     if (out_.gpus_per_node > 0 && gpus != out_.gpus_per_node)
       out_.notes.push_back(
           fmt::format("pods of {} and of {} GPUs: all are taken as the larger", out_.gpus_per_node, gpus));
     out_.gpus_per_node = std::max(out_.gpus_per_node, gpus);
     nodes += pods;
-    if (pod["nodeSelector"] && pod["nodeSelector"].IsMap())
-      for (const auto& label : pod["nodeSelector"]) read_label(text_of(label.first), text_of(label.second));
+    return true;
+  }
+
+  /// Labels that a node must have; of several values the first counts.
+  void read_affinity(const YAML::Node& pod) {
+    YAML::Node at = pod;
+    for (const char* key :
+         {"affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms"}) {
+      if (!at.IsMap() || !at[key]) return;
+      at.reset(at[key]);
+    }
+    for (const YAML::Node& term : at)
+      if (term.IsMap() && term["matchExpressions"] && term["matchExpressions"].IsSequence())
+        for (const YAML::Node& rule : term["matchExpressions"])
+          if (rule.IsMap() && text_of(rule["operator"]) == "In" && rule["values"] && rule["values"].IsSequence() &&
+              rule["values"].size() > 0)
+            read_label(text_of(rule["key"]), text_of(rule["values"][0]));
   }
 
   void read_label(const std::string& name, const std::string& value) {
     if (name == "nvidia.com/gpu.product" || name == "cloud.google.com/gke-accelerator" ||
-        name == "karpenter.k8s.aws/instance-gpu-name" || name == "skypilot.co/accelerator")
+        name == "karpenter.k8s.aws/instance-gpu-name" || name == "skypilot.co/accelerator" ||
+        name == "gpu.nvidia.com/model" || name == "gpu.nvidia.com/class")
       out_.gpu = value;
+    if (name == "cloud.google.com/gke-tpu-accelerator") out_.gpu = value;
     if (name.starts_with("cloud.google.com/")) out_.cloud = "gcp";
     if (name.starts_with("karpenter.k8s.aws/") || name.starts_with("eks.amazonaws.com/")) out_.cloud = "aws";
     if (name.starts_with("kubernetes.azure.com/")) out_.cloud = "azure";
@@ -175,6 +230,7 @@ class Manifest {
   const std::string& file_;
   AskedResources& out_;
   int visits_ = 0;
+  bool is_tpu_ = false;
 };
 
 // ---- Slurm (man sbatch) ----
@@ -203,66 +259,85 @@ std::optional<Seconds> slurm_time(const std::string& text) {
 
 bool is_endless(const std::string& time) { return lower_case(time) == "unlimited" || lower_case(time) == "infinite"; }
 
-AskedResources read_slurm(const std::string& file, const std::string& text) {
-  AskedResources out{.format = "Slurm script", .gpu = ""};
-  int number = 0, all = 0, a_task = 0, tasks = 0, tasks_per_node = 0;
-  std::istringstream lines(printable(text, "\n\t\r"));
-  for (std::string line; std::getline(lines, line);) {
-    ++number;
-    if (!line.starts_with("#SBATCH")) continue;
-    std::istringstream words(line.substr(7));
-    for (std::string word; words >> word && word[0] != '#';) {
-      const std::size_t sign = word.find('=');
-      std::string name = word.substr(0, sign), value = sign == std::string::npos ? "" : word.substr(sign + 1);
-      if (name.size() > 2 && name[1] != '-') value = word.substr(2), name.resize(2);
-      if (value.empty() && (words >> std::ws).peek() != '-') words >> value;
-      std::erase(value, '"');
-      const auto bad = [&](const char* expected) {
-        throw ConfigError(
-            fmt::format("{}: line {}: {}: found \"{}\", expected {}", file, number, name, value, expected));
-      };
-      // "gpu:a100:8", "a100:8", "gpu:8" or "8"
-      const auto gpus = [&]() -> int {
-        std::string rest = value.substr(0, value.find(','));
-        if (rest.starts_with("gpu:")) rest = rest.substr(4);
-        if (rest == "gpu") return 1;
-        const std::size_t colon = rest.rfind(':');
-        if (colon != std::string::npos) out.gpu = rest.substr(0, colon);
-        const std::string last = colon == std::string::npos ? rest : rest.substr(colon + 1);
-        if (const auto count = count_of(YAML::Node(last.substr(0, last.find('('))))) return *count;
-        if (colon == std::string::npos && !rest.empty()) return out.gpu = rest, 1;
-        return bad("a number of GPUs"), 0;
-      };
-      const auto number_of = [&](const char* what) {
-        const auto count = count_of(YAML::Node(value.substr(0, value.find('-'))));
-        if (!count || *count < 1) bad(what);
-        return count.value_or(1);
-      };
-      if (name == "--nodes" || name == "-N") {
-        out.nodes = number_of("a number of nodes");
-      } else if (name == "--ntasks" || name == "-n") {
-        tasks = number_of("a number of tasks");
-      } else if (name == "--ntasks-per-node") {
-        tasks_per_node = number_of("a number of tasks");
-      } else if (name == "--gpus-per-task") {
-        a_task = gpus();
-      } else if (const std::size_t at = ("," + value).find(",gpu"); name == "--gres" && at != std::string::npos) {
-        value.erase(0, at);  // as in "lscratch:100,gpu:v100:4"
-        out.gpus_per_node = gpus();
-      } else if (name == "--gpus-per-node") {
-        out.gpus_per_node = gpus();
-      } else if (name == "--gpus" || name == "-G") {
-        all = gpus();
-      } else if ((name == "--time" || name == "-t") && !is_endless(value)) {
-        out.time = slurm_time(value);
-        if (!out.time) bad("a time such as 1-12:00:00");
+class SlurmScript {
+ public:
+  SlurmScript(const std::string& file, const std::string& text) : file_(file) {
+    std::istringstream lines(printable(text, "\n\t\r"));
+    for (std::string line; std::getline(lines, line);) {
+      ++line_;
+      if (!line.starts_with("#SBATCH")) continue;
+      std::istringstream words(line.substr(7));
+      for (std::string word; words >> word && word[0] != '#';) {
+        const std::size_t sign = word.find('=');
+        name_ = word.substr(0, sign), value_ = sign == std::string::npos ? "" : word.substr(sign + 1);
+        if (name_.size() > 2 && name_[1] != '-') value_ = word.substr(2), name_.resize(2);
+        if (value_.empty() && (words >> std::ws).peek() != '-') words >> value_;
+        std::erase(value_, '"');
+        take_option();
       }
     }
   }
-  if (all == 0) all = a_task * (tasks > 0 ? tasks : std::max(1, tasks_per_node) * out.nodes);
-  if (out.gpus_per_node == 0 && all > 0) out.gpus_per_node = std::max(1, (all + out.nodes - 1) / out.nodes);
-  return out;
-}
+
+  AskedResources asked() {
+    if (nodes_ == 0 && tasks_ > 0 && tasks_per_node_ > 0) out_.nodes = (tasks_ + tasks_per_node_ - 1) / tasks_per_node_;
+    if (out_.gpu.empty() && !feature_.empty() && !gpus_meant(feature_).empty()) out_.gpu = feature_;
+    if (all_ == 0) all_ = a_task_ * (tasks_ > 0 ? tasks_ : std::max(1, tasks_per_node_) * out_.nodes);
+    if (out_.gpus_per_node == 0 && all_ > 0) out_.gpus_per_node = std::max(1, (all_ + out_.nodes - 1) / out_.nodes);
+    return out_;
+  }
+
+ private:
+  [[noreturn]] void bad(const char* expected) const {
+    throw ConfigError(fmt::format("{}: line {}: {}: found \"{}\", expected {}", file_, line_, name_, value_, expected));
+  }
+
+  /// "gpu:a100:8", "a100:8", "gpu:8" or "8"
+  int gpus() {
+    std::string rest = value_.substr(0, value_.find(','));
+    if (rest.starts_with("gpu:")) rest = rest.substr(4);
+    if (rest == "gpu") return 1;
+    const std::size_t colon = rest.rfind(':');
+    if (colon != std::string::npos) out_.gpu = rest.substr(0, colon);
+    const std::string last = colon == std::string::npos ? rest : rest.substr(colon + 1);
+    if (const auto count = count_of(YAML::Node(last.substr(0, last.find('('))))) return *count;
+    if (colon == std::string::npos && !rest.empty()) return out_.gpu = rest, 1;
+    bad("a number of GPUs");
+  }
+
+  int number_of(const char* what) const {
+    const auto count = count_of(YAML::Node(value_.substr(0, value_.find('-'))));
+    if (!count || *count < 1) bad(what);
+    return *count;
+  }
+
+  void take_option() {
+    if (name_ == "--nodes" || name_ == "-N") {
+      out_.nodes = nodes_ = number_of("a number of nodes");
+    } else if (name_ == "--ntasks" || name_ == "-n" || name_ == "--ntasks-per-node") {
+      (name_ == "--ntasks-per-node" ? tasks_per_node_ : tasks_) = number_of("a number of tasks");
+    } else if (const std::size_t at = ("," + value_).find(",gpu"); name_ == "--gres" && at != std::string::npos) {
+      value_.erase(0, at);  // as in "lscratch:100,gpu:v100:4"
+      out_.gpus_per_node = gpus();
+    } else if (const std::size_t tres = value_.find("gres/gpu");
+               name_.starts_with("--tres-per-") && tres != value_.npos) {
+      value_.erase(0, tres + 5);  // "gres/gpu:v100:4", or "gres/gpu=4"
+      std::replace(value_.begin(), value_.end(), '=', ':');
+      (name_ == "--tres-per-task" ? a_task_ : out_.gpus_per_node) = gpus();
+    } else if (name_ == "--constraint" || name_ == "-C") {
+      feature_ = value_.substr(0, value_.find_first_of("&|,*("));
+    } else if (name_ == "--gpus" || name_ == "-G" || name_ == "--gpus-per-node" || name_ == "--gpus-per-task") {
+      (name_ == "--gpus-per-node" ? out_.gpus_per_node : name_ == "--gpus-per-task" ? a_task_ : all_) = gpus();
+    } else if ((name_ == "--time" || name_ == "-t") && !is_endless(value_)) {
+      out_.time = slurm_time(value_);
+      if (!out_.time) bad("a time such as 1-12:00:00");
+    }
+  }
+
+  const std::string& file_;
+  AskedResources out_{.format = "Slurm script", .gpu = ""};
+  std::string name_, value_, feature_;
+  int line_ = 0, nodes_ = 0, all_ = 0, a_task_ = 0, tasks_ = 0, tasks_per_node_ = 0;
+};
 
 /// Throws YAML's exception where a document begins in the same place as the one before: the library finds it for ever
 /// behind a comma that stands alone.
@@ -308,6 +383,7 @@ AskedResources read_yaml(const std::string& file, const std::string& text) {
       out.nodes = std::max(1, count_at(file, document, "num_nodes", 1));
     }
   }
+  manifest.finish();
   if (manifest.nodes > 0) out.nodes = manifest.nodes;
   if (manifest.nodes > kMostNodes) throw ConfigError(fmt::format("{}: found more than {} pods", file, kMostNodes));
   return out;
@@ -321,7 +397,7 @@ AskedResources read_task_file(const std::string& file) {
     throw ConfigError(file + ": larger than 1 MiB, expected a task, a script or a manifest");
   AskedResources out;
   try {
-    out = text.find("#SBATCH") != std::string::npos ? read_slurm(file, text) : read_yaml(file, text);
+    out = text.find("#SBATCH") != std::string::npos ? SlurmScript(file, text).asked() : read_yaml(file, text);
   } catch (const YAML::Exception& error) {
     throw ConfigError(fmt::format("{}: line {}: {}", file, error.mark.line + 1, error.msg));
   }

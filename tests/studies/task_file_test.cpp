@@ -88,6 +88,27 @@ const Case kCases[] = {
      "{spec: {parallelism: 2, completions: 2, template: {spec: {containers: [{name: c, resources: {limits: "
      "{nvidia.com/gpu: 8}}}]}}}}\n",
      "", "", "", "", 8, 4, false},
+    // Nodes that follow from tasks; GPUs by --tres-per-node; a feature that is a GPU, and one that is none.
+    {"#!/bin/sh\n#SBATCH -n 16 --ntasks-per-node=4 --gpus-per-task=1 --constraint=h100\n", "h100", "", "", "", 4, 4,
+     false},
+    {"#!/bin/sh\n#SBATCH -N2 --tres-per-node=gres/gpu:v100:4 -C skylake\n", "v100", "", "", "", 4, 2, false},
+    {"#!/bin/sh\n#SBATCH --nodes=2\n#SBATCH --tres-per-node=gres/gpu=8 -C skylake\n", "", "", "", "", 8, 2, false},
+    // Labels that a node must have; Kubeflow's trainer; TPUs of GKE, of which v4 has two cores a chip.
+    {"apiVersion: v1\nkind: Pod\nspec:\n  affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: "
+     "{nodeSelectorTerms: [{matchExpressions: [{key: nvidia.com/gpu.product, operator: In, values: "
+     "[NVIDIA-A100-SXM4-80GB]}]}]}}}\n  containers: [{name: c, resources: {limits: {nvidia.com/gpu: 2}}}]\n",
+     "NVIDIA-A100-SXM4-80GB", "", "", "", 2, 1, false},
+    {"apiVersion: trainer.kubeflow.org/v1alpha1\nkind: TrainJob\nspec:\n  trainer:\n    numNodes: 2\n    "
+     "resourcesPerNode: {limits: {nvidia.com/gpu: 4}}\n",
+     "", "", "", "", 4, 2, false},
+    {"apiVersion: v1\nkind: Pod\nspec:\n  nodeSelector: {cloud.google.com/gke-tpu-accelerator: tpu-v5-lite-podslice}\n"
+     "  containers: [{name: c, resources: {limits: {google.com/tpu: 4}}}]\n",
+     "", "gcp", "", "tpu-v5litepod-4", 0, 1, false},
+    {"apiVersion: batch/v1\nkind: Job\nspec:\n  parallelism: 2\n  template: {spec: {nodeSelector: "
+     "{cloud.google.com/gke-tpu-accelerator: tpu-v4-podslice}, containers: [{name: c, resources: {limits: "
+     "{google.com/tpu: 4}}}]}}\n",
+     "", "gcp", "", "tpu-v4-16", 0, 1, false},
+    {"resources: {accelerators: 'A10:0.5'}\nrun: x\n", "A10", "", "", "", 1, 1, false},
 };
 
 TEST(TaskFile, ReadsWhatIsAsked) {
