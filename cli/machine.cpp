@@ -201,7 +201,7 @@ void declare_why_slow(Parser command, Shared& shared) {
   auto options = std::make_shared<studies::WhySlowOptions>();
   command.add_option("trace", options->trace, "a profiler trace of one rank, in place of two rates");
   command.add_option("--gpus", options->gpus, "number of GPUs of --all", integer_between(2, 65536));
-  command.add_option("--one", options->one, "rate of one GPU: 250img/s, 4s/kimg", not_empty);
+  command.add_option("--one", options->one, "rate of one GPU: 250img/s, 4s/kimg, 2it/s, 0.5s/it", not_empty);
   command.add_option("--all", options->all, "rate of all GPUs", not_empty);
   command.add_option("--gpu", options->gpu, "the GPU: V100, A100-80GB", suggest("@rented-gpus"));
   command.add_option("--nodes", options->nodes, "number of nodes; default: 1", integer_between(1, 65536));
@@ -217,6 +217,10 @@ void declare_why_slow(Parser command, Shared& shared) {
   command.add_option("--parameters", options->parameters, "number of trainable parameters, for the gradients")
       .transform(positive_count());
   command.add_option("--batch", options->batch, "images on one GPU in a step", integer_between(1, 1 << 20));
+  command.add_option("--launcher", options->launcher,
+                     "processes (torchrun, Horovod: one for each GPU) or one-process (nn.DataParallel)",
+                     one_of({"processes", "one-process"}));
+  command.add_flag("--synthetic", options->synthetic, "images are made up: nothing is read");
   command.add_option("--images", options->images, "images for which savings are stated", positive_number())
       .capture_default_str();
   add_result(command, shared, {"table", "json"});

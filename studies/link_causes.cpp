@@ -61,8 +61,12 @@ bool slow_interface(CheckedMachine& machine, double gbit) {
 /// GPUs reach each other through their host links, of which `share` is left to each; where it is 1 those with NVLink do
 /// so without the host's memory, peer to peer.
 bool no_peer_to_peer(CheckedMachine& machine, double share) {
-  if (machine.gpus_per_node < 2 || !machine.instance.gpu_links || !machine.instance.host_link) return false;
+  if (machine.gpus_per_node < 2 || !machine.instance.host_link) return false;
   platforms::Link& host = *machine.instance.host_link;
+  if (!machine.instance.gpu_links) {  // the description has none already, and their way through the host may be slower
+    host.bandwidth = share * host.bandwidth;
+    return share < 1;
+  }
   const bool direct = share >= 1 && has_nvlink(machine);
   machine.instance.gpu_links.reset();
   if (direct) {

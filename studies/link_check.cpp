@@ -24,6 +24,9 @@ using documents::LikelyCause;
 // is within 0.05 for a half, 0.22 for 80 % and 0.5 for 90 %; a mixture of two normal distributions has these quantiles.
 constexpr double kPlateau = 32 << 20, kPlateauWidth = 0.5;
 constexpr double kUsual = 0.08, kUnusual = 0.6, kUnusualShare = 0.25;
+// The 54 of them over NVLink, or between nodes with RDMA or EFA, are within 0.1 for a half and 0.25 for 50, from 1 MiB
+// on; what is farther off is over PCIe, host memory or sockets.
+constexpr double kFastWidth = 0.25, kFastUsual = 0.12, kFastUnusual = 0.5, kFastUnusualShare = 0.1;
 // A fault is not stated as precisely as a machine, an assumption; what is not in the table may be of any size.
 constexpr double kFault = 0.2, kAnything = 1.2;
 // One size about the others: up to 0.12 from 32 MiB on, and about 0.3 below, in the same logs. Noise is more.
@@ -172,7 +175,8 @@ class Checker {
     const bool through_host = ran_.gpus_per_node > 1 && (!links || links->staging);
     const double width =
         calibration::half_width_of_collective(calibration::link_evidence(out.links), ran_.nodes > 1, through_host);
-    const double plateau_width = std::min(width, kPlateauWidth);
+    const double plateau_width = std::min(width, is_fast() ? kFastWidth : kPlateauWidth);
+    if (is_fast()) usual_ = {kFastUsual, kFastUnusual, kFastUnusualShare, 1};
     double shift = 0, shift_below = 0;
     int count = 0, count_below = 0;
     for (const Sample& sample : samples_) {
@@ -192,7 +196,8 @@ class Checker {
     }
     shift /= count;
     out.ratio = portable_exp(-shift);
-    out.interval = {portable_exp(-plateau_width), portable_exp(plateau_width)};
+    // What is somewhat faster than expected is the model's error and no other machine.
+    out.interval = {portable_exp(-plateau_width), portable_exp(std::min(width, kPlateauWidth))};
     const bool low_below = count_below > 0 && shift_below / count_below > width;
     out.verdict = shift > ln(kBroken) ? "broken" : shift > plateau_width || low_below ? "low" : "normal";
     if (low_below && shift <= plateau_width)
@@ -208,6 +213,13 @@ class Checker {
   }
 
  private:
+  /// True if links are of kinds whose speed is known well.
+  bool is_fast() const {
+    const platforms::Instance& of = machine_.instance;
+    return ran_.nodes > 1 ? of.nic && of.nic->transport != platforms::Nic::Transport::tcp
+                          : of.gpu_links && of.gpu_links->kind != platforms::GpuLinks::Kind::pcie;
+  }
+
   /// GPUs that the machine's drivers let talk through the host's memory alone may have been given direct access.
   void note_peer_to_peer(CheckedMachine machine, documents::LinkCheck& out) const {
     if (machine.instance.gpu_links || !machine.instance.host_link || ran_.gpus_per_node < 2) return;
@@ -258,7 +270,7 @@ class Checker {
 
   void explain(const CheckedMachine& normal, documents::LinkCheck& out) {
     const std::vector<double> expected = predict(normal);
-    normal_ = likelihood(large_, expected, {});
+    normal_ = likelihood(large_, expected, usual_);
     add(out, {"normal", "nothing is wrong", ""}, normal_, kPriorNormal, &expected.back());
     const double prior = (1 - kPriorNormal) / static_cast<double>(link_causes().size() + 2);
     if (out.ratio < out.interval.high)
@@ -268,7 +280,7 @@ class Checker {
           likelihood(large_, expected, {kAnything, kAnything, 0, 1}), prior, nullptr);
     if (out.ratio <= out.interval.high && large_.size() >= 4)
       add(out, {"noise", "the times scatter: other jobs, clocks, or too few iterations", "repeat with -n 100 -w 20"},
-          likelihood(large_, expected, {kUsual, kUnusual, kUnusualShare, kNoise / kSpread}), prior, nullptr);
+          likelihood(large_, expected, {usual_.usual, usual_.unusual, usual_.share, kNoise / kSpread}), prior, nullptr);
     if (out.ratio < 1) add_causes(normal, expected, prior, out);
     double all = 0;
     for (const LikelyCause& cause : out.causes) all += cause.share;
@@ -347,6 +359,7 @@ class Checker {
   LoggedCollective ran_;
   std::string version_;
   std::vector<Sample> samples_, large_;
+  Spreads usual_;      // of what such links are off where nothing is wrong
   double normal_ = 0;  // ln of the likelihood of "normal"
 };
 

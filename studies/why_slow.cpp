@@ -3,10 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
-#include <functional>
-#include <limits>
 
 #include "common/errors.hpp"
 #include "common/json.hpp"
@@ -24,28 +21,21 @@ namespace {
 using documents::SlowCause;
 
 constexpr double kQuantile95 = 1.6449;  // 95 % quantile of the standard normal distribution
-// Assumptions: what is not in the table may be of any size, and a fault is known to a third.
-constexpr double kFaultSpread = 0.3, kUnknownSpread = 1.0, kNormalWeight = 3;
+// Assumptions: what is not in the table may be of any size, a fault is known to a third, and that one process drives
+// all GPUs is twice as likely the cause where it is known to.
+constexpr double kFaultSpread = 0.3, kUnknownSpread = 1.0, kNormalWeight = 3, kKnownProcess = 2;
 // Images a second of one hardware thread: the middle of the decoders' of sim/scenario/storage.cpp for ImageNet's
 // images, which lie between 70 and 330; smaller images and more work are up to five times off.
 constexpr double kThread = 140, kThreadSpread = 1.0, kInputWeight = 2;
 constexpr double kInputEdge = 0.15;  // more GPUs that read may be this much slower than one, an assumption
 constexpr std::int64_t kUsualParameters = 25'557'032;  // ResNet-50, as torchvision counts them
 constexpr int kUsualBatch = 32;
-
-/// "250img/s", "250" or "4s/kimg" as images a second.
-double rate_of(const std::string& option, const std::string& text) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const std::string unit(end, text.data() + text.size());
-  const bool slow = unit == "s/kimg";
-  const bool known = unit.empty() || slow || unit == "img/s" || unit == "images/s" || unit == "samples/s";
-  if (error != std::errc() || !known || !(value > 1e-6) || !(value < 1e12))
-    throw ConfigError(fmt::format("{} {}: expected a rate such as 250img/s or 4s/kimg", option, text));
-  return slow ? 1000 / value : value;
-}
+// ResNet-50 takes three times 4.1e9 multiply-adds an image (torchvision); of a GPU's peak it reaches some 0.4, as 190
+// images a second of a GTX 1080 Ti are. What trains faster has fewer parameters: in proportion is an assumption.
+constexpr double kUsualFlops = 3 * 2 * 4.1e9, kReached = 0.4;
 
 /// What is trained: the gradients and the batch.
+constexpr const char* kAssumed = "assumed gradients";
 struct Training {
   std::string of;
   double parameters = kUsualParameters;
@@ -58,9 +48,9 @@ Training training_of(const WhySlowOptions& options, std::vector<std::string>& no
     throw ConfigError("--model: stands beside --recipe, expected only one of the two");
   if (!options.model.empty() || !options.recipe.empty()) {
     std::string how, name;
-    if (options.recipe.empty()) {
+    if (options.recipe.empty())
       name = plan::pick_trace(JsonNode::wrap({{"model", options.model}}, "--model", "").child("model"), how);
-    } else {
+    if (!options.recipe.empty()) {
       const traces::Recipe recipe = traces::resolve_recipe(options.recipe);
       name = recipe.trace_name();
       out.batch = std::max(1, recipe.batch_on(options.gpus).all / options.gpus);
@@ -72,13 +62,11 @@ Training training_of(const WhySlowOptions& options, std::vector<std::string>& no
     out.of = trace.model;
     out.parameters = bytes / 4;
   } else if (options.parameters == 0) {
-    out.of = "ResNet-50, assumed";
-    notes.emplace_back("gradients are those of ResNet-50: --parameters, --model or --recipe say which are reduced");
+    out.of = kAssumed;
   }
   if (options.parameters > 0) out.parameters = static_cast<double>(options.parameters), out.of = "--parameters";
-  if (options.batch > 0)
-    out.batch = options.batch;
-  else
+  if (options.batch > 0) out.batch = options.batch;
+  if (options.batch == 0)
     notes.push_back(fmt::format("{} images on a GPU are taken: --batch says how many", out.batch));
   return out;
 }
@@ -171,18 +159,19 @@ double dollars_an_hour(const platforms::Instance& instance) {
 class Scaling {
  public:
   explicit Scaling(const WhySlowOptions& options) {
-    answer_.one = rate_of("--one", options.one), answer_.all = rate_of("--all", options.all);
     const int nodes = std::max(1, options.nodes);
     if (options.gpus < 2) throw ConfigError("--gpus: expected the number of GPUs of the second rate, two or more");
     if (options.gpus % nodes != 0)
       throw ConfigError(fmt::format("--nodes {}: does not divide the {} GPUs", nodes, options.gpus));
+    Training training = training_of(options, answer_.notes);
+    answer_.one = rate_of("--one", options.one, training.batch);
+    answer_.all = rate_of("--all", options.all, static_cast<double>(training.batch) * options.gpus);
     if (answer_.all > 2 * answer_.one * options.gpus)
       throw ConfigError(fmt::format("--all {}: more than twice {} times --one {}: do both count the same images?",
                                     options.all, options.gpus, options.one));
     if (options.parameters > 250'000'000'000)
       throw ConfigError("--parameters: expected at most 250 billion, which every GPU would reduce whole");
     per_node_ = options.gpus / nodes;
-    const Training training = training_of(options, answer_.notes);
     traces::NcclLog asked;
     asked.file = "why-slow", asked.ranks = options.gpus, asked.nodes = nodes;
     const LoggedMachine found = logged_machine(asked, "", options, options);
@@ -191,6 +180,15 @@ class Scaling {
                                     found.instance.name, found.instance.gpus));
     checked_ = {found.instance, nodes, per_node_};
     platform_ = found.platform;
+    if (training.of == kAssumed) {
+      const double usual = kReached * platform_.gpu_of(found.instance).fp32.si / kUsualFlops;
+      training.parameters *= std::min(1.0, usual / answer_.one);
+      answer_.notes.push_back(
+          fmt::format("gradients are taken to be of {:.3g}M parameters, ResNet-50's or less where one GPU is faster: "
+                      "--parameters, --model or --recipe say it",
+                      training.parameters * 1e-6));
+    }
+    launcher_ = options.launcher, synthetic_ = options.synthetic;
     answer_.catalog = found.catalog, answer_.instance = found.instance.name, answer_.recognised = found.how;
     answer_.of = training.of, answer_.parameters = training.parameters, answer_.batch = training.batch;
     answer_.gpus = options.gpus, answer_.nodes = nodes, answer_.images = options.images;
@@ -216,9 +214,10 @@ class Scaling {
            "a profiler trace of one rank: why-slow TRACE"},
           normal_density(off, kUnknownSpread), 1, {});
     if (off < 0) {
-      add_input();
+      if (!synthetic_) add_input();
       for (const TrainingCause& cause : kTrainingCauses)
-        try_cause({cause.name, cause.says, cause.shows}, cause.weight, cause.rates(setup_), width);
+        if (const double weight = cause.weight * known(cause.name); weight > 0)
+          try_cause({cause.name, cause.says, cause.shows}, weight, cause.rates(setup_), width);
       for (const LinkCause& cause : link_causes()) add_link_cause(cause, width);
     }
     finish();
@@ -226,6 +225,14 @@ class Scaling {
   }
 
  private:
+  /// How much likelier a cause is by what is known of this training. Images differ, and the mean of a few in a step
+  /// varies more than that of many, with the root of their number: then workers wait more.
+  double known(std::string_view cause) const {
+    if (cause == "stragglers") return std::sqrt(std::max(1.0, static_cast<double>(kUsualBatch) / answer_.batch));
+    if (cause != "single-process" || launcher_.empty()) return 1;
+    return launcher_ == "processes" ? 0 : kKnownProcess;
+  }
+
   Setup setup_of(const Training& training) {
     Setup out;
     out.gpus = answer_.gpus, out.batch = training.batch, out.one = answer_.one, out.all = answer_.all;
@@ -362,6 +369,8 @@ class Scaling {
   CheckedMachine checked_;
   Setup setup_;
   int per_node_ = 1;
+  std::string launcher_;
+  bool synthetic_ = false;
 };
 
 }  // namespace

@@ -1,12 +1,45 @@
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <charconv>
 #include <string_view>
 
+#include "common/errors.hpp"
+#include "common/plain_text.hpp"
 #include "studies/why_slow.hpp"
 #include "traces/profiler_trace.hpp"
 
 namespace ganymede::studies {
 
 using documents::SlowCause;
+
+double rate_of(const std::string& option, const std::string& text, double images) {
+  struct Unit {
+    const char* name;
+    double amount;  // of images, or seconds' images where it is a time
+    bool is_time;
+  };
+  const Unit units[] = {{"", 1, false},
+                        {"img/s", 1, false},
+                        {"images/s", 1, false},
+                        {"imgs/s", 1, false},
+                        {"samples/s", 1, false},
+                        {"it/s", images, false},
+                        {"steps/s", images, false},
+                        {"s/kimg", 1000, true},
+                        {"s/it", images, true},
+                        {"s/step", images, true},
+                        {"ms/it", 1e3 * images, true},
+                        {"ms/step", 1e3 * images, true}};
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  std::string unit = lower_case(std::string(end, text.data() + text.size()));
+  unit.erase(0, unit.find_first_not_of(' ') == std::string::npos ? unit.size() : unit.find_first_not_of(' '));
+  if (error == std::errc() && value > 1e-6 && value < 1e12)
+    for (const Unit& known : units)
+      if (unit == known.name) return known.is_time ? known.amount / value : known.amount * value;
+  throw ConfigError(fmt::format("{} {}: expected a rate such as 250img/s, 4s/kimg, 2it/s or 0.5s/it", option, text));
+}
 
 documents::WhySlow why_slow_of_trace(const WhySlowOptions& options) {
   traces::ProfilerOptions profiler;

@@ -55,6 +55,7 @@ std::string answer_on_training(const Json& of) {
   options.all = fmt::format("{}", of.at("all").get<double>());
   options.nic = text_of(of, "nic"), options.batch = of.value("batch", 0);
   options.parameters = of.value("parameters", std::int64_t{0});
+  options.launcher = text_of(of, "launcher");
   const documents::WhySlow answer = why_slow(options);
   return answer.verdict == "slow" ? answer.causes.front().cause : "normal";
 }
@@ -91,8 +92,8 @@ TEST(Situations, AreAnsweredAsTheirThreadsWere) {
   EXPECT_EQ(counts[0].all, 22);
   EXPECT_EQ(counts[1].all, 22);
   // As docs/commands.md says, with three memories each. A change that answers more of them is welcome to raise these.
-  EXPECT_GE(counts[0].right, 16) << counts[0].missed;
-  EXPECT_GE(counts[1].right, 17) << counts[1].missed;
+  EXPECT_GE(counts[0].right, 17) << counts[0].missed;
+  EXPECT_GE(counts[1].right, 19) << counts[1].missed;
   RecordProperty("missed", counts[0].missed + counts[1].missed);
 }
 

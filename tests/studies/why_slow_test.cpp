@@ -50,6 +50,52 @@ TEST(WhySlow, LeavesNormalScalingAlone) {
   }
 }
 
+TEST(WhySlow, RatesAreReadAsPeopleWriteThem) {
+  EXPECT_DOUBLE_EQ(rate_of("--one", "250img/s", 64), 250);
+  EXPECT_DOUBLE_EQ(rate_of("--one", "250", 64), 250);
+  EXPECT_DOUBLE_EQ(rate_of("--one", "4s/kimg", 64), 250);
+  EXPECT_DOUBLE_EQ(rate_of("--one", "2 it/s", 64), 128);
+  EXPECT_DOUBLE_EQ(rate_of("--one", "0.5s/it", 64), 128);
+  EXPECT_DOUBLE_EQ(rate_of("--one", "500ms/step", 64), 128);
+  for (const char* bad : {"", "fast", "2 epochs", "-3img/s", "0it/s", "nan"})
+    EXPECT_THROW((void)rate_of("--one", bad, 64), ConfigError) << bad;
+  // Each iteration of four GPUs takes four batches.
+  WhySlowOptions iterations = asked(4, "V100", "0.5s/it", "0.5s/it"), images = asked(4, "V100", "64", "256");
+  iterations.batch = images.batch = 32;
+  EXPECT_EQ(why_slow(iterations).all, why_slow(images).all);
+}
+
+// Horovod starts one process for each GPU, and images that are made up are not read.
+TEST(WhySlow, WhatIsKnownOfATrainingRulesCausesOut) {
+  WhySlowOptions options = asked(8, "V100", "250img/s", "700img/s");
+  EXPECT_GT(probability(why_slow(options), "single-process"), 0);
+  EXPECT_GT(probability(why_slow(options), "input"), 0);
+  const double before = probability(why_slow(options), "single-process");
+  options.launcher = "one-process";
+  EXPECT_GT(probability(why_slow(options), "single-process"), before);
+  options.launcher = "processes", options.synthetic = true;
+  EXPECT_EQ(probability(why_slow(options), "single-process"), 0);
+  EXPECT_EQ(probability(why_slow(options), "input"), 0);
+}
+
+// A mean of two images varies more than one of 64.
+TEST(WhySlow, FewImagesAStepMakeWorkersWait) {
+  WhySlowOptions few = asked(8, "V100", "40img/s", "200img/s"), many = few;
+  few.batch = 1, many.batch = 64;
+  EXPECT_GT(probability(why_slow(few), "stragglers"), probability(why_slow(many), "stragglers"));
+}
+
+// What one GPU trains ten times as fast as ResNet-50 is smaller, unless its size is said.
+TEST(WhySlow, GradientsOfAFastTrainingAreTakenToBeFewer) {
+  const documents::WhySlow slow = why_slow(asked(2, "V100", "100img/s", "190img/s")),
+                           fast = why_slow(asked(2, "V100", "10000img/s", "19000img/s"));
+  EXPECT_EQ(slow.parameters, 25'557'032);
+  EXPECT_LT(fast.parameters, 2e6);
+  WhySlowOptions said = asked(2, "V100", "10000img/s", "19000img/s");
+  said.parameters = 25'000'000;
+  EXPECT_EQ(why_slow(said).parameters, 25e6);
+}
+
 // Ten GPUs' rate of eight is no slow training: there is nothing to explain, and no part of a step is negative.
 TEST(WhySlow, LooksForNothingWhereATrainingIsFaster) {
   const documents::WhySlow answer = why_slow(asked(8, "V100", "250img/s", "2500img/s"));
