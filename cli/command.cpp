@@ -27,9 +27,26 @@ Check::Check(std::function<std::string(std::string&)> problem, const std::string
     : validator_(std::make_shared<CLI::Validator>(std::move(problem), type, name)) {}
 
 Check one_of(const std::vector<std::string>& names) { return Check(std::make_shared<CLI::IsMember>(names)); }
-Check integer_between(std::int64_t min, std::int64_t max) { return Check(std::make_shared<CLI::Range>(min, max)); }
 
-Option Option::check(const Check& check) const { return Option(option_->check(check.validator())); }
+Check Check::of_number(std::function<std::string(const std::string&)> problem, const std::string& type) {
+  Check check(
+      [problem = std::move(problem)](std::string& text) {
+        if (const auto count = parse_count(text)) text = std::to_string(*count);
+        return problem(text);
+      },
+      type);
+  check.rewrites_ = true;
+  return check;
+}
+
+Check integer_between(std::int64_t min, std::int64_t max) {
+  return Check::of_number([range = CLI::Range(min, max)](std::string text) { return range(text); },
+                          fmt::format("INT in [{} - {}]", min, max));
+}
+
+Option Option::check(const Check& check) const {
+  return Option(check.rewrites() ? option_->transform(check.validator()) : option_->check(check.validator()));
+}
 Option Option::transform(const Check& check) const { return Option(option_->transform(check.validator())); }
 Option Option::required() const { return Option(option_->required()); }
 Option Option::capture_default_str() const { return Option(option_->capture_default_str()); }
@@ -192,7 +209,7 @@ Check positive_integer() {
     const auto value = parse_number<std::int64_t>(text);
     return value && *value > 0 ? "" : fmt::format("found {}, expected a positive integer", text);
   };
-  return {check, "POSITIVE"};
+  return Check::of_number(check, "POSITIVE");
 }
 
 Check positive_number() {
@@ -200,7 +217,7 @@ Check positive_number() {
     const auto value = parse_number<double>(text);
     return value && *value > 0 && std::isfinite(*value) ? "" : fmt::format("found {}, expected a number above 0", text);
   };
-  return {check, "POSITIVE"};
+  return Check::of_number(check, "POSITIVE");
 }
 
 Check number_between(double min, double max) {
@@ -210,7 +227,7 @@ Check number_between(double min, double max) {
                ? ""
                : fmt::format("found {}, expected a number from {:g} to {:g}", text, min, max);
   };
-  return {check, fmt::format("FLOAT in [{:g} - {:g}]", min, max)};
+  return Check::of_number(check, fmt::format("FLOAT in [{:g} - {:g}]", min, max));
 }
 
 Check positive_count() {

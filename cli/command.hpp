@@ -39,19 +39,22 @@ class Check {
       : Check(std::function<std::string(std::string&)>(std::move(problem)), type, name, 0) {}
 
   const CLI::Validator& validator() const { return *validator_; }
+  /// Rewrites a count such as "50M" as its digits before `problem` looks at it.
+  static Check of_number(std::function<std::string(const std::string&)> problem, const std::string& type);
+  bool rewrites() const { return rewrites_; }
 
  private:
   friend Check one_of(const std::vector<std::string>& names);
-  friend Check integer_between(std::int64_t min, std::int64_t max);
   explicit Check(std::shared_ptr<const CLI::Validator> validator) : validator_(std::move(validator)) {}
   Check(std::function<std::string(std::string&)> problem, const std::string& type, const std::string& name, int);
 
   std::shared_ptr<const CLI::Validator> validator_;
+  bool rewrites_ = false;
 };
 
 /// Accepts these names only; the help lists them.
 Check one_of(const std::vector<std::string>& names);
-/// Accepts integers from `min` to `max`.
+/// Accepts integers from `min` to `max`, which may be written as 10k or 50M, as those of all checks of numbers may.
 Check integer_between(std::int64_t min, std::int64_t max);
 
 /// An option that was declared; the parser owns it.

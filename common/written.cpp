@@ -4,6 +4,7 @@
 
 #include <charconv>
 #include <cmath>
+#include <cstring>
 
 #include "common/json.hpp"
 #include "common/json_value.hpp"
@@ -16,7 +17,10 @@ std::optional<std::int64_t> parse_count(std::string_view text) {
   double factor = 1;
   if (!digits.empty()) {
     const char last = digits.back();
-    factor = last == 'k' || last == 'K' ? 1e3 : last == 'm' || last == 'M' ? 1e6 : last == 'g' || last == 'G' ? 1e9 : 1;
+    factor = last == 'k' || last == 'K'             ? 1e3
+             : last == 'm' || last == 'M'           ? 1e6
+             : std::strchr("gGbB", last) != nullptr ? 1e9
+                                                    : 1;
     if (factor != 1) digits.pop_back();
   }
   for (std::size_t at = digits.find('_'); at != std::string::npos; at = digits.find('_', at)) {

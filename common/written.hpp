@@ -10,8 +10,8 @@
 
 namespace ganymede {
 
-/// A whole number as people write it: "50000000", "5e7", "50M", "1.5k", "2G" or "50_000_000". k, M and G are thousands,
-/// millions and billions. Returns nullopt for anything else, for a fraction such as "1.5", and from 2^53 on.
+/// A whole number as people write it: "50000000", "5e7", "50M", "1.5k", "2G" or "50_000_000". k, M, and G or B are
+/// thousands, millions and billions. Returns nullopt for anything else, for a fraction such as "1.5", and from 2^53 on.
 std::optional<std::int64_t> parse_count(std::string_view text);
 
 /// Returns the node; throws ConfigError if it is a number above zero without a unit. The message suggests the units in

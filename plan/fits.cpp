@@ -13,6 +13,7 @@
 #include "common/text.hpp"
 #include "plan/pick_trace.hpp"
 #include "platforms/catalog_lists.hpp"
+#include "platforms/offers.hpp"
 #include "traces/layer_list.hpp"
 #include "traces/recipe.hpp"
 #include "traces/recorded.hpp"
@@ -69,7 +70,7 @@ traces::StepTrace trace_for(const FitsOptions& options, std::string& how) {
 }
 
 /// The GPUs of the catalogs by name; those that are wanted, or all but TPUs and processors. The largest come last.
-std::vector<platforms::Gpu> gpus_for(const std::vector<std::string>& wanted) {
+std::vector<platforms::Gpu> gpus_for(std::vector<std::string> wanted) {
   std::map<std::string, platforms::Gpu> all;
   platforms::for_each_instance([&](const platforms::Platform& platform, const platforms::Instance& instance) {
     const platforms::Gpu& gpu = platform.gpu_of(instance);
@@ -77,7 +78,9 @@ std::vector<platforms::Gpu> gpus_for(const std::vector<std::string>& wanted) {
   });
   std::set<std::string> known;
   for (const auto& [name, gpu] : all) known.insert({name, gpu.family});
-  for (const std::string& name : wanted) {
+  for (std::string& name : wanted) {
+    for (const std::string& one : known)
+      if (platforms::is_gpu_name(name, one)) name = one;
     if (known.contains(name)) continue;
     const std::vector<std::string> names(known.begin(), known.end());
     throw ConfigError(

@@ -89,6 +89,51 @@ TEST(Verdicts, WhySlowTakesTwoNumbers) {
     EXPECT_EQ(run_program(std::string("why-slow ") + bad).code, 2) << bad;
 }
 
+// Wherever a number is asked for it may be written as a count.
+TEST(Verdicts, CountsAreWrittenTheSameEverywhere) {
+  const std::string forecast = "quality forecast --fid 20 --backbone stylegan2 --images ";
+  const Outcome million = run_program(forecast + "2M");
+  EXPECT_EQ(million.code, 0) << million.err;
+  EXPECT_EQ(million.out, run_program(forecast + "2e6").out);
+  EXPECT_EQ(run_program(forecast + "2Q").code, 2);
+  const std::string slow = "why-slow --gpus 8 --one 250 --all 1200 --gpu V100 --format json --parameters ";
+  EXPECT_EQ(Json::parse(run_program(slow + "1.5B").out)["parameters"], 1.5e9);
+  EXPECT_EQ(run_program("fits dcgan --batch 2k --gpu V100").code, 0);
+  EXPECT_EQ(run_program("fits dcgan --batch 2M --gpu V100").code, 2) << "beyond its bounds";
+}
+
+TEST(Verdicts, GpusAreNamedAsPeopleNameThem) {
+  const Outcome fits = run_program("fits dcgan --gpu 'NVIDIA GeForce RTX 4090',a100-80gb");
+  EXPECT_EQ(fits.code, 0) << fits.err;
+  EXPECT_THAT(fits.out, AllOf(HasSubstr("RTX4090"), HasSubstr("A100-80GB")));
+  EXPECT_EQ(run_program("catalog --gpu 4090").out, run_program("catalog --gpu RTX4090").out);
+  EXPECT_EQ(run_program("catalog --gpu 40").code, 2);
+}
+
+TEST(Verdicts, ALogOfAnAllToAllIsCheckedAndImported) {
+  const TemporaryFolder folder;
+  std::string text = "# Collective test starting: alltoall_perf\n";
+  for (int rank = 0; rank < 8; ++rank)
+    text += fmt::format("#  Rank {:2} Group  0 Pid 1 on node-a device {:2} [0x{:02x}] NVIDIA A100-SXM4-40GB\n", rank,
+                        rank, rank);
+  for (std::int64_t bytes = 1 << 20; bytes <= 1 << 30; bytes *= 8) {
+    const double time = 30 + static_cast<double>(bytes) * 0.875 / 40 * 1e-3, rate = bytes / time * 1e-3;
+    text += fmt::format("{} {} float none -1 {:.2f} {:.2f} {:.2f} 0\n", bytes, bytes / 32, time, rate, 0.875 * rate);
+  }
+  const std::string log = folder.add("alltoall.log", text).string(), overlay = (folder.path() / "o.json").string();
+  const Json check = Json::parse(run_program("check nccl-log " + log + " --format json").out);
+  EXPECT_EQ(check["collective"], "all-to-all");
+  EXPECT_EQ(check["verdict"], "low");
+  const Outcome import =
+      run_program("import nccl-tests " + log + " --catalog aws --instance p4d.24xlarge -o " + overlay);
+  ASSERT_EQ(import.code, 0) << import.err;
+  // The measured sizes take the measured times.
+  const Json rows = Json::parse(run_program("allreduce --catalog aws --instance p4d.24xlarge --overlay " + overlay +
+                                            " --collective all-to-all --scheme nccl --bytes 8MiB --format json")
+                                    .out);
+  EXPECT_NEAR(rows[0]["time_s"].get<double>(), 30e-6 + 8388608 * 0.875 / 40e9, 1e-7);
+}
+
 TEST(Verdicts, ComparePutsMachinesSideBySide) {
   const std::string what = " --model layers:dcgan --batch 64 --images 1M --market on-demand --max-gpus 1 --seeds 1";
   const Outcome text = run_program("compare p3.2xlarge g4dn.xlarge gcp" + what);

@@ -11,6 +11,7 @@ TEST(Counts, AreReadAsPeopleWriteThem) {
   EXPECT_EQ(parse_count("5e7"), 50'000'000);
   EXPECT_EQ(parse_count("50M"), 50'000'000);
   EXPECT_EQ(parse_count("50m"), 50'000'000);
+  EXPECT_EQ(parse_count("1.5B"), 1'500'000'000);
   EXPECT_EQ(parse_count("1.1k"), 1100);
   EXPECT_EQ(parse_count("0.5G"), 500'000'000);
   EXPECT_EQ(parse_count("-3"), -3);

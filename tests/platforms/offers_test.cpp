@@ -29,6 +29,17 @@ TEST(Offers, AreWhatWasAskedFor) {
   }
 }
 
+TEST(Offers, KnowGpusAsPeopleNameThem) {
+  for (const char* name : {"RTX 4090", "4090", "NVIDIA GeForce RTX 4090", "rtx-4090"})
+    EXPECT_TRUE(is_gpu_name(name, "RTX4090")) << name;
+  EXPECT_TRUE(is_gpu_name("Tesla V100", "V100"));
+  EXPECT_TRUE(is_gpu_name("a100 80gb", "A100-80GB"));
+  EXPECT_FALSE(is_gpu_name("A100", "A100-80GB"));
+  EXPECT_FALSE(is_gpu_name("409", "RTX4090"));
+  EXPECT_EQ(selected_offers(aws(), {.gpus = {"NVIDIA V100"}}, "2026-11-20"),
+            selected_offers(aws(), {.gpus = {"V100"}}, "2026-11-20"));
+}
+
 // The cheapest comes first, retired instances last.
 TEST(Offers, AreSortedByThePriceOfAGpu) {
   const OrderedJson rows = selected_offers(aws(), {.sort = kByGpuHour}, "2026-11-20");
