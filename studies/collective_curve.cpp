@@ -21,8 +21,7 @@ CollectiveCurve::CollectiveCurve(const JsonNode& node, const JsonNode& root) {
   if (gpus() < 2) node.fail("expected at least two GPUs");
   scheme_ = sim::read_scheme(in.required("scheme"));
   if (auto collective = in.optional("collective"))
-    collective_ =
-        sim::parse_collective(collective->as_choice({"all-reduce", "reduce-scatter", "all-gather", "broadcast"}));
+    collective_ = sim::parse_collective(collective->as_choice(sim::collective_names()));
   const JsonNode sizes = in.required("bytes"), times = in.required("measured_us");
   const auto bytes = sizes.as_numbers(1, 1e12), measured = times.as_numbers(1e-3, 1e12);
   if (bytes.empty()) sizes.expected("at least one size");

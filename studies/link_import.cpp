@@ -147,8 +147,6 @@ std::vector<std::string> doubts(const traces::NcclLog& log, Setting& setting, co
   if (!log.gpu.empty() && log.gpu.find(family) == std::string::npos)
     out.push_back(fmt::format("the log is of {}, {} has {}", log.gpu, setting.instance().name, family));
   if (log.collective.empty()) out.push_back("the log does not name its collective, taken as an all-reduce");
-  if (setting.collective == "broadcast" && setting.scheme.name() == kBroadcastScheme)
-    out.emplace_back("NCCL's broadcast has no model of its own: beyond the measured sizes it goes on as a tree");
   if (log.version.empty() && setting.scheme.name() == "nccl")
     out.push_back("the log does not name its NCCL; --scheme nccl:2.18.3 would");
   if (!fit.meets_ends)

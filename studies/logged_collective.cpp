@@ -28,9 +28,7 @@ LoggedCollective::LoggedCollective(const traces::NcclLog& log, const LogOptions&
   if (nodes == 1 && !instance.gpu_links && !instance.host_link)
     throw ConfigError(fmt::format("{}: {} has neither \"gpu_links\" nor \"host_link\"", log.file, instance.name));
   std::string name = options.scheme;
-  if (name.empty() && collective == "broadcast") {
-    name = kBroadcastScheme;
-  } else if (name.empty()) {
+  if (name.empty()) {
     name = "nccl";
     for (const std::string& part : {log.version, log.algorithm, log.protocol})
       if (!part.empty()) name += (name == "nccl" ? ":" : "/") + part;
@@ -74,13 +72,12 @@ void LoggedCollective::check_against(const traces::NcclLog& log) const {
   if (ranks() < 2)
     throw ConfigError(log.file + ": one rank, expected several: nothing crosses a link; --nodes says of how many");
   if (!log.bus_factor) return;
-  const double share = static_cast<double>(ranks() - 1) / ranks();
-  const double expected = collective == "all-reduce" ? 2 * share : collective == "broadcast" ? 1 : share;
+  const double expected = sim::bus_bandwidth_factor(sim::parse_collective(collective), ranks());
   if (std::abs(*log.bus_factor - expected) > 0.03)
     throw ConfigError(fmt::format(
         "{}: busbw / algbw is {:.2f}, that of {} over {} ranks would be {:.2f}; --nodes and --gpus-per-node say of how "
         "many ranks the log is",
-        log.file, *log.bus_factor, collective == "all-reduce" ? "an all-reduce" : "a " + collective, ranks(),
+        log.file, *log.bus_factor, collective.front() == 'a' ? "an " + collective : "a " + collective, ranks(),
         expected));
 }
 

@@ -20,9 +20,6 @@ struct LogOptions {
   bool eager = false;       ///< sources do not wait for destinations (ProtocolCost::eager)
 };
 
-/// The scheme of a broadcast where none is named: NCCL's own is only modelled for collectives that every rank feeds.
-inline constexpr const char* kBroadcastScheme = "tree";
-
 struct LoggedCollective {
   /// Throws ConfigError for a log that contradicts the options or the instance.
   LoggedCollective(const traces::NcclLog& log, const LogOptions& options, const platforms::Instance& instance);

@@ -18,14 +18,25 @@ namespace ganymede::traces {
 
 /// The collective of a program's name: "all_reduce_perf" with any path and suffix is "all-reduce".
 inline std::string collective_of(std::string_view program) {
-  constexpr std::array<std::array<std::string_view, 2>, 4> kPrograms{{{"all_reduce_perf", "all-reduce"},
+  // A name that others end with stands behind them.
+  constexpr std::array<std::array<std::string_view, 2>, 9> kPrograms{{{"all_reduce_perf", "all-reduce"},
                                                                       {"reduce_scatter_perf", "reduce-scatter"},
                                                                       {"all_gather_perf", "all-gather"},
-                                                                      {"broadcast_perf", "broadcast"}}};
+                                                                      {"broadcast_perf", "broadcast"},
+                                                                      {"alltoall_perf", "all-to-all"},
+                                                                      {"sendrecv_perf", "send-receive"},
+                                                                      {"reduce_perf", "reduce"},
+                                                                      {"gather_perf", "gather"},
+                                                                      {"scatter_perf", "scatter"}}};
   for (const auto& [name, collective] : kPrograms)
     if (program.find(name) != std::string_view::npos) return std::string(collective);
   return "";
 }
+
+/// A row that says nothing, and is left out.
+struct UnreadableRow : ConfigError {
+  using ConfigError::ConfigError;
+};
 
 /// Collects the rows of either format and checks each against the rows before.
 class NcclCollector {
@@ -36,14 +47,21 @@ class NcclCollector {
     throw ConfigError(fmt::format("{}: {}: {}", log_.file, where, message));
   }
 
+  [[noreturn]] void refuse_row(const std::string& where, const std::string& message) const {
+    throw UnreadableRow(fmt::format("{}: {}: {}", log_.file, where, message));
+  }
+  void leave_out(const UnreadableRow& row) {
+    if (unreadable_++ == 0) first_unreadable_ = row.what();
+  }
+
+  /// A test of another kind is known only by finish(), which refuses it: it may stand beside others in one log.
   void set_program(const std::string& where, const std::string& program) {
     const std::string collective = collective_of(program);
+    other_test_.clear();
     if (collective.empty())
-      fail(where,
-           fmt::format("found the test \"{}\", expected all_reduce_perf, reduce_scatter_perf, all_gather_perf or "
-                       "broadcast_perf",
-                       program));
-    if (!log_.collective.empty() && log_.collective != collective)
+      other_test_ =
+          fmt::format("{}: {}: found the test \"{}\", whose collective is not known", log_.file, where, program);
+    if (!log_.collective.empty() && !collective.empty() && log_.collective != collective)
       fail(where, fmt::format("found {} after {}, expected one collective a log", collective, log_.collective));
     log_.collective = collective;
   }
@@ -98,7 +116,8 @@ class NcclCollector {
     for (const NcclRow& row : more.rows) add(row, other.times_.at(row.bytes));
     return true;
   }
-  bool empty() const { return log_.rows.empty(); }
+  bool empty() const { return log_.rows.empty() && unreadable_ == 0; }
+  bool is_other_test() const { return !other_test_.empty(); }
   /// "all-gather over 8 ranks".
   std::string title() const {
     return fmt::format("{} over {} ranks", log_.collective.empty() ? "another collective" : log_.collective,
@@ -115,8 +134,13 @@ class NcclCollector {
   }
 
   NcclLog finish() {
+    if (is_other_test()) throw ConfigError(other_test_);
     if (log_.rows.empty())
-      throw ConfigError(log_.file + ": found no row with a size and a time, expected what nccl-tests print");
+      throw ConfigError(unreadable_ > 0
+                            ? first_unreadable_
+                            : log_.file + ": found no row with a size and a time, expected what nccl-tests print");
+    if (unreadable_ > 0)
+      note(fmt::format("{} row(s) that cannot be read are left out; the first: {}", unreadable_, first_unreadable_));
     log_.nodes = static_cast<int>(hosts_.size());
     if (log_.nodes == 1) log_.ranks = std::max(log_.ranks, listed_ranks_);
     if (log_.collective.empty()) log_.collective = inferred_collective();
@@ -155,28 +179,30 @@ class NcclCollector {
 
   /// The collective of a log that does not name it, by whether it reduces, has a root, and by busbw / algbw, which
   /// nccl-tests define for each (doc/PERFORMANCE.md): (n - 1) / n of n ranks, twice that, or 1. Returns "" if these do
-  /// not tell, or if it may be an all-reduce.
+  /// not tell, or if it may be an all-reduce; of two ranks its factor is 1 too.
   std::string inferred_collective() {
     constexpr double kMostShare = 0.97;  // of 32 ranks; of more it is hardly told from 1
     if (!log_.bus_factor || !reduces_) return "";
     const bool is_share = *log_.bus_factor < kMostShare, is_one = std::abs(*log_.bus_factor - 1) < kFactorTolerance;
-    const std::string found = is_share                            ? *reduces_ ? "reduce-scatter" : "all-gather"
-                              : !*reduces_ && has_root_ && is_one ? "broadcast"
-                                                                  : "";
+    const std::string found = is_share               ? *reduces_ ? "reduce-scatter" : "all-gather"
+                              : is_one && has_root_  ? *reduces_ ? "reduce" : "broadcast"
+                              : is_one && !*reduces_ ? "send-receive"
+                                                     : "";
     if (!found.empty())
-      note(fmt::format("the log does not name its collective; by its columns and busbw / algbw = {:.2f} it is {}",
-                       *log_.bus_factor, found));
+      note(fmt::format("the log does not name its collective; by its columns and busbw / algbw = {:.2f} it is {}{}",
+                       *log_.bus_factor, found,
+                       found == "all-gather" ? ", unless it is an all-to-all, whose columns are the same" : ""));
     return found;
   }
 
   void check_time(const std::string& where, std::int64_t bytes, const Timing& timing) const {
     if (!std::isfinite(timing.microseconds) || timing.microseconds <= 0)
-      fail(where, fmt::format("found a time of {} us, expected above zero", timing.microseconds));
+      refuse_row(where, fmt::format("found a time of {} us, expected above zero", timing.microseconds));
     // Only two decimals are printed, so that the check allows for rounding; a value such as 0.01 tells hardly anything.
     const double expected = static_cast<double>(bytes) / timing.microseconds * 1e-3;
     if (std::abs(timing.algbw - expected) > 0.006 + 0.02 * expected)
-      fail(where, fmt::format("found algbw {} GB/s, expected {:.2f} of {} bytes in {} us: are columns missing?",
-                              timing.algbw, expected, bytes, timing.microseconds));
+      refuse_row(where, fmt::format("found algbw {} GB/s, expected {:.2f} of {} bytes in {} us: are columns missing?",
+                                    timing.algbw, expected, bytes, timing.microseconds));
   }
 
   void check_factor(const std::string& where, const Timing& timing) {
@@ -194,6 +220,8 @@ class NcclCollector {
   int listed_ranks_ = 0;
   std::optional<bool> reduces_;
   bool has_root_ = false;
+  std::string other_test_, first_unreadable_;
+  int unreadable_ = 0;
 };
 
 }  // namespace ganymede::traces

@@ -45,7 +45,7 @@ class TextReader {
       read_line(without_prefix(line));
     }
     end_table();
-    if (!first_) return std::move(out_);
+    if (!first_) return other_test_ ? *std::move(other_test_) : std::move(out_);
     for (const std::string& other : others_) first_->note(fmt::format("further tables are left out: {}", other));
     return *std::move(first_);
   }
@@ -55,10 +55,14 @@ class TextReader {
 
   void end_table() {
     if (out_.empty()) return;
-    if (!first_)
+    if (out_.is_other_test()) {
+      others_.push_back(fmt::format("another test up to line {}", number_));
+      other_test_ = std::move(out_);
+    } else if (!first_) {
       first_ = std::move(out_);
-    else if (!first_->join(out_))
+    } else if (!first_->join(out_)) {
       others_.push_back(fmt::format("{} up to line {}", out_.title(), number_));
+    }
     out_ = Collector(path_);
     per_iteration_ = false;
   }
@@ -168,9 +172,9 @@ class TextReader {
       tokens.push_back(line.substr(at, end - at));
       at = end;
     }
-    static const std::set<std::string> kTypes = {"int8",   "uint8",    "int32",  "uint32", "int64",
-                                                 "uint64", "char",     "int",    "half",   "float",
-                                                 "double", "bfloat16", "f8e4m3", "f8e5m2", "float8"};
+    static const std::set<std::string> kTypes = {"int8",   "uint8",  "int32",  "uint32",   "int64",   "uint64",
+                                                 "char",   "int",    "half",   "float",    "double",  "bfloat16",
+                                                 "f8e4m3", "f8e5m2", "float8", "fp8_e4m3", "fp8_e5m2"};
     // Launchers and collectors of logs put words in front: the date, the time, the node, the rank, the process.
     constexpr std::size_t kMostWords = 12;
     std::size_t first = 0;
@@ -180,6 +184,15 @@ class TextReader {
     while (first + 3 <= tokens.size() && first <= kMostWords && !row_begins()) ++first;
     if (first + 3 > tokens.size() || first > kMostWords) return;
     tokens.erase(tokens.begin(), tokens.begin() + static_cast<std::ptrdiff_t>(first));
+    try {
+      read_columns(tokens);
+    } catch (const UnreadableRow& row) {
+      out_.leave_out(row);
+    }
+  }
+
+  /// Reads the columns of a row from its size on.
+  void read_columns(std::vector<std::string>& tokens) {
     while (tokens.size() > 4 && is_time_of_day(tokens.back())) tokens.pop_back();  // of -S
     std::size_t next = 3;
     bool reduces = false;
@@ -228,12 +241,12 @@ class TextReader {
     std::array<double, 3> values{};
     for (std::size_t i = 0; i < values.size(); ++i, ++next) {
       if (next >= tokens.size())
-        out_.fail(where(), fmt::format("found no {} {}, expected time, algbw and busbw: is the log cut off?",
-                                       kColumns[i], which));
+        out_.refuse_row(where(), fmt::format("found no {} {}, expected time, algbw and busbw: is the log cut off?",
+                                             kColumns[i], which));
       const auto value = number(tokens[next]);
       if (!value || !std::isfinite(*value))
-        out_.fail(where(),
-                  fmt::format("found \"{}\" for the {} {}, expected a number", tokens[next], kColumns[i], which));
+        out_.refuse_row(where(),
+                        fmt::format("found \"{}\" for the {} {}, expected a number", tokens[next], kColumns[i], which));
       values[i] = *value;
     }
     if (has_errors && next < tokens.size()) check_errors(tokens[next++]);
@@ -253,6 +266,7 @@ class TextReader {
   const std::filesystem::path& path_;
   Collector out_;                   // of the table that is read
   std::optional<Collector> first_;  // the first table, and those that repeat it
+  std::optional<Collector> other_test_;
   std::vector<std::string> others_;
   bool per_iteration_ = false;
   int number_ = 0;
@@ -345,7 +359,11 @@ void read_json(const JsonNode& root, Collector& out) {
     const Collector::Timing timing = !any      ? Collector::Timing{}
                                      : only_in ? *in
                                                : timing_of(row.child("out_of_place"), out);
-    out.add_row(row.pointer(), row.value()["size"].get<std::int64_t>(), timing, in);
+    try {
+      out.add_row(row.pointer(), row.value()["size"].get<std::int64_t>(), timing, in);
+    } catch (const UnreadableRow& unreadable) {
+      out.leave_out(unreadable);
+    }
   }
 }
 

@@ -28,7 +28,7 @@ struct NcclRow {
 
 struct NcclLog {
   std::string file;
-  std::string collective;  ///< "all-reduce", "reduce-scatter", "all-gather" or "broadcast"; empty: unknown
+  std::string collective;  ///< as sim::to_string() names it, "all-reduce" or "send-receive"; empty: unknown
   int ranks = 0;           ///< 0: unknown
   int nodes = 0;           ///< hosts; 0: unknown
   std::string gpu;         ///< the GPU of rank 0 as the driver names it; empty: unknown
@@ -46,8 +46,9 @@ struct NcclLog {
 
 /// Reads a log. Sizes that were measured several times, in cycles (-N) or in further tables of the same collective and
 /// ranks, get their mean; tables of others are left out and noted, as are rows of 0 bytes. A collective that the log
-/// does not name is inferred from its columns, with a note. Throws ConfigError with the place if it is unreadable, has
-/// no table, a row that is cut short, a time that is no number, wrong results, or several communicators.
+/// does not name is inferred from its columns, with a note. A row that is cut short or whose columns contradict each
+/// other is left out and noted. Throws ConfigError with the place if nothing can be read, or for a test of another
+/// kind alone, wrong results, or several communicators.
 NcclLog read_nccl_log(const std::filesystem::path& path);
 
 }  // namespace ganymede::traces

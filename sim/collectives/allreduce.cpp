@@ -35,7 +35,8 @@ GANYMEDE_ALLREDUCE_SCHEMES(GANYMEDE_DECLARE)
 
 namespace {
 
-constexpr std::array kCollectiveNames{"all-reduce", "reduce-scatter", "all-gather", "broadcast"};
+constexpr std::array kCollectiveNames{"all-reduce", "reduce-scatter", "all-gather", "broadcast", "reduce",
+                                      "all-to-all", "send-receive",   "gather",     "scatter"};
 
 /// Lists the collectives that a scheme knows besides all-reduce, for example "reduce-scatter, broadcast"; "" if it
 /// knows only all-reduce.
@@ -74,8 +75,13 @@ double bus_bandwidth_factor(Collective collective, int ranks) {
       return 2 * share;
     case Collective::reduce_scatter:
     case Collective::all_gather:
+    case Collective::all_to_all:
+    case Collective::gather:
+    case Collective::scatter:
       return share;
     case Collective::broadcast:
+    case Collective::reduce:
+    case Collective::send_receive:
       return ranks == 1 ? 0 : 1;
   }
   return 0;

@@ -23,9 +23,20 @@
 namespace ganymede::sim {
 
 /// The collectives that a plan may implement. Sizes in bytes are those of the whole buffer, as in nccl-tests: with n
-/// ranks, a rank keeps 1/n of the bytes after a reduce_scatter and holds 1/n of them before an all_gather. The root of
-/// a broadcast is rank 0.
-enum class Collective { all_reduce, reduce_scatter, all_gather, broadcast };
+/// ranks, a rank keeps 1/n of the bytes after a reduce_scatter and holds 1/n of them before an all_gather; it sends 1/n
+/// of them to each other rank in an all_to_all, and all of them to the next rank in a send_receive. The root of a
+/// broadcast, a reduce, a gather of n parts and a scatter is rank 0.
+enum class Collective {
+  all_reduce,
+  reduce_scatter,
+  all_gather,
+  broadcast,
+  reduce,
+  all_to_all,
+  send_receive,
+  gather,
+  scatter
+};
 std::string_view to_string(Collective collective);              ///< "all-reduce", "reduce-scatter", ...
 std::vector<std::string> collective_names();                    ///< in the order of the enumeration
 Collective parse_collective(std::string_view name);             ///< throws ConfigError for an unknown name

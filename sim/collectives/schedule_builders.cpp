@@ -245,7 +245,9 @@ Schedule pipelined_trees(const PlanRequest& request, std::vector<Tree> trees) {
     tree.chunk = whole / count / chunks;
     offset += whole / count;
   }
-  const TreeFlow flow = request.collective == Collective::broadcast ? TreeFlow::down : TreeFlow::both;
+  const TreeFlow flow = request.collective == Collective::broadcast ? TreeFlow::down
+                        : request.collective == Collective::reduce  ? TreeFlow::up
+                                                                    : TreeFlow::both;
   return Schedule(request.topology.ranks, request.topology.endpoints(), whole,
                   tree_stages(std::move(trees), chunks, flow));
 }

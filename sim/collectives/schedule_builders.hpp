@@ -64,7 +64,7 @@ enum class TreeFlow { up, down, both };
 std::vector<Stage> tree_stages(std::vector<Tree> trees, std::int64_t chunks, TreeFlow flow);
 
 /// The schedule of trees on equal shares of the bytes, in pipelined chunks: an all-reduce, or, for a broadcast, only
-/// the way down. Sets the offset and the chunk of each tree.
+/// the way down, and for a reduce only the way up. Sets the offset and the chunk of each tree.
 Schedule pipelined_trees(const PlanRequest& request, std::vector<Tree> trees);
 
 /// Returns the parent of a node in a tree over nodes; Tree::kRoot for the root.

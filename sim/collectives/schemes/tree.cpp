@@ -19,7 +19,7 @@ extern const AllReduceScheme tree_scheme{
     .name = "tree",
     .summary = "pipelined binary tree over nodes, chains inside",
     .variants = kChunksVariant,
-    .collectives = {Collective::all_reduce, Collective::broadcast},
+    .collectives = {Collective::all_reduce, Collective::broadcast, Collective::reduce},
     .plan = plan_tree,
     .refusal = refuse_bad_chunks,
 };

@@ -117,8 +117,8 @@ TEST(Register, TheDocumentationHoldsTheList) {
 
 TEST(Register, CollectivesAreParsedByTheirNames) {
   for (const std::string& name : collective_names()) EXPECT_EQ(to_string(parse_collective(name)), name);
-  EXPECT_THAT([] { parse_collective("reduce"); },
-              ThrowsMessage<ConfigError>(HasSubstr("\"reduce-scatter\", \"all-gather\" or")));
+  EXPECT_THAT([] { parse_collective("reduction"); },
+              ThrowsMessage<ConfigError>(HasSubstr("\"gather\" or \"scatter\"")));
 }
 
 // nccl-tests, doc/PERFORMANCE.md: 2(n-1)/n, (n-1)/n, (n-1)/n and 1.
@@ -128,6 +128,10 @@ TEST(Register, BusBandwidthIsThatOfNcclTests) {
   EXPECT_DOUBLE_EQ(bus_bandwidth_factor(Collective::all_gather, 4), 3.0 / 4);
   EXPECT_DOUBLE_EQ(bus_bandwidth_factor(Collective::broadcast, 4), 1);
   EXPECT_DOUBLE_EQ(bus_bandwidth_factor(Collective::broadcast, 1), 0);
+  for (const Collective part : {Collective::all_to_all, Collective::gather, Collective::scatter})
+    EXPECT_DOUBLE_EQ(bus_bandwidth_factor(part, 4), 3.0 / 4);
+  for (const Collective whole : {Collective::reduce, Collective::send_receive})
+    EXPECT_DOUBLE_EQ(bus_bandwidth_factor(whole, 4), 1);
 }
 
 }  // namespace

@@ -1,0 +1,99 @@
+// Logs of every test of nccl-tests, and rows that say nothing among others.
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "common/errors.hpp"
+#include "support/errors.hpp"
+#include "support/temporary_folder.hpp"
+#include "traces/nccl_log.hpp"
+
+namespace ganymede::traces {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+constexpr int kKindRanks = 4;
+
+struct NcclKind {
+  const char *program, *collective;
+  double factor;  // busbw / algbw of four ranks (nccl-tests, doc/PERFORMANCE.md)
+  const char *redop, *root;
+};
+constexpr NcclKind kKinds[] = {{"all_reduce_perf", "all-reduce", 1.5, "sum", "-1"},
+                               {"all_gather_perf", "all-gather", 0.75, "none", "-1"},
+                               {"broadcast_perf", "broadcast", 1, "none", "0"},
+                               {"reduce_scatter_perf", "reduce-scatter", 0.75, "sum", "-1"},
+                               {"reduce_perf", "reduce", 1, "sum", "0"},
+                               {"alltoall_perf", "all-to-all", 0.75, "none", "-1"},
+                               {"sendrecv_perf", "send-receive", 1, "none", "-1"},
+                               {"gather_perf", "gather", 0.75, "none", "0"},
+                               {"scatter_perf", "scatter", 0.75, "none", "0"}};
+
+std::string kind_row(const NcclKind& test, std::int64_t bytes, const char* type = "float") {
+  const double us = 20 + static_cast<double>(bytes) * 1e-5, algbw = static_cast<double>(bytes) / us * 1e-3;
+  const std::string side = fmt::format("{:.2f} {:.2f} {:.2f} 0", us, algbw, test.factor * algbw);
+  return fmt::format("{} {} {} {} {} {} {}\n", bytes, bytes / 4, type, test.redop, test.root, side, side);
+}
+
+std::string log_of_kind(const NcclKind& test, bool named = true) {
+  std::string text = named ? fmt::format("# Collective test starting: {}\n", test.program) : "";
+  for (int rank = 0; rank < kKindRanks; ++rank)
+    text += fmt::format("#  Rank {} Group 0 Pid 1 on node device {} [0x07] NVIDIA H100\n", rank, rank);
+  for (std::int64_t bytes = 1 << 20; bytes <= 1 << 28; bytes *= 16) text += kind_row(test, bytes);
+  return text;
+}
+
+NcclLog log_in(const std::string& text) {
+  const TemporaryFolder folder;
+  return read_nccl_log(folder.add("nccl.log", text));
+}
+
+TEST(NcclKinds, EveryTestIsReadByItsName) {
+  for (const NcclKind& test : kKinds) {
+    const NcclLog log = log_in(log_of_kind(test));
+    EXPECT_EQ(log.collective, test.collective);
+    EXPECT_EQ(log.ranks, kKindRanks);
+    EXPECT_NEAR(*log.bus_factor, test.factor, 0.01) << test.program;
+  }
+}
+
+TEST(NcclKinds, ReducesAndSendsAreInferred) {
+  for (const NcclKind& test : {kKinds[4], kKinds[6]})
+    EXPECT_EQ(log_in(log_of_kind(test, false)).collective, test.collective);
+  const NcclLog either = log_in(log_of_kind(kKinds[5], false));
+  EXPECT_EQ(either.collective, "all-gather");
+  EXPECT_THAT(either.notes.front(), HasSubstr("unless it is an all-to-all"));
+}
+
+// A job that was killed in a row, lines of two processes in one, a device without a clock: what is left is read.
+TEST(NcclKinds, RowsThatSayNothingAreLeftOutAndCounted) {
+  std::string text = log_of_kind(kKinds[0]);
+  text += "536870912 134217728 float sum -1 5000.\n1048576 262144 float sum -1 nan 0.00 0.00 0\n";
+  const NcclLog log = log_in(text);
+  EXPECT_EQ(log.rows.size(), 3U);
+  EXPECT_THAT(log.notes,
+              ElementsAre(testing::AllOf(HasSubstr("2 row(s) that cannot be read are left out; the first"),
+                                         HasSubstr("line 9: found no algbw"))));
+}
+
+TEST(NcclKinds, TypesOfRcclAreTypes) {
+  EXPECT_EQ(log_in(log_of_kind(kKinds[0], false) + kind_row(kKinds[0], 1 << 29, "fp8_e4m3")).rows.size(), 4U);
+}
+
+// A suite runs one test after the other into one file.
+TEST(NcclKinds, ATestOfAnotherKindStandsBesideOthers) {
+  std::string other = log_of_kind(kKinds[1]);
+  other.replace(other.find("all_gather"), 10, "hypercube");
+  for (const std::string& text : {other + log_of_kind(kKinds[0]), log_of_kind(kKinds[0]) + other}) {
+    const NcclLog log = log_in(text);
+    EXPECT_EQ(log.collective, "all-reduce");
+    EXPECT_THAT(log.notes, testing::Contains(HasSubstr("further tables are left out: another test")));
+  }
+  EXPECT_THAT(message_of<ConfigError>([&] { log_in(other); }), HasSubstr("found the test \"hypercube_perf\""));
+}
+
+}  // namespace
+}  // namespace ganymede::traces
