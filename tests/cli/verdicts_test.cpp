@@ -117,7 +117,7 @@ TEST(Verdicts, ALogOfAnAllToAllIsCheckedAndImported) {
     text += fmt::format("#  Rank {:2} Group  0 Pid 1 on node-a device {:2} [0x{:02x}] NVIDIA A100-SXM4-40GB\n", rank,
                         rank, rank);
   for (std::int64_t bytes = 1 << 20; bytes <= 1 << 30; bytes *= 8) {
-    const double time = 30 + static_cast<double>(bytes) * 0.875 / 40 * 1e-3,
+    const double time = 30 + static_cast<double>(bytes) * 0.875 / 60 * 1e-3,
                  rate = static_cast<double>(bytes) / time * 1e-3;
     text += fmt::format("{} {} float none -1 {:.2f} {:.2f} {:.2f} 0\n", bytes, bytes / 32, time, rate, 0.875 * rate);
   }
@@ -132,7 +132,7 @@ TEST(Verdicts, ALogOfAnAllToAllIsCheckedAndImported) {
   const Json rows = Json::parse(run_program("allreduce --catalog aws --instance p4d.24xlarge --overlay " + overlay +
                                             " --collective all-to-all --scheme nccl --bytes 8MiB --format json")
                                     .out);
-  EXPECT_NEAR(rows[0]["time_s"].get<double>(), 30e-6 + 8388608 * 0.875 / 40e9, 1e-7);
+  EXPECT_NEAR(rows[0]["time_s"].get<double>(), 30e-6 + 8388608 * 0.875 / 60e9, 1e-7);
 }
 
 TEST(Verdicts, ComparePutsMachinesSideBySide) {
