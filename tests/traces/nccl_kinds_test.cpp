@@ -74,9 +74,8 @@ TEST(NcclKinds, RowsThatSayNothingAreLeftOutAndCounted) {
   text += "536870912 134217728 float sum -1 5000.\n1048576 262144 float sum -1 nan 0.00 0.00 0\n";
   const NcclLog log = log_in(text);
   EXPECT_EQ(log.rows.size(), 3U);
-  EXPECT_THAT(log.notes,
-              ElementsAre(testing::AllOf(HasSubstr("2 row(s) that cannot be read are left out; the first"),
-                                         HasSubstr("line 9: found no algbw"))));
+  EXPECT_THAT(log.notes, ElementsAre(testing::AllOf(HasSubstr("2 row(s) that cannot be read are left out; the first"),
+                                                    HasSubstr("line 9: found no algbw"))));
 }
 
 TEST(NcclKinds, TypesOfRcclAreTypes) {
