@@ -236,6 +236,28 @@ std::optional<Bounds> bounds_by_steps(const Request& request, const PlanCandidat
   return bounds;
 }
 
+// Proof. `fixed` holds its nodes on demand from the request to the end, and asks again for each spot node that it
+// lacks: it holds as many as there are. A node that is taken back early is free for the stated time at most.
+void add_waits(const Request& request, const PlanCandidate& candidate, double end_s, double spot_node_s,
+               double interrupted, Bounds& run) {
+  if (!candidate.work.start_is_paid) return;
+  const double free_s = request.catalogs[candidate.catalog].platform->billing.free_if_interrupted.si;
+  PlanCandidate on_one_market = candidate;
+  on_one_market.on_demand_nodes = 0;
+  const LeastPrice spot = least_price(request, on_one_market);
+  const double spot_hours = std::max(0.0, spot_node_s - interrupted * free_s) / 3600 * kRounding;
+  double usd = spot.usd * spot_hours, at_worst = spot.at_worst * spot_hours;
+  if (candidate.on_demand_nodes > 0) {
+    on_one_market.market = platforms::Market::on_demand;
+    const LeastPrice sure = least_price(request, on_one_market);
+    const double sure_hours = candidate.on_demand_nodes * end_s / 3600 * kRounding;
+    usd += sure.usd * sure_hours;
+    at_worst += sure.at_worst * sure_hours;
+  }
+  run.usd = std::max(run.usd, usd);
+  run.usd_at_worst = std::max(run.usd_at_worst, at_worst);
+}
+
 // A bound beyond a goal: the runs of all seeds miss it in the median, so that at least half of what the stated errors
 // allow misses it too. Cost has two independent errors, time and price; each is as likely to raise the cost as to lower
 // it, and with both raised it is missed, which leaves at most three quarters. The images to an FID are one more such

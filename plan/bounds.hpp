@@ -26,6 +26,11 @@ Bounds bounds_of(const Request& request, const PlanCandidate& candidate);
 std::optional<Bounds> bounds_by_steps(const Request& request, const PlanCandidate& candidate,
                                       std::span<const double> step_s, double images);
 
+/// Raises the costs of `run` to those of nodes that are held until `end_s`: all on demand, and those on spot for
+/// `spot_node_s` in all, while `interrupted` of them are taken back.
+void add_waits(const Request& request, const PlanCandidate& candidate, double end_s, double spot_node_s,
+               double interrupted, Bounds& run);
+
 /// Rules out the `open` candidates that miss a goal without a simulation: by their bounds alone, or because fewer
 /// trainings of their batch get to the FID than must meet the goals. `goal` is the FID, null if there is none; the
 /// images to it are forecast at the batches of all candidates.

@@ -34,7 +34,8 @@ void choose_near_misses(const Request& request, Plan& plan) {
                                        : excess_of(request, run.time_s.median, run.usd.median),
                           run.usd.median, i);
     if (run.verdict == Verdict::too_slow || run.verdict == Verdict::too_dear)
-      misses.emplace_back(excess_of(request, bounds.time_s, bounds.usd), bounds.usd, i);
+      misses.emplace_back(std::max(1.0, excess_of(request, std::max(bounds.time_s, run.at_least.time_s), bounds.usd)),
+                          bounds.usd, i);
     if (run.verdict == Verdict::too_rare)
       misses.emplace_back(request.certainty / std::max(run.probability, 1e-6), bounds.usd, i);
   }

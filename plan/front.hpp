@@ -23,6 +23,7 @@ class Front {
   Front(const Request& request, bool exhaustive, std::optional<double> at_most, bool all_at_most)
       : request_(&request), exhaustive_(exhaustive), at_most_(at_most), all_at_most_(all_at_most), least_(at_most) {}
 
+  bool exhaustive() const { return exhaustive_; }
   /// Adds a run of the candidate, which meets the goals.
   void take_in(const PlanCandidate& candidate, const PlannedRun& run);
   /// True if no candidate whose median run takes and costs at least `bounds` can be part of the answer: another one is

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string_view>
+#include <utility>
 
 #include "common/json.hpp"
 #include "common/json_value.hpp"
@@ -72,6 +74,8 @@ Json run_json(const PlannedRun& run) {
   Json out = {{"at_least", json_of(run.at_least)}};
   if (run.verdict == Verdict::beaten) out["beaten"] = true;
   if (run.verdict == Verdict::impossible) out[run.invalid ? "invalid" : "impossible"] = run.reason;
+  if (run.verdict == Verdict::too_slow) out["too_slow"] = run.reason;
+  if (run.verdict == Verdict::too_dear) out["too_dear"] = run.reason;
   if (!run.simulated()) return out;
   each_figure(run, [&](const char* key, const auto& value, double /*most*/) { out[key] = json_of(value); });
   if (run.usd_per_image > 0) out["usd_per_image"] = run.usd_per_image;
@@ -82,12 +86,17 @@ PlannedRun read_planned_run(const JsonNode& node) {
   JsonObject in(node);
   PlannedRun run;
   read(in.required("at_least"), run.at_least, kMostAmount);
-  const auto impossible = in.optional("impossible"), invalid = in.optional("invalid");
-  if (impossible || invalid) {
-    run.verdict = Verdict::impossible;
-    run.reason = (impossible ? impossible : invalid)->as_string();
-    run.invalid = invalid.has_value();
-  } else if (!in.optional("beaten")) {
+  constexpr std::pair<const char*, Verdict> kReasons[] = {{"impossible", Verdict::impossible},
+                                                          {"invalid", Verdict::impossible},
+                                                          {"too_slow", Verdict::too_slow},
+                                                          {"too_dear", Verdict::too_dear}};
+  for (const auto& [key, verdict] : kReasons)
+    if (const auto reason = in.optional(key)) {
+      run.verdict = verdict;
+      run.reason = reason->as_string();
+      run.invalid = std::string_view(key) == "invalid";
+    }
+  if (run.verdict == Verdict::beaten && !in.optional("beaten")) {
     run.verdict = Verdict::misses;
     each_figure(run, [&](const char* key, auto& value, double most) { read(in.required(key), value, most); });
     if (const auto slope = in.optional("usd_per_image")) read(*slope, run.usd_per_image, kMostAmount);

@@ -100,7 +100,7 @@ void Search::take(std::size_t unit, const UnitOutcome& outcome) {
     PlannedRun& run = plan_.runs[members[place]];
     run = outcome.runs[place];
     if (run.invalid && invalid_.empty()) invalid_ = run.reason;
-    if (run.verdict == Verdict::impossible) continue;
+    if (run.verdict != Verdict::misses) continue;
     ++plan_.simulated;
     judge(request_, run);
     if (run.verdict == Verdict::meets) take_in(members[place]);
