@@ -9,6 +9,7 @@
 
 #include "common/units.hpp"
 #include "plan/bounds.hpp"
+#include "plan/evaluate.hpp"
 
 namespace ganymede::plan {
 namespace {
@@ -107,8 +108,8 @@ class Enumeration {
     candidate.catalog = catalog;
     candidate.instance = &instance;
     candidate.batch = batch;
-    candidate.work =
-        least_work(request_, request_.batches[batch], *request_.catalogs[catalog].platform, instance, workloads_);
+    candidate.work = least_work(request_, request_.batches[batch], *request_.catalogs[catalog].platform, instance,
+                                request_.caches->workloads);
     if (!instance.nic) most = std::min(most, instance.gpus);
     if (instance.available) most = std::min(most, *instance.available * instance.gpus);
     candidate.gpus_per_node = instance.gpus;
@@ -196,7 +197,6 @@ class Enumeration {
 
   void leave_out(const std::string& why, const std::string& name) { left_out_[why].insert(name); }
 
-  calibration::KnownWorkloads workloads_;
   const Request& request_;
   const bool each_scheme_;
   Candidates out_;

@@ -16,6 +16,7 @@ namespace ganymede::plan {
 struct EvaluationCaches {
   sim::ScenarioInputCache inputs;
   sim::StepDistributionCache steps;
+  calibration::KnownWorkloads workloads;  ///< of the request's trace
 };
 
 /// The number of runs for a stated number of seeds: the same, or if an FID is the goal, five for each of an odd number
