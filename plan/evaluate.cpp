@@ -17,7 +17,6 @@
 #include "plan/choice.hpp"
 #include "plan/spot_waits.hpp"
 #include "sim/run/simulate.hpp"
-#include "sim/scenario/scenario.hpp"
 #include "sim/steps/worker_layout.hpp"
 
 namespace ganymede::plan {
@@ -193,31 +192,6 @@ int seeds_needed(const Request& request, const sim::Scenario& scenario) {
   return runs_for(request, sim::has_chances(scenario) || recorded ? request.seeds_at_risk : request.seeds);
 }
 
-std::uint64_t seed_of(const Request& request, const sim::Scenario& scenario, int run, int runs) {
-  return request.seed + static_cast<std::uint64_t>(scenario.quality ? run % (runs / kRunsOfASeed) : run);
-}
-
-/// True if the waits for spot nodes decide what becomes of the candidate. `least` as in evaluate_seeds().
-bool decided_by_waits(const Request& request, const PlanCandidate& candidate, const Bounds& least, const Front& front,
-                      sim::Scenario& scenario, PlannedRun& out) {
-  if (front.exhaustive()) return false;
-  const int runs = seeds_needed(request, scenario);
-  std::vector<std::uint64_t> seeds;
-  for (int run = 0; run < runs; ++run) seeds.push_back(seed_of(request, scenario, run, runs));
-  const auto waiting = waiting_runs(request, candidate, least, scenario, seeds);
-  if (!waiting) return false;
-  const Bounds medians = waiting->medians();
-  if (front.beats(candidate, medians)) {
-    out.at_least = {medians.time_s, medians.usd_at_worst};
-    return true;
-  }
-  if (auto ruled_out = waiting->ruled_out(request)) {
-    out = *std::move(ruled_out);
-    return true;
-  }
-  return false;
-}
-
 /// A lower bound of the median of so many values, of which all but the `known` are at least `least`.
 double least_median(std::vector<double> known, int count, double least) {
   known.resize(static_cast<std::size_t>(count), least);
@@ -232,8 +206,11 @@ double least_median(std::vector<double> known, int count, double least) {
 void evaluate_seeds(const Request& request, const PlanCandidate& candidate, const Bounds& least, const Front& front,
                     CandidateScenarios& scenarios, PlannedRun& out) {
   sim::Scenario scenario = scenarios.scenario(candidate);
-  if (decided_by_waits(request, candidate, least, front, scenario, out)) return;
   const int seeds = seeds_needed(request, scenario);
+  std::vector<std::uint64_t> each;
+  for (int i = 0; i < seeds; ++i)
+    each.push_back(request.seed + static_cast<std::uint64_t>(scenario.quality ? i % (seeds / kRunsOfASeed) : i));
+  if (decided_by_waits(request, candidate, least, front, scenario, each, out)) return;
   const std::optional<calibration::TargetOutlook> quality = scenario.quality;
   // With more misses than this the candidate cannot meet the goals. To tell how far it misses them, the seeds of a
   // candidate without risk are enough.
@@ -249,7 +226,7 @@ void evaluate_seeds(const Request& request, const PlanCandidate& candidate, cons
   };
   for (int i = 0; i < seeds && (misses() <= misses_max || i < request.seeds); ++i) {
     ++sums.runs;
-    sim::set_seed(scenario, seed_of(request, scenario, i, seeds));
+    sim::set_seed(scenario, each[static_cast<std::size_t>(i)]);
     if (quality)
       sim::train_to_fid(
           scenario, drawn_images({quality->images.median, quality->images.low, quality->images.high, kOf90}, i, seeds));

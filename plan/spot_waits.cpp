@@ -119,4 +119,19 @@ std::optional<WaitingRuns> waiting_runs(const Request& request, const PlanCandid
   return out;
 }
 
+bool decided_by_waits(const Request& request, const PlanCandidate& candidate, const Bounds& least, const Front& front,
+                      sim::Scenario& scenario, std::span<const std::uint64_t> seeds, PlannedRun& out) {
+  if (front.exhaustive()) return false;
+  const auto waiting = waiting_runs(request, candidate, least, scenario, seeds);
+  if (!waiting) return false;
+  const Bounds medians = waiting->medians();
+  if (front.beats(candidate, medians)) {
+    out.at_least = {medians.time_s, medians.usd_at_worst};
+    return true;
+  }
+  auto ruled_out = waiting->ruled_out(request);
+  if (ruled_out) out = *std::move(ruled_out);
+  return ruled_out.has_value();
+}
+
 }  // namespace ganymede::plan

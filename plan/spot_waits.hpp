@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "plan/candidates.hpp"
+#include "plan/front.hpp"
 #include "plan/outcome.hpp"
 #include "sim/scenario/scenario.hpp"
 
@@ -44,5 +45,9 @@ struct WaitingRuns {
 /// median one. `seeds` are those of the runs.
 std::optional<WaitingRuns> waiting_runs(const Request& request, const PlanCandidate& candidate, const Bounds& least,
                                         sim::Scenario& scenario, std::span<const std::uint64_t> seeds);
+
+/// True if these decide what becomes of the candidate: `front` beats them, or they rule it out. Then `out` says so.
+bool decided_by_waits(const Request& request, const PlanCandidate& candidate, const Bounds& least, const Front& front,
+                      sim::Scenario& scenario, std::span<const std::uint64_t> seeds, PlannedRun& out);
 
 }  // namespace ganymede::plan
