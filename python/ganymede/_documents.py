@@ -466,6 +466,7 @@ class ForecastBill(TypedDict, total=False):
     to: str
     rows: int
     skipped: int
+    outside: int
     planned_usd: str
     plan_usd: float
     plan_interval_usd: List[float]

@@ -7,7 +7,8 @@
 /// Is there in a program that AddressSanitizer watches. (Tests are compiled once, and linked with and without it.)
 extern "C" [[gnu::weak]] int __asan_address_is_poisoned(const volatile void* address);
 
-/// Whether this is a build with AddressSanitizer, where a test may repeat fewer times what takes the same path each time.
+/// Whether this is a build with AddressSanitizer, where a test may repeat fewer times what takes the same path each
+/// time.
 inline bool is_sanitized() { return __asan_address_is_poisoned != nullptr; }
 
 /// Skips the test that says it in a build with AddressSanitizer, where a program computes several times as long. `why`
