@@ -19,7 +19,6 @@
 namespace ganymede::studies {
 namespace {
 
-constexpr int kMostNodes = 65536;
 constexpr std::size_t kMostBytes = 1 << 20;
 constexpr int kMostVisits = 100'000;  // aliases may repeat a small file without end
 
@@ -32,7 +31,7 @@ std::string text_of(const YAML::Node& node) { return node && node.IsScalar() ? p
 /// A count such as 8 or "8"; nothing for anything else.
 std::optional<int> count_of(const YAML::Node& node) {
   const auto value = parse_number<int>(text_of(node));
-  return value && *value >= 0 && *value <= kMostNodes ? value : std::nullopt;
+  return value && *value >= 0 && *value <= kMostAskedNodes ? value : std::nullopt;
 }
 
 int count_at(const std::string& file, const YAML::Node& node, const char* key, int otherwise) {
@@ -127,7 +126,7 @@ class Manifest {
     for (const char* key : {"replicas", "parallelism"})
       if (node[key].IsDefined() && node[key].IsScalar()) pods *= count_at(file_, node, key, 1);
     if (const auto count = count_of(node["size"])) pods *= *count;
-    if (pods > kMostNodes) fail(file_, node, fmt::format("found more than {} pods", kMostNodes));
+    if (pods > kMostAskedNodes) fail(file_, node, fmt::format("found more than {} pods", kMostAskedNodes));
     if (node["containers"] && node["containers"].IsSequence()) add_pods(node, static_cast<int>(pods));
     if (node["resourcesPerNode"] && node["resourcesPerNode"].IsMap())  // a TrainJob of Kubeflow's trainer
       add(most_gpus(node["resourcesPerNode"]), static_cast<int>(pods * count_at(file_, node, "numNodes", 1)));
@@ -233,112 +232,6 @@ class Manifest {
   bool is_tpu_ = false;
 };
 
-// ---- Slurm (man sbatch) ----
-
-/// "days-hours:minutes:seconds", "hours:minutes:seconds", "minutes:seconds" or minutes.
-std::optional<Seconds> slurm_time(const std::string& text) {
-  const std::size_t dash = text.find('-');
-  std::vector<double> parts;
-  std::istringstream stream(dash == std::string::npos ? text : text.substr(dash + 1));
-  for (std::string part; std::getline(stream, part, ':');) {
-    const auto count = count_of(YAML::Node(part));
-    if (!count) return {};
-    parts.push_back(*count);
-  }
-  const auto days = dash == std::string::npos ? std::optional<int>(0) : count_of(YAML::Node(text.substr(0, dash)));
-  if (!days || parts.empty() || parts.size() > 3) return {};
-  double seconds = 0;
-  if (dash != std::string::npos || parts.size() == 3) {
-    parts.resize(3);
-    seconds = 3600 * parts[0] + 60 * parts[1] + parts[2];
-  } else {
-    seconds = 60 * parts[0] + (parts.size() > 1 ? parts[1] : 0);
-  }
-  return Seconds{86400.0 * *days + seconds};
-}
-
-bool is_endless(const std::string& time) { return lower_case(time) == "unlimited" || lower_case(time) == "infinite"; }
-
-class SlurmScript {
- public:
-  SlurmScript(const std::string& file, const std::string& text) : file_(file) {
-    std::istringstream lines(printable(text, "\n\t\r"));
-    for (std::string line; std::getline(lines, line);) {
-      ++line_;
-      if (!line.starts_with("#SBATCH")) continue;
-      std::istringstream words(line.substr(7));
-      for (std::string word; words >> word && word[0] != '#';) {
-        const std::size_t sign = word.find('=');
-        name_ = word.substr(0, sign), value_ = sign == std::string::npos ? "" : word.substr(sign + 1);
-        if (name_.size() > 2 && name_[1] != '-') value_ = word.substr(2), name_.resize(2);
-        if (value_.empty() && (words >> std::ws).peek() != '-') words >> value_;
-        std::erase(value_, '"');
-        take_option();
-      }
-    }
-  }
-
-  AskedResources asked() {
-    if (nodes_ == 0 && tasks_ > 0 && tasks_per_node_ > 0) out_.nodes = (tasks_ + tasks_per_node_ - 1) / tasks_per_node_;
-    if (out_.gpu.empty() && !feature_.empty() && !gpus_meant(feature_).empty()) out_.gpu = feature_;
-    if (all_ == 0) all_ = a_task_ * (tasks_ > 0 ? tasks_ : std::max(1, tasks_per_node_) * out_.nodes);
-    if (out_.gpus_per_node == 0 && all_ > 0) out_.gpus_per_node = std::max(1, (all_ + out_.nodes - 1) / out_.nodes);
-    return out_;
-  }
-
- private:
-  [[noreturn]] void bad(const char* expected) const {
-    throw ConfigError(fmt::format("{}: line {}: {}: found \"{}\", expected {}", file_, line_, name_, value_, expected));
-  }
-
-  /// "gpu:a100:8", "a100:8", "gpu:8" or "8"
-  int gpus() {
-    std::string rest = value_.substr(0, value_.find(','));
-    if (rest.starts_with("gpu:")) rest = rest.substr(4);
-    if (rest == "gpu") return 1;
-    const std::size_t colon = rest.rfind(':');
-    if (colon != std::string::npos) out_.gpu = rest.substr(0, colon);
-    const std::string last = colon == std::string::npos ? rest : rest.substr(colon + 1);
-    if (const auto count = count_of(YAML::Node(last.substr(0, last.find('('))))) return *count;
-    if (colon == std::string::npos && !rest.empty()) return out_.gpu = rest, 1;
-    bad("a number of GPUs");
-  }
-
-  int number_of(const char* what) const {
-    const auto count = count_of(YAML::Node(value_.substr(0, value_.find('-'))));
-    if (!count || *count < 1) bad(what);
-    return *count;
-  }
-
-  void take_option() {
-    if (name_ == "--nodes" || name_ == "-N") {
-      out_.nodes = nodes_ = number_of("a number of nodes");
-    } else if (name_ == "--ntasks" || name_ == "-n" || name_ == "--ntasks-per-node") {
-      (name_ == "--ntasks-per-node" ? tasks_per_node_ : tasks_) = number_of("a number of tasks");
-    } else if (const std::size_t at = ("," + value_).find(",gpu"); name_ == "--gres" && at != std::string::npos) {
-      value_.erase(0, at);  // as in "lscratch:100,gpu:v100:4"
-      out_.gpus_per_node = gpus();
-    } else if (const std::size_t tres = value_.find("gres/gpu");
-               name_.starts_with("--tres-per-") && tres != value_.npos) {
-      value_.erase(0, tres + 5);  // "gres/gpu:v100:4", or "gres/gpu=4"
-      std::replace(value_.begin(), value_.end(), '=', ':');
-      (name_ == "--tres-per-task" ? a_task_ : out_.gpus_per_node) = gpus();
-    } else if (name_ == "--constraint" || name_ == "-C") {
-      feature_ = value_.substr(0, value_.find_first_of("&|,*("));
-    } else if (name_ == "--gpus" || name_ == "-G" || name_ == "--gpus-per-node" || name_ == "--gpus-per-task") {
-      (name_ == "--gpus-per-node" ? out_.gpus_per_node : name_ == "--gpus-per-task" ? a_task_ : all_) = gpus();
-    } else if ((name_ == "--time" || name_ == "-t") && !is_endless(value_)) {
-      out_.time = slurm_time(value_);
-      if (!out_.time) bad("a time such as 1-12:00:00");
-    }
-  }
-
-  const std::string& file_;
-  AskedResources out_{.format = "Slurm script", .gpu = ""};
-  std::string name_, value_, feature_;
-  int line_ = 0, nodes_ = 0, all_ = 0, a_task_ = 0, tasks_ = 0, tasks_per_node_ = 0;
-};
-
 /// Throws YAML's exception where a document begins in the same place as the one before: the library finds it for ever
 /// behind a comma that stands alone.
 class DocumentsGoOn final : public YAML::EventHandler {
@@ -385,7 +278,7 @@ AskedResources read_yaml(const std::string& file, const std::string& text) {
   }
   manifest.finish();
   if (manifest.nodes > 0) out.nodes = manifest.nodes;
-  if (manifest.nodes > kMostNodes) throw ConfigError(fmt::format("{}: found more than {} pods", file, kMostNodes));
+  if (manifest.nodes > kMostAskedNodes) throw ConfigError(fmt::format("{}: found more than {} pods", file, kMostAskedNodes));
   return out;
 }
 
@@ -397,7 +290,7 @@ AskedResources read_task_file(const std::string& file) {
     throw ConfigError(file + ": larger than 1 MiB, expected a task, a script or a manifest");
   AskedResources out;
   try {
-    out = text.find("#SBATCH") != std::string::npos ? SlurmScript(file, text).asked() : read_yaml(file, text);
+    out = text.find("#SBATCH") != std::string::npos ? read_slurm_script(file, text) : read_yaml(file, text);
   } catch (const YAML::Exception& error) {
     throw ConfigError(fmt::format("{}: line {}: {}", file, error.mark.line + 1, error.msg));
   }

@@ -10,6 +10,8 @@
 
 namespace ganymede::studies {
 
+constexpr int kMostAskedNodes = 65536;
+
 struct AskedResources {
   std::string format;  ///< "SkyPilot task", "Slurm script" or "Kubernetes manifest"
   std::string gpu;     ///< as the file names it; "": it does not say which
@@ -23,6 +25,9 @@ struct AskedResources {
 /// Reads a file. Throws ConfigError, with the line where there is one, for text that is none of these and for files
 /// that ask for no GPU.
 AskedResources read_task_file(const std::string& file);
+
+/// Reads the options of a script for sbatch (man sbatch). Throws ConfigError, with the line, for values it cannot read.
+AskedResources read_slurm_script(const std::string& file, const std::string& text);
 
 /// GPUs of the catalogs that the name may mean: those that fit it best; all if it is "".
 std::vector<std::string> gpus_meant(const std::string& name);
