@@ -65,7 +65,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr auto kGrace = std::chrono::seconds(5);  ///< enough for a training to write a checkpoint
+constexpr auto kGrace = std::chrono::seconds(20);  ///< enough for a training to write a checkpoint beside much else
 constexpr auto kPaceInterval = std::chrono::milliseconds(100);
 constexpr int kBackgroundNice = 10;  ///< more than the server's
 constexpr int kProgressFd = 3;

@@ -8,6 +8,7 @@ Python package in python/ganymede/_documents.py.
 The schemas come from the program, GANYMEDE or build/release/bin/ganymede.
 """
 import json
+import keyword
 import os
 import re
 import subprocess
@@ -109,8 +110,12 @@ class Types:
             return name
         members = {key: self.type_of(stem, key, member) for key, member in schema["properties"].items()}
         total = "" if set(members) == set(schema.get("required", ())) else ", total=False"
-        self.classes[name] = f"class {name}(TypedDict{total}):\n" + "".join(
-            f"    {key}: {kind}\n" for key, kind in members.items())
+        if any(keyword.iskeyword(key) for key in members):  # which no class can have as a member
+            self.classes[name] = f'{name} = TypedDict("{name}", {{\n' + "".join(
+                f'    "{key}": {kind},\n' for key, kind in members.items()) + f"}}{total})\n"
+        else:
+            self.classes[name] = f"class {name}(TypedDict{total}):\n" + "".join(
+                f"    {key}: {kind}\n" for key, kind in members.items())
         return name
 
     def object_type(self, name, schema):

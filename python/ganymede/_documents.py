@@ -455,24 +455,25 @@ class ForecastBillItem(TypedDict, total=False):
     why: str
 
 
-class ForecastBill(TypedDict, total=False):
-    schema: str
-    plan: str
-    bill: str
-    dialect: str
-    instance: str
-    nodes: int
-    from: str
-    to: str
-    rows: int
-    skipped: int
-    outside: int
-    planned_usd: str
-    plan_usd: float
-    plan_interval_usd: List[float]
-    paid_usd: str
-    items: List[ForecastBillItem]
-    notes: List[str]
+ForecastBill = TypedDict("ForecastBill", {
+    "schema": str,
+    "plan": str,
+    "bill": str,
+    "dialect": str,
+    "instance": str,
+    "nodes": int,
+    "from": str,
+    "to": str,
+    "rows": int,
+    "skipped": int,
+    "outside": int,
+    "planned_usd": str,
+    "plan_usd": float,
+    "plan_interval_usd": List[float],
+    "paid_usd": str,
+    "items": List[ForecastBillItem],
+    "notes": List[str],
+}, total=False)
 
 
 class ForecastDocument(TypedDict, total=False):

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "clusters.hpp"
+#include "common/budget.hpp"
 #include "common/errors.hpp"
 #include "common/process.hpp"
 #include "sim/engine/simgrid_module.hpp"
@@ -190,7 +191,7 @@ TEST(ClusterOnSimGrid, RefusesWhatItDoesNotSimulate) {
   const TemporaryFolder folder;
   Json long_job = trained(folder);
   long_job["workloads"]["gan"]["workload"]["steps"] = 1'000'000'000;
-  EXPECT_THAT(message_of<Infeasible>([&] { with_messages(long_job); }), HasSubstr("1e+09 steps of the job a"));
+  EXPECT_THAT(message_of<BudgetExceeded>([&] { with_messages(long_job); }), HasSubstr("1e+09 steps of the job a"));
   Json large = cluster_of(Json::array({timed("a", 0, 9, 1)}));
   EXPECT_THAT(message_of<Infeasible>([&] { with_messages(large); }), HasSubstr("9"));
 }
