@@ -35,7 +35,7 @@ class Plots(unittest.TestCase):
         self.saved(axes)
 
     def test_time_cost_of_a_plan_draws_its_goals(self):
-        plan = ganymede.plan(request(deadline="1h", budget="0.5USD"))
+        plan = ganymede.plan(request(deadline="20min", budget="0.5USD"))
         axes = ganymede.plot.time_cost(plan)
         named = [text.get_text() for text in axes.get_legend().get_texts()]
         self.assertIn("deadline", named)
