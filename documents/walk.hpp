@@ -195,7 +195,8 @@ class Walk {
   void visit(std::map<std::string, T>& map, const About& about) {
     std::vector<std::string> names;
     for (const auto& entry : map) names.push_back(entry.first);
-    for (const std::string& name : enter_map(std::move(names))) {
+    names = enter_map(std::move(names));
+    for (const std::string& name : names) {
       enter_entry(name);
       visit(map[name], about);
       leave_entry();
