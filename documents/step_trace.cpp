@@ -352,7 +352,8 @@ double TraceKernel::flops() const {
   if (is_product())
     return 2.0 * static_cast<double>(batch) * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
   if (!is_convolution()) return 0;
-  double products = 2.0 * static_cast<double>(batch * out_channels) * static_cast<double>(in_channels / groups);
+  const auto in_group = in_channels / groups;
+  double products = 2.0 * static_cast<double>(batch * out_channels) * static_cast<double>(in_group);
   for (const std::size_t extent : {0, 1, 2})
     products *= static_cast<double>(out(extent)) * static_cast<double>(window[extent]);
   return products;
