@@ -2,6 +2,7 @@
 // The rows of a log of nccl-tests, gathered and checked one by one.
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -12,6 +13,7 @@
 
 #include "common/errors.hpp"
 #include "common/plain_text.hpp"
+#include "traces/line_scanner.hpp"
 #include "traces/nccl_log.hpp"
 
 namespace ganymede::traces {
@@ -31,6 +33,25 @@ inline std::string collective_of(std::string_view program) {
   for (const auto& [name, collective] : kPrograms)
     if (program.find(name) != std::string_view::npos) return std::string(collective);
   return "";
+}
+
+/// The collective of the one test that a command such as "mpirun -np 8 ./build/alltoall_perf -b 8" runs; "" if the line
+/// is no command, or of several tests.
+inline std::string commanded_collective(std::string_view line) {
+  if (line.find("_perf") == line.npos) return "";
+  std::string found;
+  LineScanner scanner(line);
+  for (scanner.skip_blanks(); !scanner.rest().empty(); scanner.skip_blanks()) {
+    const std::string_view word = scanner.word();
+    const std::string_view name = word.substr(word.rfind('/') + 1);
+    const std::string collective = name.ends_with("_perf") || name.ends_with("_perf_mpi") ? collective_of(name) : "";
+    if (collective.empty()) continue;
+    LineScanner next = scanner;
+    if (name.size() == word.size() && !(next.skip_blanks() && next.skip("-"))) continue;
+    if (!found.empty() && found != collective) return "";
+    found = collective;
+  }
+  return found;
 }
 
 /// A row that says nothing, and is left out.
@@ -61,9 +82,19 @@ class NcclCollector {
     if (collective.empty())
       other_test_ =
           fmt::format("{}: {}: found the test \"{}\", whose collective is not known", log_.file, where, program);
+    if (by_command_) log_.collective.clear();
+    by_command_ = false;
     if (!log_.collective.empty() && !collective.empty() && log_.collective != collective)
       fail(where, fmt::format("found {} after {}, expected one collective a log", collective, log_.collective));
     log_.collective = collective;
+  }
+
+  /// Takes the collective of the command that a log shows, if the tests do not name it themselves. Commands of several
+  /// tests before one table name none.
+  void set_command(const std::string& collective) {
+    if (!by_command_ && !log_.collective.empty()) return;
+    log_.collective = !by_command_ || log_.collective == collective ? collective : "";
+    by_command_ = true;
   }
 
   void set_version(const std::string& version) {
@@ -94,6 +125,7 @@ class NcclCollector {
 
   struct Timing {
     double microseconds = 0, algbw = 0, busbw = 0;
+    bool checked = true;  ///< whether the results were
   };
   void add_row(const std::string& where, std::int64_t bytes, const Timing& out, const std::optional<Timing>& in) {
     if (bytes == 0) return log_.notes.push_back(where + ": 0 bytes, left out");
@@ -101,6 +133,9 @@ class NcclCollector {
     check_time(where, bytes, out);
     if (in) check_time(where, bytes, *in);
     check_factor(where, out);
+    if (!out.checked) note("the results were not validated (-c 0)");
+    if (in && out.checked && !in->checked) lacks_in_place_ = true;
+    bandwidths_.push_back({out.algbw, out.busbw});
     NcclRow row{where, bytes, Seconds{out.microseconds * 1e-6}, {}};
     if (in) row.in_place = Seconds{in->microseconds * 1e-6};
     add(std::move(row), 1);
@@ -110,10 +145,13 @@ class NcclCollector {
   /// ranks.
   bool join(const NcclCollector& other) {
     const NcclLog& more = other.log_;
-    if (more.collective != log_.collective || more.ranks != log_.ranks || other.hosts_ != hosts_) return false;
+    if (more.collective != log_.collective && !(more.collective.empty() && by_command_)) return false;
+    if (other.reduces_ != reduces_ || other.has_root_ != has_root_ || more.ranks != log_.ranks || other.hosts_ != hosts_) return false;
     if (more.bus_factor && log_.bus_factor && std::abs(*more.bus_factor - *log_.bus_factor) > kFactorTolerance)
       return false;
     for (const NcclRow& row : more.rows) add(row, other.times_.at(row.bytes));
+    bandwidths_.insert(bandwidths_.end(), other.bandwidths_.begin(), other.bandwidths_.end());
+    lacks_in_place_ = lacks_in_place_ || other.lacks_in_place_;
     return true;
   }
   bool empty() const { return log_.rows.empty() && unreadable_ == 0; }
@@ -143,7 +181,7 @@ class NcclCollector {
       note(fmt::format("{} row(s) that cannot be read are left out; the first: {}", unreadable_, first_unreadable_));
     log_.nodes = static_cast<int>(hosts_.size());
     if (log_.nodes == 1) log_.ranks = std::max(log_.ranks, listed_ranks_);
-    if (log_.collective.empty()) log_.collective = inferred_collective();
+    name_collective();
     for (const auto& [bytes, times] : times_)
       if (times > 1) {
         note(fmt::format("sizes that were measured several times, such as {} bytes {} times, have their mean", bytes,
@@ -177,22 +215,60 @@ class NcclCollector {
     before += times;
   }
 
-  /// The collective of a log that does not name it, by whether it reduces, has a root, and by busbw / algbw, which
-  /// nccl-tests define for each (doc/PERFORMANCE.md): (n - 1) / n of n ranks, twice that, or 1. Returns "" if these do
-  /// not tell, or if it may be an all-reduce; of two ranks its factor is 1 too.
-  std::string inferred_collective() {
-    constexpr double kMostShare = 0.97;  // of 32 ranks; of more it is hardly told from 1
-    if (!log_.bus_factor || !reduces_) return "";
-    const bool is_share = *log_.bus_factor < kMostShare, is_one = std::abs(*log_.bus_factor - 1) < kFactorTolerance;
-    const std::string found = is_share               ? *reduces_ ? "reduce-scatter" : "all-gather"
-                              : is_one && has_root_  ? *reduces_ ? "reduce" : "broadcast"
-                              : is_one && !*reduces_ ? "send-receive"
-                                                     : "";
-    if (!found.empty())
-      note(fmt::format("the log does not name its collective; by its columns and busbw / algbw = {:.2f} it is {}{}",
-                       *log_.bus_factor, found,
-                       found == "all-gather" ? ", unless it is an all-to-all, whose columns are the same" : ""));
-    return found;
+  /// True if what is printed, with two decimals, may be busbw = factor * algbw in all rows.
+  bool has_factor(double factor) const {
+    constexpr double kRounding = 0.006;
+    return std::all_of(bandwidths_.begin(), bandwidths_.end(), [&](const std::array<double, 2>& row) {
+      return std::abs(row[1] - factor * row[0]) <= kRounding * (1 + factor);
+    });
+  }
+
+  /// The collectives that the columns and busbw / algbw may be of, the likeliest first: by whether it reduces, has a
+  /// root, and by the factor, which nccl-tests define for each (doc/PERFORMANCE.md): (n - 1) / n of n ranks, twice
+  /// that, or 1. All-to-all and send-receive are the tests that do not validate what they do in place.
+  std::vector<std::string> possible_collectives() const {
+    if (!reduces_ || log_.ranks == 1) return {};
+    const double share = log_.ranks > 1 ? 1 - 1.0 / log_.ranks : 0;
+    std::array<bool, 3> is{has_factor(share), has_factor(1), has_factor(2 * share)};
+    if (log_.ranks < 2 || is == std::array{false, false, false}) {
+      constexpr double kMostShare = 0.99;  // of ranks that are not known
+      const double factor = log_.bus_factor.value_or(1);
+      const auto near = [&](double expected) { return std::abs(factor - expected) < kFactorTolerance; };
+      is = {share > 0 ? near(share) : factor < kMostShare, near(1), share > 0 ? near(2 * share) : factor > 0.97};
+      if (!log_.bus_factor) is = {true, true, true};
+    }
+    const auto [is_share, is_one, is_double] = is;
+    std::vector<std::string> out;
+    const auto may_be = [&](bool is_it, const char* name) {
+      if (is_it) out.emplace_back(name);
+    };
+    may_be(*reduces_ && !has_root_ && is_double, "all-reduce");
+    may_be(*reduces_ && !has_root_ && is_share, "reduce-scatter");
+    may_be(*reduces_ && has_root_ && is_one, "reduce");
+    may_be(!*reduces_ && has_root_ && is_one, "broadcast");
+    may_be(!*reduces_ && has_root_ && is_share, "gather");
+    may_be(!*reduces_ && has_root_ && is_share, "scatter");
+    may_be(!*reduces_ && !has_root_ && is_share && !lacks_in_place_, "all-gather");
+    may_be(!*reduces_ && !has_root_ && is_share, "all-to-all");
+    may_be(!*reduces_ && !has_root_ && is_one, "send-receive");
+    return out;
+  }
+
+  /// Names the collective of a log that does not, or whose command is of another test than its columns. It stays "" if
+  /// nothing tells, or if it may be an all-reduce, as which it is taken.
+  void name_collective() {
+    if (!log_.collective.empty() && !by_command_) return;
+    const auto possible = possible_collectives();
+    if (!log_.collective.empty() &&
+        (possible.empty() || std::find(possible.begin(), possible.end(), log_.collective) != possible.end()))
+      return;
+    log_.collective = possible.empty() || possible.front() == "all-reduce" ? "" : possible.front();
+    const std::string by = log_.bus_factor ? fmt::format(" and busbw / algbw = {:.3g}", *log_.bus_factor) : "";
+    if (possible.size() > 1 && (log_.bus_factor || !log_.collective.empty()))
+      note(fmt::format("the log does not name its collective; by its columns{} it may be {}; taken as {}", by,
+                       fmt::join(possible, " or "), possible.front()));
+    else if (!log_.collective.empty())
+      note(fmt::format("the log does not name its collective; by its columns{} it is {}", by, log_.collective));
   }
 
   void check_time(const std::string& where, std::int64_t bytes, const Timing& timing) const {
@@ -217,6 +293,9 @@ class NcclCollector {
   NcclLog log_;
   std::set<std::string> hosts_;
   std::map<std::int64_t, int> times_;  // that a size was measured
+  std::vector<std::array<double, 2>> bandwidths_;  // algbw and busbw of each row
+  bool lacks_in_place_ = false;                    // validated out of place only
+  bool by_command_ = false;                        // whether the collective is that of a command
   int listed_ranks_ = 0;
   std::optional<bool> reduces_;
   bool has_root_ = false;

@@ -105,6 +105,10 @@ class TextReader {
     if (LineScanner library(line); library.skip_past(kLibrary)) {
       if (const std::string_view code = library.digits(); !code.empty()) return read_library(code);
     }
+    if (const std::string collective = commanded_collective(line); !collective.empty()) {
+      end_table();
+      out_.set_command(collective);
+    }
     if (const auto value = variable(line, "NCCL_ALGO"); !value.empty()) out_.set_algorithm(value);
     if (const auto value = variable(line, "NCCL_PROTO"); !value.empty()) out_.set_protocol(value);
     read_row(std::string(line));
@@ -179,7 +183,10 @@ class TextReader {
     constexpr std::size_t kMostWords = 12;
     std::size_t first = 0;
     const auto row_begins = [&] {
-      return is_integer(tokens[first]) && is_integer(tokens[first + 1]) && kTypes.contains(tokens[first + 2]);
+      const bool below_zero = tokens[first].starts_with('-');
+      return tokens[first].find_first_not_of("0123456789", below_zero ? 1 : 0) == std::string::npos &&
+             tokens[first + 1].find_first_not_of("-0123456789") == std::string::npos &&
+             kTypes.contains(tokens[first + 2]);
     };
     while (first + 3 <= tokens.size() && first <= kMostWords && !row_begins()) ++first;
     if (first + 3 > tokens.size() || first > kMostWords) return;
@@ -193,6 +200,8 @@ class TextReader {
 
   /// Reads the columns of a row from its size on.
   void read_columns(std::vector<std::string>& tokens) {
+    if (!is_integer(tokens[0]))
+      out_.refuse_row(where(), fmt::format("found a size of {} bytes, expected 0 to 10^18", tokens[0].substr(0, 40)));
     while (tokens.size() > 4 && is_time_of_day(tokens.back())) tokens.pop_back();  // of -S
     std::size_t next = 3;
     bool reduces = false;
@@ -249,15 +258,17 @@ class TextReader {
                         fmt::format("found \"{}\" for the {} {}, expected a number", tokens[next], kColumns[i], which));
       values[i] = *value;
     }
-    if (has_errors && next < tokens.size()) check_errors(tokens[next++]);
-    return {values[0], values[1], values[2]};
+    const bool checked = !has_errors || next >= tokens.size() || check_errors(tokens[next++]);
+    return {values[0], values[1], values[2], checked};
   }
 
-  void check_errors(const std::string& token) {
-    if (token == "N/A") return out_.note("the results were not validated (-c 0)");
+  /// False if the results were not validated.
+  bool check_errors(const std::string& token) {
+    if (token == "N/A") return false;
     const auto value = number(token);
     if (!value || !std::isfinite(*value) || *value > kMaxError)
       out_.fail(where(), fmt::format("found \"{}\" wrong results, expected 0: nothing of a faulty run is used", token));
+    return true;
   }
 
   static constexpr double kMostRanks = 1e6;
@@ -310,19 +321,17 @@ std::string strings_of(const std::string& json) {
 
 // ---- JSON ----
 
-Collector::Timing timing_of(const JsonNode& node, Collector& out) {
+Collector::Timing timing_of(const JsonNode& node) {
   if (!node.is_object()) node.expected("an object with time, alg_bw and bus_bw");
   const auto& members = node.value();
   for (const char* key : {"time", "alg_bw", "bus_bw"})
     if (!members.contains(key)) node.fail(fmt::format("\"{}\" is missing; is it a run with --report_cputime?", key));
   const auto wrong = members.find("nwrong");
-  if (wrong == members.end() || wrong->is_null()) {
-    out.note("the results were not validated (-c 0)");
-  } else if (const double count = node.child("nwrong").as_number(0, 1e18); count > 0) {
+  const bool checked = wrong != members.end() && !wrong->is_null();
+  if (const double count = checked ? node.child("nwrong").as_number(0, 1e18) : 0; count > 0)
     node.fail(fmt::format("found {} wrong results, expected 0: nothing of a faulty run is used", count));
-  }
   return {node.child("time").as_number(0, 1e15), node.child("alg_bw").as_number(0, 1e9),
-          node.child("bus_bw").as_number(0, 1e9)};
+          node.child("bus_bw").as_number(0, 1e9), checked};
 }
 
 void read_json(const JsonNode& root, Collector& out) {
@@ -354,11 +363,11 @@ void read_json(const JsonNode& root, Collector& out) {
     std::optional<Collector::Timing> in;
     const bool any = row.child("size").as_integer(0, std::int64_t{1} << 60) > 0;
     const bool only_in = row.value()["out_of_place"].is_null();  // a replayed trace has only in-place results
-    if (has(row, "in_place") && !row.value()["in_place"].is_null() && any) in = timing_of(row.child("in_place"), out);
+    if (has(row, "in_place") && !row.value()["in_place"].is_null() && any) in = timing_of(row.child("in_place"));
     if (only_in && !in) row.fail("found neither out_of_place nor in_place");
     const Collector::Timing timing = !any      ? Collector::Timing{}
                                      : only_in ? *in
-                                               : timing_of(row.child("out_of_place"), out);
+                                               : timing_of(row.child("out_of_place"));
     try {
       out.add_row(row.pointer(), row.value()["size"].get<std::int64_t>(), timing, in);
     } catch (const UnreadableRow& unreadable) {

@@ -32,17 +32,20 @@ constexpr NcclKind kKinds[] = {{"all_reduce_perf", "all-reduce", 1.5, "sum", "-1
                                {"gather_perf", "gather", 0.75, "none", "0"},
                                {"scatter_perf", "scatter", 0.75, "none", "0"}};
 
-std::string kind_row(const NcclKind& test, std::int64_t bytes, const char* type = "float") {
+std::string kind_row(const NcclKind& test, std::int64_t bytes, const char* type = "float",
+                     const char* in_place_errors = "0") {
   const double us = 20 + static_cast<double>(bytes) * 1e-5, algbw = static_cast<double>(bytes) / us * 1e-3;
-  const std::string side = fmt::format("{:.2f} {:.2f} {:.2f} 0", us, algbw, test.factor * algbw);
-  return fmt::format("{} {} {} {} {} {} {}\n", bytes, bytes / 4, type, test.redop, test.root, side, side);
+  const std::string side = fmt::format("{:.2f} {:.2f} {:.2f} ", us, algbw, test.factor * algbw);
+  return fmt::format("{} {} {} {} {} {}0 {}{}\n", bytes, bytes / 4, type, test.redop, test.root, side, side,
+                     in_place_errors);
 }
 
-std::string log_of_kind(const NcclKind& test, bool named = true) {
+std::string log_of_kind(const NcclKind& test, bool named = true, int ranks = kKindRanks,
+                        const char* in_place_errors = "0") {
   std::string text = named ? fmt::format("# Collective test starting: {}\n", test.program) : "";
-  for (int rank = 0; rank < kKindRanks; ++rank)
+  for (int rank = 0; rank < ranks; ++rank)
     text += fmt::format("#  Rank {} Group 0 Pid 1 on node device {} [0x07] NVIDIA H100\n", rank, rank);
-  for (std::int64_t bytes = 1 << 20; bytes <= 1 << 28; bytes *= 16) text += kind_row(test, bytes);
+  for (std::int64_t bytes = 1 << 20; bytes <= 1 << 28; bytes *= 16) text += kind_row(test, bytes, "float", in_place_errors);
   return text;
 }
 
@@ -65,7 +68,49 @@ TEST(NcclKinds, ReducesAndSendsAreInferred) {
     EXPECT_EQ(log_in(log_of_kind(test, false)).collective, test.collective);
   const NcclLog either = log_in(log_of_kind(kKinds[5], false));
   EXPECT_EQ(either.collective, "all-gather");
-  EXPECT_THAT(either.notes.front(), HasSubstr("unless it is an all-to-all"));
+  EXPECT_THAT(either.notes.front(), HasSubstr("it may be all-gather or all-to-all; taken as all-gather"));
+}
+
+// Of 64 ranks (n - 1) / n is 0.984: what tells it from 1 and from all-reduce's 1.97 are the digits of the columns.
+TEST(NcclKinds, ShareOfManyRanksIsToldFromOne) {
+  NcclKind scatter = kKinds[3], gather = kKinds[7];
+  scatter.factor = gather.factor = 63.0 / 64;
+  EXPECT_EQ(log_in(log_of_kind(scatter, false, 64)).collective, "reduce-scatter");
+  EXPECT_EQ(log_in(log_of_kind(kKinds[6], false, 64)).collective, "send-receive");
+  EXPECT_EQ(log_in(log_of_kind(kKinds[2], false, 64)).collective, "broadcast");
+  const NcclLog rooted = log_in(log_of_kind(gather, false, 64));
+  EXPECT_THAT(rooted.notes, ElementsAre(HasSubstr("busbw / algbw = 0.984 it may be gather or scatter; taken as")));
+}
+
+// The test of all-to-all never validates what it does in place, and says N/A there.
+TEST(NcclKinds, AllToAllIsKnownByItsErrorsInPlace) {
+  const NcclLog log = log_in(log_of_kind(kKinds[5], false, kKindRanks, "N/A"));
+  EXPECT_EQ(log.collective, "all-to-all");
+  EXPECT_THAT(log.notes, ElementsAre(HasSubstr("it is all-to-all")));
+  EXPECT_THAT(log_in(log_of_kind(kKinds[5], true, kKindRanks, "N/A")).notes, testing::IsEmpty());
+}
+
+TEST(NcclKinds, ACommandNamesTheCollective) {
+  const std::string table = log_of_kind(kKinds[5], false);
+  for (const char* command :
+       {"$ ./build/alltoall_perf -b 8 -e 1G -g 4", "+ mpirun -np 4 --bind-to none alltoall_perf -b 8",
+        "srun --mpi=pmix /opt/nccl-tests/build/alltoall_perf", "$ ./all_gather_perf -h\n$ ./alltoall_perf -b 8"}) {
+    const NcclLog log = log_in(fmt::format("{}\n{}", command, table));
+    const bool several = fmt::format("{}", command).find("all_gather") != std::string::npos;
+    EXPECT_EQ(log.collective, several ? "all-gather" : "all-to-all") << command;
+    EXPECT_EQ(log.notes.empty(), !several) << command;
+  }
+  // One that is only spoken of names none, nor one that the columns contradict.
+  EXPECT_EQ(log_in("The alltoall_perf of yesterday\n" + table).collective, "all-gather");
+  EXPECT_EQ(log_in("$ ./reduce_perf -b 8\n" + table).collective, "all-gather");
+  EXPECT_EQ(log_in("$ ./reduce_perf -b 8\n" + log_of_kind(kKinds[5])).collective, "all-to-all");
+}
+
+TEST(NcclKinds, SizesThatAreNoneAreCounted) {
+  const std::string row = kind_row(kKinds[0], 1 << 20), rest = row.substr(row.find(' '));
+  const NcclLog log = log_in(log_of_kind(kKinds[0]) + "-8" + rest + "99999999999999999999" + rest);
+  EXPECT_EQ(log.rows.size(), 3U);
+  EXPECT_THAT(log.notes, ElementsAre(HasSubstr("2 row(s) that cannot be read are left out; the first")));
 }
 
 // A job that was killed in a row, lines of two processes in one, a device without a clock: what is left is read.
