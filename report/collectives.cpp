@@ -17,7 +17,8 @@ Table table_of(const Json& rows, bool for_people) {
   Table table(for_people
                   ? std::vector<std::string>{">size", "scheme", ">time", ">algbw", ">busbw", ">messages", "limited by"}
                   : std::vector<std::string>{"bytes", "scheme", "ranks", "collective", "time_s", "algbw_GBps",
-                                             "busbw_GBps", "messages", "fidelity", "limit", "choice", "place"});
+                                             "busbw_GBps", "messages", "fidelity", "limit", "choice", "place",
+                                             "difference"});
   std::int64_t size = -1;
   for (const Json& row : rows) {
     const auto bytes = int64_of(row["bytes"]);
@@ -26,7 +27,7 @@ Table table_of(const Json& rows, bool for_people) {
     if (!for_people) {
       table.add({std::to_string(bytes), text("scheme"), row["ranks"].dump(), text("collective"), row["time_s"].dump(),
                  row["algbw_GBps"].dump(), row["busbw_GBps"].dump(), row["messages"].dump(), text("fidelity"),
-                 text("limit"), text("choice"), row["place"].dump()});
+                 text("limit"), text("choice"), row["place"].dump(), row.contains("difference") ? row["difference"].dump() : ""});
       continue;
     }
     if (size >= 0 && bytes != size) table.rule();

@@ -29,6 +29,7 @@ class Collective(FromDocument):
     limit: Optional[str]
     choice: Optional[str]
     place: int
+    difference: Annotated[Optional[float], "difference?"]
 
 
 @dataclass(frozen=True)

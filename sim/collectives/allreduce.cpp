@@ -144,8 +144,8 @@ Schedule Scheme::plan(PlanRequest request) const {
   request.variant = variant;
   request.variables = variables;
   if (const auto why = row->why_not(request))
-    throw SchemeRefused(fmt::format("scheme {} on {} ranks in {} nodes: {}", name(), request.topology.ranks,
-                                    request.topology.nodes(), *why));
+    throw SchemeRefused(fmt::format("scheme {} on {} ranks in {} node{}: {}", name(), request.topology.ranks,
+                                    request.topology.nodes(), request.topology.nodes() == 1 ? "" : "s", *why));
   return row->plan(request);
 }
 

@@ -29,17 +29,19 @@ std::optional<NcclVersion> version_of(const std::string& text) {
   }
 }
 
-/// The newest version in a month such as "2021-03"; nullopt for anything else, and before 2.4. Months are those of the
-/// first release of each (tags of NVIDIA/nccl, archive of its documentation).
+/// The months of the first release of each minor version, from 2.4 on (tags of NVIDIA/nccl, archive of its
+/// documentation).
+constexpr std::array kSince{
+    std::pair{201901, 4},  std::pair{201911, 5},  std::pair{202003, 6},  std::pair{202006, 7},
+    std::pair{202011, 8},  std::pair{202104, 9},  std::pair{202107, 10}, std::pair{202109, 11},
+    std::pair{202203, 12}, std::pair{202207, 13}, std::pair{202208, 14}, std::pair{202210, 15},
+    std::pair{202212, 16}, std::pair{202303, 17}, std::pair{202305, 18}, std::pair{202310, 19},
+    std::pair{202402, 20}, std::pair{202404, 21}, std::pair{202407, 22}, std::pair{202409, 23},
+    std::pair{202501, 24}, std::pair{202502, 25}, std::pair{202503, 26}, std::pair{202506, 27},
+    std::pair{202509, 28}};
+
+/// The newest version in a month such as "2021-03"; nullopt for anything else, and before 2.4.
 std::optional<NcclVersion> version_in(const std::string& month) {
-  constexpr std::array kSince{
-      std::pair{201901, 4},  std::pair{201911, 5},  std::pair{202003, 6},  std::pair{202006, 7},
-      std::pair{202011, 8},  std::pair{202104, 9},  std::pair{202107, 10}, std::pair{202109, 11},
-      std::pair{202203, 12}, std::pair{202207, 13}, std::pair{202208, 14}, std::pair{202210, 15},
-      std::pair{202212, 16}, std::pair{202303, 17}, std::pair{202305, 18}, std::pair{202310, 19},
-      std::pair{202402, 20}, std::pair{202404, 21}, std::pair{202407, 22}, std::pair{202409, 23},
-      std::pair{202501, 24}, std::pair{202502, 25}, std::pair{202503, 26}, std::pair{202506, 27},
-      std::pair{202509, 28}};
   if (month.size() != 7 || month[4] != '-') return std::nullopt;
   const std::string digits = month.substr(0, 4) + month.substr(5);
   if (!std::all_of(digits.begin(), digits.end(), [](unsigned char c) { return std::isdigit(c); })) return std::nullopt;
@@ -88,8 +90,15 @@ std::optional<NcclOptions> parse_nccl_options(const std::string& variant, int mi
 
 std::string nccl_version_note(const NcclOptions& options) {
   const NcclVersion version = options.version;
-  if (!options.month.empty())
-    return fmt::format("NCCL {}.{}, the newest in {}", version.major, version.minor, options.month);
+  if (!options.month.empty()) {
+    // A version has come every two months or so; half a year after the newest that is known there are others.
+    constexpr int kMonths = 6;
+    const auto months = [](int at) { return at / 100 * 12 + at % 100; };
+    const int asked = std::stoi(options.month.substr(0, 4) + options.month.substr(5));
+    const bool later = months(asked) > months(kSince.back().first) + kMonths;
+    return fmt::format("NCCL {}.{}, the newest {}in {}{}", version.major, version.minor,
+                       later ? "known " : "", options.month, later ? ": later versions are not known" : "");
+  }
   if (version.is_known()) return "";
   return fmt::format("constants of NCCL {}.{} are not known, the nearest known were used", version.major,
                      version.minor);

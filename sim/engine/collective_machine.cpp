@@ -8,6 +8,7 @@
 
 #include "common/errors.hpp"
 #include "common/units.hpp"
+#include "common/written.hpp"
 #include "platforms/overlay.hpp"
 
 namespace ganymede::sim {
@@ -29,11 +30,10 @@ std::vector<std::string> split_list(const std::string& text, const char* option)
 }
 
 int node_count(const std::string& text, const char* option) {
-  const bool digits = !text.empty() && text.size() < 9 && text.find_first_not_of("0123456789") == std::string::npos;
-  const int count = digits ? std::stoi(text) : 0;
+  const std::int64_t count = parse_count(text).value_or(0);
   if (count < 1 || count > kMaxCollectiveRanks)
     throw ConfigError(fmt::format("{} {}: expected an integer from 1 to {}", option, text, kMaxCollectiveRanks));
-  return count;
+  return static_cast<int>(count);
 }
 
 /// Lets the instance types' NICs use another transport; EFA and RDMA are refused where the platform's NICs do not have

@@ -200,6 +200,7 @@ TEST(AllReduce, MessagesAreWork) {
       "allreduce --catalog " + scratch.write("star.json", kStar) + " --instance one --scheme ring ";
   EXPECT_EQ(run_program(star + "--nodes 4 --bytes 1MiB --fidelity message --max-work 24").code, 0);
   EXPECT_EQ(run_program(star + "--nodes 4 --bytes 1MiB --max-work 1").code, 0) << "folded simulates none";
+  EXPECT_EQ(run_program(star + "--nodes 1k --bytes 1MiB").out, run_program(star + "--nodes 1000 --bytes 1MiB").out);
   for (const auto& [arguments, expected] :
        {std::pair("--nodes 4 --bytes 1MiB --max-work 23",
                   "of 1 MiB: more than 23 messages would be simulated, 24; folded gives the same time, or --max-work"),

@@ -170,6 +170,7 @@ class Lists(unittest.TestCase):
                          [("ring", 64 << 20), ("nccl", 64 << 20), ("ring", 1024), ("nccl", 1024)])
         for row in rows:
             self.assertEqual(row.ranks, 16)
+            self.assertIsNone(row.difference)
             self.assertAlmostEqual(row.algbw_gb_per_second, row.bytes / row.seconds / 1e9)
         self.assertIn("<td>nccl</td>", rows._repr_html_())
 

@@ -71,7 +71,7 @@ TEST(NcclKinds, ReducesAndSendsAreInferred) {
   EXPECT_THAT(either.notes.front(), HasSubstr("it may be all-gather or all-to-all; taken as all-gather"));
 }
 
-// Of 64 ranks (n - 1) / n is 0.984: what tells it from 1 and from all-reduce's 1.97 are the digits of the columns.
+// (n - 1) / n of 64 ranks is 0.984: it is told from 1 and from the 1.97 of an all-reduce by the digits of the columns.
 TEST(NcclKinds, ShareOfManyRanksIsToldFromOne) {
   NcclKind scatter = kKinds[3], gather = kKinds[7];
   scatter.factor = gather.factor = 63.0 / 64;

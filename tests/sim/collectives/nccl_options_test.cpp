@@ -27,6 +27,9 @@ TEST(NcclOptions, AMonthIsTheNewestVersionInIt) {
     EXPECT_EQ(options->algorithm, NcclAlgorithm::ring);
     EXPECT_THAT(nccl_version_note(*options), testing::HasSubstr(month));
   }
+  using testing::HasSubstr;
+  EXPECT_THAT(nccl_version_note(*parse_nccl_options("2099-01")), HasSubstr("later versions are not known"));
+  EXPECT_EQ(nccl_version_note(*parse_nccl_options("2026-03")), "NCCL 2.28, the newest in 2026-03");
   for (const char* bad : {"2018-12", "2021-00", "2021-13", "2021-3", "2021-03/2.8", "2021/03", "20x1-03", "2021-03-01"})
     EXPECT_FALSE(parse_nccl_options(bad)) << bad;
 }
