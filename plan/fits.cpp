@@ -13,7 +13,7 @@
 #include "common/text.hpp"
 #include "plan/pick_trace.hpp"
 #include "platforms/catalog_lists.hpp"
-#include "platforms/offers.hpp"
+#include "platforms/gpu_names.hpp"
 #include "traces/layer_list.hpp"
 #include "traces/recipe.hpp"
 #include "traces/recorded.hpp"
@@ -70,7 +70,7 @@ traces::StepTrace trace_for(const FitsOptions& options, std::string& how) {
 }
 
 /// The GPUs of the catalogs by name; those that are wanted, or all but TPUs and processors. The largest come last.
-std::vector<platforms::Gpu> gpus_for(std::vector<std::string> wanted) {
+std::vector<platforms::Gpu> gpus_for(const std::vector<std::string>& asked) {
   std::map<std::string, platforms::Gpu> all;
   platforms::for_each_instance([&](const platforms::Platform& platform, const platforms::Instance& instance) {
     const platforms::Gpu& gpu = platform.gpu_of(instance);
@@ -78,9 +78,12 @@ std::vector<platforms::Gpu> gpus_for(std::vector<std::string> wanted) {
   });
   std::set<std::string> known;
   for (const auto& [name, gpu] : all) known.insert({name, gpu.family});
-  for (std::string& name : wanted) {
-    for (const std::string& one : known)
-      if (platforms::is_gpu_name(name, one)) name = one;
+  std::vector<platforms::Gpu> of_catalogs;
+  for (const auto& [name, gpu] : all) of_catalogs.push_back(gpu);
+  std::vector<std::string> wanted;
+  for (const std::string& one : asked)
+    for (const std::string& name : platforms::gpus_named(one, of_catalogs)) wanted.push_back(name);
+  for (const std::string& name : wanted) {
     if (known.contains(name)) continue;
     const std::vector<std::string> names(known.begin(), known.end());
     throw ConfigError(
@@ -88,8 +91,8 @@ std::vector<platforms::Gpu> gpus_for(std::vector<std::string> wanted) {
   }
   std::vector<platforms::Gpu> gpus;
   for (const auto& [name, gpu] : all) {
-    const auto is = [name = name, family = gpu.family](const std::string& one) { return one == name || one == family; };
-    if (wanted.empty() ? gpu.kind == platforms::Gpu::Kind::gpu : std::any_of(wanted.begin(), wanted.end(), is))
+    const bool is_wanted = std::find(wanted.begin(), wanted.end(), name) != wanted.end();
+    if (wanted.empty() ? gpu.kind == platforms::Gpu::Kind::gpu : is_wanted)
       gpus.push_back(gpu);
   }
   std::stable_sort(gpus.begin(), gpus.end(), [](const auto& a, const auto& b) { return a.memory < b.memory; });

@@ -13,6 +13,7 @@
 #include "common/text.hpp"
 #include "common/usd.hpp"
 #include "platforms/check.hpp"
+#include "platforms/gpu_names.hpp"
 
 namespace ganymede::platforms {
 namespace {
@@ -50,13 +51,14 @@ void check_asked(const char* option, const std::vector<std::string>& asked, cons
 }
 
 /// The names that are asked for, each GPU as the catalogs write it.
-std::vector<std::string> as_written(const std::vector<Platform>& platforms, std::vector<std::string> asked) {
-  for (std::string& one : asked)
-    for (const Platform& platform : platforms)
-      for (const Gpu& gpu : platform.gpus)
-        for (const std::string& name : {gpu.name, gpu.family})
-          if (is_gpu_name(one, name)) one = name;
-  return asked;
+std::vector<std::string> as_written(const std::vector<Platform>& platforms, const std::vector<std::string>& asked) {
+  std::vector<Gpu> gpus;
+  for (const Platform& platform : platforms)
+    for (const Instance& instance : platform.instances) gpus.push_back(platform.gpu_of(instance));
+  std::vector<std::string> out;
+  for (const std::string& one : asked)
+    for (const std::string& name : gpus_named(one, gpus)) out.push_back(name);
+  return out;
 }
 
 /// The offers that are asked for, in the order of the catalogs.
@@ -70,7 +72,7 @@ std::vector<Offer> offers_of(const std::vector<Platform>& platforms, const Offer
       gpus.insert({gpu.name, gpu.family});
       instances.insert(instance.name);
       for (const Price& price : instance.prices) regions.insert(price.region);
-      if (!is_asked(asked, gpu.name) && !is_asked(asked, gpu.family)) continue;
+      if (!is_asked(asked, gpu.name)) continue;
       if (!is_asked(options.instances, instance.name)) continue;
       for (const Price& price : instance.prices)
         if (is_asked(options.regions, price.region) && is_asked(options.markets, std::string(to_string(price.market))))
@@ -134,19 +136,6 @@ OrderedJson offer_rows(const std::vector<Offer>& offers, const std::string& toda
 }
 
 }  // namespace
-
-bool is_gpu_name(const std::string& text, const std::string& name) {
-  const auto squeezed = [](const std::string& from) {
-    std::string out;
-    for (const char c : lower(from))
-      if (c != ' ' && c != '-' && c != '_') out += c;
-    for (const char* maker : {"nvidia", "geforce", "tesla"})
-      if (out.starts_with(maker)) out.erase(0, std::string(maker).size());
-    return out;
-  };
-  const std::string one = squeezed(text), other = squeezed(name);
-  return one == other || "rtx" + one == other || "gtx" + one == other;
-}
 
 OrderedJson selected_offers(const std::vector<Platform>& platforms, const OfferChoice& choice,
                             const std::string& today) {

@@ -18,9 +18,6 @@ struct OfferChoice {
   std::string sort = {};  ///< empty: in the order of the catalogs
 };
 
-/// True for a GPU's name as people write it: "RTX 4090", "4090" or "NVIDIA GeForce RTX 4090" for "RTX4090".
-bool is_gpu_name(const std::string& text, const std::string& name);
-
 /// The rows of `catalog --format json`, one for each instance at one of its prices, and one for an instance without a
 /// price. Each has "owned" besides, true for a price that stands for machines of one's own. `today` is YYYY-MM-DD.
 /// Throws ConfigError, with the known names, for a name that is not in the catalogs.

@@ -175,7 +175,9 @@ class Checker {
     const bool through_host = ran_.gpus_per_node > 1 && (!links || links->staging);
     const double width =
         calibration::half_width_of_collective(calibration::link_evidence(out.links), ran_.nodes > 1, through_host);
-    const double plateau_width = std::min(width, is_fast() ? kFastWidth : kPlateauWidth);
+    const bool has_plateau = samples_.back().bytes >= kPlateau;
+    const double usual_width = is_fast() ? kFastWidth : kPlateauWidth;
+    const double plateau_width = has_plateau ? std::min(width, usual_width) : width;
     if (is_fast()) usual_ = {kFastUsual, kFastUnusual, kFastUnusualShare, 1};
     double shift = 0, shift_below = 0;
     int count = 0, count_below = 0;
@@ -197,7 +199,7 @@ class Checker {
     shift /= count;
     out.ratio = portable_exp(-shift);
     // What is somewhat faster than expected is the model's error and no other machine.
-    out.interval = {portable_exp(-plateau_width), portable_exp(std::min(width, kPlateauWidth))};
+    out.interval = {portable_exp(-plateau_width), portable_exp(has_plateau ? std::min(width, kPlateauWidth) : width)};
     const bool low_below = count_below > 0 && shift_below / count_below > width;
     out.verdict = shift > ln(kBroken) ? "broken" : shift > plateau_width || low_below ? "low" : "normal";
     if (low_below && shift <= plateau_width)
@@ -366,7 +368,7 @@ class Checker {
 }  // namespace
 
 documents::LinkCheck check_link_log(const LinkCheckOptions& options) {
-  const traces::NcclLog log = traces::read_nccl_log(options.log);
+  const traces::NcclLog log = undisturbed(traces::read_nccl_log(options.log));
   const std::string text = traces::inflated_text(options.log);
   return Checker(options, log, text).check(log);
 }

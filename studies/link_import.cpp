@@ -20,9 +20,6 @@
 namespace ganymede::studies {
 namespace {
 
-/// A row has two times for the same work. If they differ by more than this factor, the measurement was disturbed.
-constexpr double kMaxTimeRatio = 2;
-
 /// If even a link of endless bandwidth leaves a model this many times slower than the log, the log is of another
 /// machine.
 constexpr double kAnotherMachine = 3;
@@ -88,17 +85,9 @@ class Setting : public LoggedCollective {
   platforms::Instance stated_;
 };
 
-std::vector<calibration::CollectiveSample> samples_of(const traces::NcclLog& log, std::vector<std::string>& notes) {
+std::vector<calibration::CollectiveSample> samples_of(const traces::NcclLog& log) {
   std::vector<calibration::CollectiveSample> samples;
-  for (const traces::NcclRow& row : log.rows) {
-    const double ratio = row.in_place ? row.out_of_place / *row.in_place : 1;
-    if (ratio > kMaxTimeRatio || ratio < 1 / kMaxTimeRatio) {
-      notes.push_back(fmt::format("{}: {} out of place, {} in place: disturbed, left out", row.where,
-                                  to_string(row.out_of_place), to_string(*row.in_place)));
-      continue;
-    }
-    samples.push_back({row.bytes, row.out_of_place});
-  }
+  for (const traces::NcclRow& row : log.rows) samples.push_back({row.bytes, row.out_of_place});
   if (samples.size() < 2)
     throw ConfigError(fmt::format("{}: found {} usable sizes, expected at least two to fit latency and bandwidth",
                                   log.file, samples.size()));
@@ -224,10 +213,10 @@ calibration::LinkFit without_endless_links(const traces::NcclLog& log, Setting& 
 }  // namespace
 
 ImportedLinks import_links(const LinkImport& options, std::size_t width) {
-  const traces::NcclLog log = traces::read_nccl_log(options.log);
+  const traces::NcclLog log = undisturbed(traces::read_nccl_log(options.log));
   Setting setting(log, options, platforms::load_platform_choice(options.catalog, options.overlay));
   std::vector<std::string> notes = log.notes;
-  const auto samples = samples_of(log, notes);
+  const auto samples = samples_of(log);
   const auto predict = [&](Seconds latency, BytesPerSecond bandwidth, std::int64_t bytes) {
     return setting.predict(latency, bandwidth, bytes, false).time;
   };

@@ -11,6 +11,19 @@
 
 namespace ganymede::studies {
 
+traces::NcclLog undisturbed(traces::NcclLog log) {
+  constexpr double kMaxTimeRatio = 2;
+  std::erase_if(log.rows, [&](const traces::NcclRow& row) {
+    const double ratio = row.in_place ? row.out_of_place / *row.in_place : 1;
+    if (ratio <= kMaxTimeRatio && ratio >= 1 / kMaxTimeRatio) return false;
+    log.notes.push_back(fmt::format("{}: {} out of place, {} in place: disturbed, left out", row.where,
+                                    to_string(row.out_of_place), to_string(*row.in_place)));
+    return true;
+  });
+  if (log.rows.empty()) throw ConfigError(log.file + ": found no size that is not disturbed: " + log.notes.back());
+  return log;
+}
+
 LoggedCollective::LoggedCollective(const traces::NcclLog& log, const LogOptions& options,
                                    const platforms::Instance& instance)
     : nodes(options.nodes > 0 ? options.nodes : std::max(1, log.nodes)),

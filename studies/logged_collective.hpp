@@ -20,6 +20,10 @@ struct LogOptions {
   bool eager = false;       ///< sources do not wait for destinations (ProtocolCost::eager)
 };
 
+/// The log without rows whose two times for the same work are too far apart: the measurement was disturbed. Each has a
+/// note. Throws ConfigError if no row is left.
+traces::NcclLog undisturbed(traces::NcclLog log);
+
 struct LoggedCollective {
   /// Throws ConfigError for a log that contradicts the options or the instance.
   LoggedCollective(const traces::NcclLog& log, const LogOptions& options, const platforms::Instance& instance);

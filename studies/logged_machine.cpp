@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 #include <optional>
 
@@ -12,6 +11,7 @@
 #include "common/json_value.hpp"
 #include "common/printable.hpp"
 #include "platforms/catalog.hpp"
+#include "platforms/gpu_names.hpp"
 #include "platforms/overlay.hpp"
 #include "platforms/sky_gpus.hpp"
 #include "sim/collectives/allreduce.hpp"
@@ -19,6 +19,7 @@
 namespace ganymede::studies {
 namespace {
 
+using platforms::gpu_likeness;
 using platforms::Nic;
 
 constexpr const char* kNeeded =
@@ -26,31 +27,7 @@ constexpr const char* kNeeded =
     "writes "
     "a file to change), or --gpu, --nodes and --nic 8x200Gbit/s describe it";
 
-/// Words in upper case: "NVIDIA GeForce RTX 4090" and "RTX4090" share "RTX" and "4090".
-std::vector<std::string> words_of(const std::string& name) {
-  std::vector<std::string> words(1);
-  for (const char c : name) {
-    if (std::isalnum(static_cast<unsigned char>(c)) != 0)
-      words.back() += static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-    else if (!words.back().empty())
-      words.emplace_back();
-  }
-  return words;
-}
-
 bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
-
-/// True if some words in a row are the family of a GPU, "A100" or "RTX 4090".
-bool is_family(const std::vector<std::string>& words, const std::string& family) {
-  std::string wanted;
-  for (const std::string& word : words_of(family)) wanted += word;
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    std::string joined;
-    for (std::size_t j = i; j < words.size() && joined.size() < wanted.size(); ++j)
-      if ((joined += words[j]) == wanted) return true;
-  }
-  return false;
-}
 
 /// The network that NCCL says it uses: "efa", "rdma", "gcp" or "".
 std::string network_of(const std::string& text) {
@@ -154,23 +131,6 @@ std::string nics_of(const platforms::Instance& instance) {
 }
 
 }  // namespace
-
-int gpu_likeness(const std::string& name, const platforms::Gpu& gpu) {
-  if (gpu.kind != platforms::Gpu::Kind::gpu || name.empty()) return 0;
-  if (name == gpu.name) return 100;
-  const auto words = words_of(name);
-  if (!is_family(words, gpu.family) && !is_family(words, gpu.name)) return 0;
-  int points = 10;
-  const auto is = [&](const char* word) { return std::find(words.begin(), words.end(), word) != words.end(); };
-  if (is("PCIE")) points += has(gpu.name, "PCIE") ? 4 : -4;
-  if (is("NVL") != has(gpu.name, "NVL")) points -= 4;
-  if (!is("PCIE") && has(gpu.name, "PCIE")) points -= 4;
-  for (const std::string& word : words)
-    if ((word.ends_with("GB") || word.ends_with("G")) && word.size() > 2 &&
-        std::isdigit(static_cast<unsigned char>(word[0])) != 0)
-      points += std::abs(std::atof(word.c_str()) * 1e9 - gpu.memory.si) < 0.15 * gpu.memory.si ? 2 : -2;
-  return points;
-}
 
 /// The instance. Throws ConfigError if it is stated and --gpu says less well which GPU it has than the family would.
 static platforms::Instance checked(const MachineHints& hints, const platforms::Platform& platform,

@@ -23,10 +23,6 @@ struct LoggedMachine {
   std::string how;  ///< how it was found, a sentence's part
 };
 
-/// How well a GPU of a catalog fits a name, such as a driver's "NVIDIA A100-SXM4-80GB" or "nvidia-tesla-a100"; 0: not
-/// at all.
-int gpu_likeness(const std::string& name, const platforms::Gpu& gpu);
-
 /// Finds the machine in the catalogs that come with the program, or in the named one. `text` is the whole log, in which
 /// NCCL may name its network. Throws ConfigError that says what is needed if no machine or several unlike ones may be
 /// meant.

@@ -14,6 +14,7 @@
 #include "common/plain_text.hpp"
 #include "common/printable.hpp"
 #include "platforms/catalog.hpp"
+#include "platforms/gpu_names.hpp"
 #include "studies/logged_machine.hpp"
 
 namespace ganymede::studies {
@@ -307,7 +308,7 @@ std::vector<std::string> gpus_meant(const std::string& name) {
   int best = 1;
   for (const std::string& provider : platforms::provider_names())
     for (const platforms::Gpu& gpu : platforms::catalog(provider).gpus) {
-      const int points = name.empty() ? gpu.kind == platforms::Gpu::Kind::gpu : gpu_likeness(name, gpu);
+      const int points = name.empty() ? gpu.kind == platforms::Gpu::Kind::gpu : platforms::gpu_likeness(name, gpu);
       if (points < best) continue;
       if (points > best) names.clear();
       best = points;

@@ -36,8 +36,10 @@ double rate_of(const std::string& option, const std::string& text, double images
   std::string unit = lower_case(std::string(end, text.data() + text.size()));
   unit.erase(0, unit.find_first_not_of(' ') == std::string::npos ? unit.size() : unit.find_first_not_of(' '));
   if (error == std::errc() && value > 1e-6 && value < 1e12)
-    for (const Unit& known : units)
-      if (unit == known.name) return known.is_time ? known.amount / value : known.amount * value;
+    for (const auto& [prefix, times] : {std::pair<std::string, double>{"", 1}, {"k", 1e3}, {"m", 1e6}})  // 1k, 1kimg/s
+      for (const Unit& known : units)
+        if (unit == prefix + known.name && (times == 1 || !known.is_time))
+          return known.is_time ? known.amount / value : times * known.amount * value;
   throw ConfigError(fmt::format("{} {}: expected a rate such as 250img/s, 4s/kimg, 2it/s or 0.5s/it", option, text));
 }
 

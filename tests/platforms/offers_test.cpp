@@ -1,3 +1,4 @@
+#include "platforms/gpu_names.hpp"
 #include "platforms/offers.hpp"
 
 #include <gmock/gmock.h>
@@ -38,6 +39,20 @@ TEST(Offers, KnowGpusAsPeopleNameThem) {
   EXPECT_FALSE(is_gpu_name("409", "RTX4090"));
   EXPECT_EQ(selected_offers(aws(), {.gpus = {"NVIDIA V100"}}, "2026-11-20"),
             selected_offers(aws(), {.gpus = {"V100"}}, "2026-11-20"));
+}
+
+// As nvidia-smi prints them.
+TEST(Offers, KnowGpusAsDriversNameThem) {
+  for (const auto& [name, gpu] : {std::pair{"NVIDIA A100-SXM4-80GB", "A100-80GB"}, {"NVIDIA A100-SXM4-40GB", "A100-40GB"},
+                                  {"Tesla V100-SXM2-16GB", "V100"}, {"NVIDIA H100 80GB HBM3", "H100"}})
+    for (const OrderedJson& row : selected_offers(aws(), {.gpus = {name}}, "2026-11-20")) {
+      EXPECT_EQ(row["gpu"], gpu) << name;
+    }
+  EXPECT_EQ(gpus_named("NVIDIA H100 80GB HBM3", aws().front().gpus), std::vector<std::string>{"H100"});
+  for (const char* name : {"NVIDIA Abacus", "A100-81"})
+    EXPECT_THROW(selected_offers(aws(), {.gpus = {name}}, "2026-11-20"), ConfigError) << name;
+  for (const Gpu& gpu : aws().front().gpus)
+    EXPECT_EQ(gpu_likeness("nvidia-tesla-v100", gpu) > 0, gpu.family == "V100") << gpu.name;
 }
 
 // The cheapest comes first, retired instances last.

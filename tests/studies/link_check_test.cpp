@@ -197,6 +197,42 @@ TEST(LinkCheck, RefusesWhatContradictsItself) {
     EXPECT_THAT(refusal({2, 8, kA100, 100, 60}, with_nic(nic)), HasSubstr("expected NICs of 100Mbit/s to 10Tbit/s"));
 }
 
+// Two times for the same work that are far apart: the row says nothing, as `import nccl-tests` has it.
+TEST(LinkCheck, DisturbedRowsAreLeftOut) {
+  const TemporaryFolder folder;
+  LinkCheckOptions options;
+  options.log = folder / "run.log";
+  std::string text = log_of({1, 8, kA100, 220, 60});
+  text += "1048576 262144 float sum -1 10485.76 0.10 0.18 0 100.00 10.49 18.35 0\n";
+  const auto rows = log_of({1, 8, kA100, 220, 60}).find("     1048576 ");
+  text.erase(rows, text.find('\n', rows) + 1 - rows);
+  write_file(options.log, text);
+  const documents::LinkCheck out = check_link_log(options);
+  EXPECT_THAT(out.notes, testing::Contains(HasSubstr("in place: disturbed, left out")));
+  EXPECT_EQ(out.verdict, "normal");
+}
+
+// The headline's interval is that of the table, of which no size tells much of bandwidth.
+TEST(LinkCheck, SmallSizesHaveOneInterval) {
+  const TemporaryFolder folder;
+  LinkCheckOptions options;
+  options.log = folder / "run.log";
+  std::string text = log_of({1, 8, kA100, 220, 60});
+  text.erase(text.find("    16777216 "));
+  write_file(options.log, text);
+  const documents::LinkCheck out = check_link_log(options);
+  const documents::CheckedSize& last = out.sizes.back();
+  EXPECT_NEAR(last.expected / last.interval.high, out.interval.low, 1e-9);
+  EXPECT_NEAR(last.expected / last.interval.low, out.interval.high, 1e-9);
+  EXPECT_NEAR(last.interval.high / last.expected, out.sizes.front().interval.high / out.sizes.front().expected, 1e-9);
+}
+
+TEST(LinkCheck, KnowsGpusByShortNames) {
+  LinkCheckOptions options;
+  options.gpu = "4090";
+  EXPECT_EQ(check({1, 8, "", 20, 60}, options).instance, check({1, 8, "NVIDIA GeForce RTX 4090", 20, 60}).instance);
+}
+
 TEST(LinkCheck, SaysWhatItNeeds) {
   EXPECT_THAT(refusal({2, 8, kA100, 100, 60}),
               HasSubstr("2 nodes of NVIDIA A100-SXM4-40GB may be aws p4d.24xlarge (4 x "

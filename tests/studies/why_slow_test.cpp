@@ -53,11 +53,13 @@ TEST(WhySlow, LeavesNormalScalingAlone) {
 TEST(WhySlow, RatesAreReadAsPeopleWriteThem) {
   EXPECT_DOUBLE_EQ(rate_of("--one", "250img/s", 64), 250);
   EXPECT_DOUBLE_EQ(rate_of("--one", "250", 64), 250);
+  EXPECT_DOUBLE_EQ(rate_of("--one", "1k", 64), 1000);
+  EXPECT_DOUBLE_EQ(rate_of("--one", "1.5kimg/s", 64), 1500);
   EXPECT_DOUBLE_EQ(rate_of("--one", "4s/kimg", 64), 250);
   EXPECT_DOUBLE_EQ(rate_of("--one", "2 it/s", 64), 128);
   EXPECT_DOUBLE_EQ(rate_of("--one", "0.5s/it", 64), 128);
   EXPECT_DOUBLE_EQ(rate_of("--one", "500ms/step", 64), 128);
-  for (const char* bad : {"", "fast", "2 epochs", "-3img/s", "0it/s", "nan"})
+  for (const char* bad : {"", "fast", "2 epochs", "-3img/s", "0it/s", "nan", "4ks/kimg"})
     EXPECT_THROW((void)rate_of("--one", bad, 64), ConfigError) << bad;
   // Each iteration of four GPUs takes four batches.
   WhySlowOptions iterations = asked(4, "V100", "0.5s/it", "0.5s/it"), images = asked(4, "V100", "64", "256");

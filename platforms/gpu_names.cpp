@@ -1,0 +1,88 @@
+#include "platforms/gpu_names.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <cstdlib>
+#include <set>
+
+#include "common/plain_text.hpp"
+
+namespace ganymede::platforms {
+namespace {
+
+/// Words in upper case: "NVIDIA GeForce RTX 4090" and "RTX4090" share "RTX" and "4090".
+std::vector<std::string> words_of(const std::string& name) {
+  std::vector<std::string> words(1);
+  for (const char c : name) {
+    if (std::isalnum(static_cast<unsigned char>(c)) != 0)
+      words.back() += static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+    else if (!words.back().empty())
+      words.emplace_back();
+  }
+  return words;
+}
+
+bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+/// True if some words in a row are the family of a GPU, "A100" or "RTX 4090".
+bool is_family(const std::vector<std::string>& words, const std::string& family) {
+  std::string wanted;
+  for (const std::string& word : words_of(family)) wanted += word;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    std::string joined;
+    for (std::size_t j = i; j < words.size() && joined.size() < wanted.size(); ++j)
+      if ((joined += words[j]) == wanted) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+bool is_gpu_name(const std::string& text, const std::string& name) {
+  const auto squeezed = [](const std::string& from) {
+    std::string out;
+    for (const char c : lower_case(from))
+      if (c != ' ' && c != '-' && c != '_') out += c;
+    for (const char* maker : {"nvidia", "geforce", "tesla"})
+      if (out.starts_with(maker)) out.erase(0, std::string(maker).size());
+    return out;
+  };
+  const std::string one = squeezed(text), other = squeezed(name);
+  return one == other || "rtx" + one == other || "gtx" + one == other;
+}
+
+int gpu_likeness(const std::string& name, const Gpu& gpu) {
+  if (gpu.kind != Gpu::Kind::gpu || name.empty()) return 0;
+  if (is_gpu_name(name, gpu.name)) return 100;
+  const auto words = words_of(name);
+  if (!is_family(words, gpu.family) && !is_family(words, gpu.name)) return 0;
+  int points = 10;
+  const auto is = [&](const char* word) { return std::find(words.begin(), words.end(), word) != words.end(); };
+  if (is("PCIE")) points += has(gpu.name, "PCIE") ? 4 : -4;
+  if (is("NVL") != has(gpu.name, "NVL")) points -= 4;
+  if (!is("PCIE") && has(gpu.name, "PCIE")) points -= 4;
+  for (const std::string& word : words)
+    if ((word.ends_with("GB") || word.ends_with("G")) && word.size() > 2 &&
+        std::isdigit(static_cast<unsigned char>(word[0])) != 0)
+      points += std::abs(std::atof(word.c_str()) * 1e9 - gpu.memory.si) < 0.15 * gpu.memory.si ? 2 : -2;
+  return points;
+}
+
+std::vector<std::string> gpus_named(const std::string& text, const std::vector<Gpu>& gpus) {
+  constexpr std::size_t kLeastWords = 3;  // of a driver's name; a shorter one that is like others is a typing error
+  std::set<std::string> names;
+  for (const Gpu& gpu : gpus)
+    if (is_gpu_name(text, gpu.family) || is_gpu_name(text, gpu.name)) names.insert(gpu.name);
+  const bool is_drivers = names.empty() && words_of(text).size() >= kLeastWords;
+  int best = 1;
+  for (const Gpu& gpu : gpus) {
+    const int points = is_drivers ? gpu_likeness(text, gpu) : 0;
+    if (points > best) names.clear();
+    if (points >= best) best = points, names.insert(gpu.name);
+  }
+  if (names.empty()) return {text};
+  return {names.begin(), names.end()};
+}
+
+}  // namespace ganymede::platforms

@@ -1,0 +1,22 @@
+#pragma once
+// GPUs by the names that people, drivers and schedulers give them.
+
+#include <string>
+#include <vector>
+
+#include "platforms/platform.hpp"
+
+namespace ganymede::platforms {
+
+/// True for a GPU's name as people write it: "RTX 4090", "4090" or "NVIDIA GeForce RTX 4090" for "RTX4090".
+bool is_gpu_name(const std::string& text, const std::string& name);
+
+/// How well a GPU of a catalog fits a name, such as a driver's "NVIDIA A100-SXM4-80GB" or "nvidia-tesla-a100"; 0: not
+/// at all.
+int gpu_likeness(const std::string& name, const Gpu& gpu);
+
+/// The names in `gpus` of the GPUs that a name stands for: those of the family, or the one, with just this name; else
+/// those that are likest to a driver's name. Returns the text itself if there is none.
+std::vector<std::string> gpus_named(const std::string& text, const std::vector<Gpu>& gpus);
+
+}  // namespace ganymede::platforms
