@@ -92,8 +92,7 @@ std::vector<platforms::Gpu> gpus_for(const std::vector<std::string>& asked) {
   std::vector<platforms::Gpu> gpus;
   for (const auto& [name, gpu] : all) {
     const bool is_wanted = std::find(wanted.begin(), wanted.end(), name) != wanted.end();
-    if (wanted.empty() ? gpu.kind == platforms::Gpu::Kind::gpu : is_wanted)
-      gpus.push_back(gpu);
+    if (wanted.empty() ? gpu.kind == platforms::Gpu::Kind::gpu : is_wanted) gpus.push_back(gpu);
   }
   std::stable_sort(gpus.begin(), gpus.end(), [](const auto& a, const auto& b) { return a.memory < b.memory; });
   return gpus;

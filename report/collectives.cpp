@@ -27,7 +27,8 @@ Table table_of(const Json& rows, bool for_people) {
     if (!for_people) {
       table.add({std::to_string(bytes), text("scheme"), row["ranks"].dump(), text("collective"), row["time_s"].dump(),
                  row["algbw_GBps"].dump(), row["busbw_GBps"].dump(), row["messages"].dump(), text("fidelity"),
-                 text("limit"), text("choice"), row["place"].dump(), row.contains("difference") ? row["difference"].dump() : ""});
+                 text("limit"), text("choice"), row["place"].dump(),
+                 row.contains("difference") ? row["difference"].dump() : ""});
       continue;
     }
     if (size >= 0 && bytes != size) table.rule();

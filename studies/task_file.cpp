@@ -279,7 +279,8 @@ AskedResources read_yaml(const std::string& file, const std::string& text) {
   }
   manifest.finish();
   if (manifest.nodes > 0) out.nodes = manifest.nodes;
-  if (manifest.nodes > kMostAskedNodes) throw ConfigError(fmt::format("{}: found more than {} pods", file, kMostAskedNodes));
+  if (manifest.nodes > kMostAskedNodes)
+    throw ConfigError(fmt::format("{}: found more than {} pods", file, kMostAskedNodes));
   return out;
 }
 

@@ -146,7 +146,9 @@ class NcclCollector {
   bool join(const NcclCollector& other) {
     const NcclLog& more = other.log_;
     if (more.collective != log_.collective && !(more.collective.empty() && by_command_)) return false;
-    if (other.reduces_ != reduces_ || other.has_root_ != has_root_ || more.ranks != log_.ranks || other.hosts_ != hosts_) return false;
+    if (other.reduces_ != reduces_ || other.has_root_ != has_root_ || more.ranks != log_.ranks ||
+        other.hosts_ != hosts_)
+      return false;
     if (more.bus_factor && log_.bus_factor && std::abs(*more.bus_factor - *log_.bus_factor) > kFactorTolerance)
       return false;
     for (const NcclRow& row : more.rows) add(row, other.times_.at(row.bytes));
@@ -234,7 +236,7 @@ class NcclCollector {
       constexpr double kMostShare = 0.99;  // of ranks that are not known
       const double factor = log_.bus_factor.value_or(1);
       const auto near = [&](double expected) { return std::abs(factor - expected) < kFactorTolerance; };
-      is = {share > 0 ? near(share) : factor < kMostShare, near(1), share > 0 ? near(2 * share) : factor > 0.97};
+      is = {share > 0 ? near(share) : factor<kMostShare, near(1), share> 0 ? near(2 * share) : factor > 0.97};
       if (!log_.bus_factor) is = {true, true, true};
     }
     const auto [is_share, is_one, is_double] = is;
@@ -292,7 +294,7 @@ class NcclCollector {
 
   NcclLog log_;
   std::set<std::string> hosts_;
-  std::map<std::int64_t, int> times_;  // that a size was measured
+  std::map<std::int64_t, int> times_;              // that a size was measured
   std::vector<std::array<double, 2>> bandwidths_;  // algbw and busbw of each row
   bool lacks_in_place_ = false;                    // validated out of place only
   bool by_command_ = false;                        // whether the collective is that of a command

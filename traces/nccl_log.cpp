@@ -365,9 +365,7 @@ void read_json(const JsonNode& root, Collector& out) {
     const bool only_in = row.value()["out_of_place"].is_null();  // a replayed trace has only in-place results
     if (has(row, "in_place") && !row.value()["in_place"].is_null() && any) in = timing_of(row.child("in_place"));
     if (only_in && !in) row.fail("found neither out_of_place nor in_place");
-    const Collector::Timing timing = !any      ? Collector::Timing{}
-                                     : only_in ? *in
-                                               : timing_of(row.child("out_of_place"));
+    const Collector::Timing timing = !any ? Collector::Timing{} : only_in ? *in : timing_of(row.child("out_of_place"));
     try {
       out.add_row(row.pointer(), row.value()["size"].get<std::int64_t>(), timing, in);
     } catch (const UnreadableRow& unreadable) {

@@ -32,13 +32,11 @@ std::optional<NcclVersion> version_of(const std::string& text) {
 /// The months of the first release of each minor version, from 2.4 on (tags of NVIDIA/nccl, archive of its
 /// documentation).
 constexpr std::array kSince{
-    std::pair{201901, 4},  std::pair{201911, 5},  std::pair{202003, 6},  std::pair{202006, 7},
-    std::pair{202011, 8},  std::pair{202104, 9},  std::pair{202107, 10}, std::pair{202109, 11},
-    std::pair{202203, 12}, std::pair{202207, 13}, std::pair{202208, 14}, std::pair{202210, 15},
-    std::pair{202212, 16}, std::pair{202303, 17}, std::pair{202305, 18}, std::pair{202310, 19},
-    std::pair{202402, 20}, std::pair{202404, 21}, std::pair{202407, 22}, std::pair{202409, 23},
-    std::pair{202501, 24}, std::pair{202502, 25}, std::pair{202503, 26}, std::pair{202506, 27},
-    std::pair{202509, 28}};
+    std::pair{201901, 4},  std::pair{201911, 5},  std::pair{202003, 6},  std::pair{202006, 7},  std::pair{202011, 8},
+    std::pair{202104, 9},  std::pair{202107, 10}, std::pair{202109, 11}, std::pair{202203, 12}, std::pair{202207, 13},
+    std::pair{202208, 14}, std::pair{202210, 15}, std::pair{202212, 16}, std::pair{202303, 17}, std::pair{202305, 18},
+    std::pair{202310, 19}, std::pair{202402, 20}, std::pair{202404, 21}, std::pair{202407, 22}, std::pair{202409, 23},
+    std::pair{202501, 24}, std::pair{202502, 25}, std::pair{202503, 26}, std::pair{202506, 27}, std::pair{202509, 28}};
 
 /// The newest version in a month such as "2021-03"; nullopt for anything else, and before 2.4.
 std::optional<NcclVersion> version_in(const std::string& month) {
@@ -96,8 +94,8 @@ std::string nccl_version_note(const NcclOptions& options) {
     const auto months = [](int at) { return at / 100 * 12 + at % 100; };
     const int asked = std::stoi(options.month.substr(0, 4) + options.month.substr(5));
     const bool later = months(asked) > months(kSince.back().first) + kMonths;
-    return fmt::format("NCCL {}.{}, the newest {}in {}{}", version.major, version.minor,
-                       later ? "known " : "", options.month, later ? ": later versions are not known" : "");
+    return fmt::format("NCCL {}.{}, the newest {}in {}{}", version.major, version.minor, later ? "known " : "",
+                       options.month, later ? ": later versions are not known" : "");
   }
   if (version.is_known()) return "";
   return fmt::format("constants of NCCL {}.{} are not known, the nearest known were used", version.major,

@@ -1,4 +1,3 @@
-#include "platforms/gpu_names.hpp"
 #include "platforms/offers.hpp"
 
 #include <gmock/gmock.h>
@@ -7,6 +6,7 @@
 #include "common/errors.hpp"
 #include "common/json_value.hpp"
 #include "platforms/catalog.hpp"
+#include "platforms/gpu_names.hpp"
 #include "support/errors.hpp"
 
 namespace ganymede::platforms {
@@ -43,8 +43,10 @@ TEST(Offers, KnowGpusAsPeopleNameThem) {
 
 // As nvidia-smi prints them.
 TEST(Offers, KnowGpusAsDriversNameThem) {
-  for (const auto& [name, gpu] : {std::pair{"NVIDIA A100-SXM4-80GB", "A100-80GB"}, {"NVIDIA A100-SXM4-40GB", "A100-40GB"},
-                                  {"Tesla V100-SXM2-16GB", "V100"}, {"NVIDIA H100 80GB HBM3", "H100"}})
+  for (const auto& [name, gpu] : {std::pair{"NVIDIA A100-SXM4-80GB", "A100-80GB"},
+                                  {"NVIDIA A100-SXM4-40GB", "A100-40GB"},
+                                  {"Tesla V100-SXM2-16GB", "V100"},
+                                  {"NVIDIA H100 80GB HBM3", "H100"}})
     for (const OrderedJson& row : selected_offers(aws(), {.gpus = {name}}, "2026-11-20")) {
       EXPECT_EQ(row["gpu"], gpu) << name;
     }

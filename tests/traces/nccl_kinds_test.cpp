@@ -45,7 +45,8 @@ std::string log_of_kind(const NcclKind& test, bool named = true, int ranks = kKi
   std::string text = named ? fmt::format("# Collective test starting: {}\n", test.program) : "";
   for (int rank = 0; rank < ranks; ++rank)
     text += fmt::format("#  Rank {} Group 0 Pid 1 on node device {} [0x07] NVIDIA H100\n", rank, rank);
-  for (std::int64_t bytes = 1 << 20; bytes <= 1 << 28; bytes *= 16) text += kind_row(test, bytes, "float", in_place_errors);
+  for (std::int64_t bytes = 1 << 20; bytes <= 1 << 28; bytes *= 16)
+    text += kind_row(test, bytes, "float", in_place_errors);
   return text;
 }
 
