@@ -236,7 +236,10 @@ class NcclCollector {
       constexpr double kMostShare = 0.99;  // of ranks that are not known
       const double factor = log_.bus_factor.value_or(1);
       const auto near = [&](double expected) { return std::abs(factor - expected) < kFactorTolerance; };
-      is = {share > 0 ? near(share) : factor<kMostShare, near(1), share> 0 ? near(2 * share) : factor > 0.97};
+      if (share > 0)
+        is = {near(share), near(1), near(2 * share)};
+      else
+        is = {factor < kMostShare, near(1), factor > 1 - kFactorTolerance};
       if (!log_.bus_factor) is = {true, true, true};
     }
     const auto [is_share, is_one, is_double] = is;
