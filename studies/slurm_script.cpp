@@ -38,30 +38,51 @@ std::optional<Seconds> slurm_time(const std::string& text) {
   return Seconds{86400.0 * *days + seconds};
 }
 
+/// The words of a line up to a comment; quotes join what is between them.
+std::vector<std::string> words_of(const std::string& line) {
+  std::vector<std::string> words;
+  char quote = 0;
+  bool in_word = false;
+  for (const char sign : line) {
+    if (quote != 0 ? sign == quote : sign == '"' || sign == '\'') {
+      quote = quote != 0 ? '\0' : sign;
+    } else if (quote == 0 && (sign == ' ' || sign == '\t' || sign == '\r')) {
+      in_word = false;
+      continue;
+    } else {
+      if (!in_word && sign == '#' && quote == 0) break;
+      if (!in_word) words.emplace_back();
+      words.back() += sign;
+      in_word = true;
+      continue;
+    }
+    if (!in_word) words.emplace_back(), in_word = true;
+  }
+  return words;
+}
+
 bool is_endless(const std::string& time) { return lower_case(time) == "unlimited" || lower_case(time) == "infinite"; }
 
 class SlurmScript {
  public:
   SlurmScript(const std::string& file, const std::string& text) : file_(file) {
     std::istringstream lines(printable(text, "\n\t\r"));
+    bool runs = false;  // sbatch reads no options behind the first command
     for (std::string line; std::getline(lines, line);) {
       ++line_;
-      if (!line.starts_with("#SBATCH")) continue;
-      std::istringstream words(line.substr(7));
-      for (std::string word; words >> word && word[0] != '#';) {
-        const std::size_t sign = word.find('=');
-        name_ = word.substr(0, sign), value_ = sign == std::string::npos ? "" : word.substr(sign + 1);
-        if (name_.size() > 2 && name_[1] != '-') value_ = word.substr(2), name_.resize(2);
-        if (value_.empty() && (words >> std::ws).peek() != '-') words >> value_;
-        std::erase(value_, '"');
-        take_option();
+      if (line.starts_with("#SBATCH")) {
+        if (runs)
+          out_.notes.push_back(fmt::format("line {}: an #SBATCH behind the first command has no effect", line_));
+        else
+          take_line(words_of(line.substr(7)));
       }
+      runs = runs || line.find_first_not_of(" \t\r") < line.find('#');
     }
   }
 
   AskedResources asked() {
     if (nodes_ == 0 && tasks_ > 0 && tasks_per_node_ > 0) out_.nodes = (tasks_ + tasks_per_node_ - 1) / tasks_per_node_;
-    if (out_.gpu.empty() && !feature_.empty() && !gpus_meant(feature_).empty()) out_.gpu = feature_;
+    if (out_.gpu.empty()) take_feature();
     if (all_ == 0) all_ = a_task_ * (tasks_ > 0 ? tasks_ : std::max(1, tasks_per_node_) * out_.nodes);
     if (out_.gpus_per_node == 0 && all_ > 0) out_.gpus_per_node = std::max(1, (all_ + out_.nodes - 1) / out_.nodes);
     return out_;
@@ -70,6 +91,32 @@ class SlurmScript {
  private:
   [[noreturn]] void bad(const char* expected) const {
     throw ConfigError(fmt::format("{}: line {}: {}: found \"{}\", expected {}", file_, line_, name_, value_, expected));
+  }
+
+  void take_line(const std::vector<std::string>& words) {
+    for (std::size_t i = 0; i < words.size(); ++i) {
+      const std::string& word = words[i];
+      const std::size_t sign = word.find('=');
+      name_ = word.substr(0, sign), value_ = sign == std::string::npos ? "" : word.substr(sign + 1);
+      if (name_.size() > 2 && name_[1] != '-') value_ = word.substr(2), name_.resize(2);
+      if (value_.empty() && i + 1 < words.size() && !words[i + 1].starts_with('-')) value_ = words[++i];
+      take_option();
+    }
+  }
+
+  /// The features of a --constraint such as "ib&(a100|h100)" that are GPUs: the first is taken.
+  void take_feature() {
+    std::vector<std::string> gpus;
+    for (std::size_t from = 0; from < feature_.size();) {
+      const std::size_t end = std::min(feature_.find_first_of("&|,*()[] ", from), feature_.size());
+      const std::string one = feature_.substr(from, end - from);
+      if (!one.empty() && !count_of(one) && !gpus_meant(one).empty()) gpus.push_back(one);
+      from = end + 1;
+    }
+    if (gpus.empty()) return;
+    out_.gpu = gpus.front();
+    if (gpus.size() > 1)
+      out_.notes.push_back(fmt::format("--constraint {}: the first GPU is taken, {}", feature_, out_.gpu));
   }
 
   /// "gpu:a100:8", "a100:8", "gpu:8" or "8"
@@ -105,7 +152,7 @@ class SlurmScript {
       std::replace(value_.begin(), value_.end(), '=', ':');
       (name_ == "--tres-per-task" ? a_task_ : out_.gpus_per_node) = gpus();
     } else if (name_ == "--constraint" || name_ == "-C") {
-      feature_ = value_.substr(0, value_.find_first_of("&|,*("));
+      feature_ = value_;
     } else if (name_ == "--gpus" || name_ == "-G" || name_ == "--gpus-per-node" || name_ == "--gpus-per-task") {
       (name_ == "--gpus-per-node" ? out_.gpus_per_node : name_ == "--gpus-per-task" ? a_task_ : all_) = gpus();
     } else if ((name_ == "--time" || name_ == "-t") && !is_endless(value_)) {

@@ -1,6 +1,7 @@
 #include "studies/task_file.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/yaml.h>
 
@@ -68,8 +69,11 @@ void set_tpu(AskedResources& out) {
 /// Accelerators are a name, a map from names to counts, or a list or set of choices, of which the first counts.
 void read_accelerators(const std::string& file, const YAML::Node& node, AskedResources& out) {
   if (node.IsScalar()) return set_accelerator(file, node, node.Scalar(), out);
-  if (node.size() == 0) return;
-  if (node.size() > 1) out.notes.emplace_back("of several accelerators the first is taken");
+  const auto choices = std::count_if(node.begin(), node.end(), [&](const auto& one) {
+    return node.IsSequence() || !text_of(one.first).empty();  // "{A100: 8,, }" has a name that is empty
+  });
+  if (choices == 0) return;
+  if (choices > 1) out.notes.emplace_back("of several accelerators the first is taken");
   if (node.IsSequence() && node[0].IsScalar()) return set_accelerator(file, node, node[0].Scalar(), out);
   if (node.IsSequence()) fail(file, node, "accelerators: expected names of GPUs");
   const auto first = *node.begin();
@@ -111,50 +115,99 @@ void read_resources(const std::string& file, const YAML::Node& node, AskedResour
 
 // ---- Kubernetes ----
 
-/// Adds the pods with GPUs below a node. `pods` is how many there are of what the node is in: the product of the
-/// replicas and the parallelism above.
+/// Whether the replicas of a node are whole jobs, as in a JobSet and a LeaderWorkerSet, and not pods.
+bool repeats_jobs(const YAML::Node& node) {
+  YAML::Node at = node;
+  if (at["leaderWorkerTemplate"].IsDefined()) return true;
+  for (const char* key : {"template", "spec", "template"}) {
+    if (!at.IsMap() || !at[key].IsDefined()) return false;
+    at.reset(at[key]);
+  }
+  return true;
+}
+
+/// Chips of a topology such as 2x4 or 4x4x8; nothing for other text.
+std::optional<std::int64_t> chips_of(const std::string& topology) {
+  std::int64_t chips = 1;
+  std::istringstream sides(topology);
+  for (std::string side; std::getline(sides, side, 'x');) {
+    const auto length = parse_number<int>(side);
+    if (!length || *length < 1 || (chips *= *length) > kMostAskedNodes) return std::nullopt;
+  }
+  return topology.empty() ? std::nullopt : std::optional(chips);
+}
+
+/// Throws ConfigError unless a catalog has the instance type of a slice.
+void check_slice(const std::string& file, const std::string& slice, const std::string& instance) {
+  std::vector<std::string> same, all;
+  for (const std::string& provider : platforms::provider_names())
+    for (const platforms::Instance& of : platforms::catalog(provider).instances) {
+      if (of.name == instance) return;
+      if (of.name.starts_with("tpu-")) all.push_back(of.name);
+      if (of.name.starts_with(instance.substr(0, instance.rfind('-') + 1))) same.push_back(of.name);
+    }
+  throw ConfigError(fmt::format("{}: a slice of {} is the instance type {}, which no catalog has; there are {}", file,
+                                slice, instance, fmt::join(same.empty() ? all : same, ", ")));
+}
+
+/// Adds the pods with GPUs below a node. `pods` is how many there are of what the node is in, the product of the
+/// replicas and the parallelism above, and `jobs` how many jobs these pods are of.
 class Manifest {
  public:
   Manifest(const std::string& file, AskedResources& out) : file_(file), out_(out) {}
 
-  void visit(const YAML::Node& node, std::int64_t pods, int depth) {
+  void visit(const YAML::Node& node, std::int64_t pods, std::int64_t jobs, int depth) {
     constexpr int kDeepest = 64;
     if (++visits_ > kMostVisits || depth > kDeepest)
       throw ConfigError(file_ + ": too large or too deep for a manifest");
     if (node.IsSequence())
-      for (const YAML::Node& item : node) visit(item, pods, depth + 1);
+      for (const YAML::Node& item : node) visit(item, pods, jobs, depth + 1);
     if (!node.IsMap()) return;
+    const std::int64_t around = pods;
     for (const char* key : {"replicas", "parallelism"})
       if (node[key].IsDefined() && node[key].IsScalar()) pods *= count_at(file_, node, key, 1);
+    if (around > 0 && repeats_jobs(node)) jobs *= pods / around;
     if (const auto count = count_of(node["size"])) pods *= *count;
     if (pods > kMostAskedNodes) fail(file_, node, fmt::format("found more than {} pods", kMostAskedNodes));
-    if (node["containers"] && node["containers"].IsSequence()) add_pods(node, static_cast<int>(pods));
+    if (node["containers"] && node["containers"].IsSequence()) add_pods(node, pods, jobs);
     if (node["resourcesPerNode"] && node["resourcesPerNode"].IsMap())  // a TrainJob of Kubeflow's trainer
-      add(most_gpus(node["resourcesPerNode"]), static_cast<int>(pods * count_at(file_, node, "numNodes", 1)));
+      add(most_gpus(node["resourcesPerNode"]), pods * count_at(file_, node, "numNodes", 1), jobs);
+    if (const YAML::Node& overrides = node["podTemplateOverrides"]; overrides && overrides.IsSequence())
+      for (const YAML::Node& of : overrides)
+        if (of.IsMap() && of["spec"] && of["spec"].IsMap()) read_place(of["spec"]);
     for (const auto& member : node)
-      if (text_of(member.first) != "containers") visit(member.second, pods, depth + 1);
+      if (text_of(member.first) != "containers") visit(member.second, pods, jobs, depth + 1);
   }
 
-  int nodes = 0;
+  std::int64_t nodes = 0;
 
  private:
-  void add_pods(const YAML::Node& pod, int pods) {
+  struct Pods {
+    std::int64_t chips, pods, jobs;
+  };
+
+  void add_pods(const YAML::Node& pod, std::int64_t pods, std::int64_t jobs) {
     int gpus = 0;
     for (const YAML::Node& container : pod["containers"])
       if (container.IsMap() && container["resources"] && container["resources"].IsMap())
         gpus += most_gpus(container["resources"]);
-    if (!add(gpus, pods)) return;
+    if (add(gpus, pods, jobs)) read_place(pod);
+  }
+
+  /// Labels that a pod's node must have.
+  void read_place(const YAML::Node& pod) {
     if (pod["nodeSelector"] && pod["nodeSelector"].IsMap())
       for (const auto& label : pod["nodeSelector"]) read_label(text_of(label.first), text_of(label.second));
     read_affinity(pod);
   }
 
  public:
-  /// GKE counts chips; instance types are named by the chips of all, or by their cores before v5e and in v5p.
+  /// GKE counts chips; instance types are named by the chips of all, or by their cores before v5e and in v5p. A
+  /// topology says how many chips a slice has, which the pods of a job share; without one each pod has its own.
   void finish() {
     if (!is_tpu_) return;
     const std::string label = std::exchange(out_.gpu, "");
-    const bool lite = label.find("v5-lite") != label.npos, chips = lite || label.find("v6e") != label.npos;
+    const bool lite = label.find("v5-lite") != label.npos, counts_chips = lite || label.find("v6e") != label.npos;
     const std::size_t at = label.find("-v");
     const std::string generation = lite               ? "v5litepod"
                                    : at == label.npos ? ""
@@ -162,8 +215,21 @@ class Manifest {
     if (generation.empty())
       throw ConfigError(file_ +
                         ": asks for TPUs of no generation; expected a label cloud.google.com/gke-tpu-accelerator");
-    out_.instance = fmt::format("tpu-{}-{}", generation, (chips ? 1 : 2) * out_.gpus_per_node * nodes);
-    out_.cloud = "gcp", out_.gpus_per_node = 0, nodes = 1;
+    const auto stated = chips_of(topology_);
+    if (!topology_.empty() && (!stated || *stated < out_.gpus_per_node))
+      throw ConfigError(
+          fmt::format("{}: cloud.google.com/gke-tpu-topology: found \"{}\", expected one such as 2x4 with "
+                      "at least the {} chips of a pod",
+                      file_, topology_, out_.gpus_per_node));
+    const std::int64_t chips = stated.value_or(out_.gpus_per_node);
+    nodes = 0;
+    for (const Pods& of : pods_) nodes += of.jobs * ((of.pods / of.jobs * of.chips + chips - 1) / chips);
+    if (!stated && pods_.front().pods > 1)
+      out_.notes.emplace_back("no label cloud.google.com/gke-tpu-topology: each pod is taken as a slice of its own");
+    out_.instance = fmt::format("tpu-{}-{}", generation, (counts_chips ? 1 : 2) * chips);
+    check_slice(file_, fmt::format("{} of {}", topology_.empty() ? fmt::format("{} chips", chips) : topology_, label),
+                out_.instance);
+    out_.cloud = "gcp", out_.gpus_per_node = 0;
   }
 
  private:
@@ -183,8 +249,9 @@ class Manifest {
     return most;
   }
 
-  bool add(int gpus, int pods) {
+  bool add(int gpus, std::int64_t pods, std::int64_t jobs) {
     if (gpus == 0 || pods == 0) return false;
+    pods_.push_back({gpus, pods, jobs});
     if (out_.gpus_per_node > 0 && gpus != out_.gpus_per_node)
       out_.notes.push_back(
           fmt::format("pods of {} and of {} GPUs: all are taken as the larger", out_.gpus_per_node, gpus));
@@ -193,7 +260,7 @@ class Manifest {
     return true;
   }
 
-  /// Labels that a node must have; of several values the first counts.
+  /// Labels that a node must have; of several terms and of several values, which are alternatives, the first counts.
   void read_affinity(const YAML::Node& pod) {
     YAML::Node at = pod;
     for (const char* key :
@@ -201,34 +268,47 @@ class Manifest {
       if (!at.IsMap() || !at[key]) return;
       at.reset(at[key]);
     }
-    for (const YAML::Node& term : at)
-      if (term.IsMap() && term["matchExpressions"] && term["matchExpressions"].IsSequence())
-        for (const YAML::Node& rule : term["matchExpressions"])
-          if (rule.IsMap() && text_of(rule["operator"]) == "In" && rule["values"] && rule["values"].IsSequence() &&
-              rule["values"].size() > 0)
-            read_label(text_of(rule["key"]), text_of(rule["values"][0]));
+    if (!at.IsSequence() || at.size() == 0) return;
+    if (at.size() > 1) out_.notes.push_back(fmt::format("nodeSelectorTerms: the first of {} is taken", at.size()));
+    const YAML::Node term = at[0];
+    if (!term.IsMap() || !term["matchExpressions"] || !term["matchExpressions"].IsSequence()) return;
+    for (const YAML::Node& rule : term["matchExpressions"]) {
+      if (!rule.IsMap() || text_of(rule["operator"]) != "In") continue;
+      const YAML::Node& values = rule["values"];
+      if (!values || !values.IsSequence() || values.size() == 0) continue;
+      const std::string name = text_of(rule["key"]);
+      if (read_label(name, text_of(values[0])) && values.size() > 1)
+        out_.notes.push_back(fmt::format("{}: the first of {} values is taken", name, values.size()));
+    }
   }
 
-  void read_label(const std::string& name, const std::string& value) {
-    if (name == "nvidia.com/gpu.product" || name == "cloud.google.com/gke-accelerator" ||
-        name == "karpenter.k8s.aws/instance-gpu-name" || name == "skypilot.co/accelerator" ||
-        name == "gpu.nvidia.com/model" || name == "gpu.nvidia.com/class")
-      out_.gpu = value;
-    if (name == "cloud.google.com/gke-tpu-accelerator") out_.gpu = value;
+  /// Whether the label's value says which nodes are meant.
+  bool read_label(const std::string& name, const std::string& value) {
+    const bool names_gpu = name == "nvidia.com/gpu.product" || name == "cloud.google.com/gke-accelerator" ||
+                           name == "karpenter.k8s.aws/instance-gpu-name" || name == "skypilot.co/accelerator" ||
+                           name == "gpu.nvidia.com/model" || name == "gpu.nvidia.com/class" ||
+                           name == "cloud.google.com/gke-tpu-accelerator";
+    std::string* const into = names_gpu                                        ? &out_.gpu
+                              : name.ends_with(".kubernetes.io/instance-type") ? &out_.instance
+                              : name == "cloud.google.com/gke-tpu-topology"    ? &topology_
+                              : name == "topology.kubernetes.io/region"        ? &out_.region
+                                                                               : nullptr;
+    if (into != nullptr) *into = value;
     if (name.starts_with("cloud.google.com/")) out_.cloud = "gcp";
     if (name.starts_with("karpenter.k8s.aws/") || name.starts_with("eks.amazonaws.com/")) out_.cloud = "aws";
     if (name.starts_with("kubernetes.azure.com/")) out_.cloud = "azure";
-    if (name == "node.kubernetes.io/instance-type" || name == "beta.kubernetes.io/instance-type") out_.instance = value;
-    if (name == "topology.kubernetes.io/region") out_.region = value;
     if ((name == "karpenter.sh/capacity-type" && value == "spot") ||
         (name == "cloud.google.com/gke-spot" && value == "true") ||
         (name == "eks.amazonaws.com/capacityType" && value == "SPOT") ||
         (name == "kubernetes.azure.com/scalesetpriority" && value == "spot"))
       out_.spot = true;
+    return into != nullptr;
   }
 
   const std::string& file_;
   AskedResources& out_;
+  std::vector<Pods> pods_;
+  std::string topology_;
   int visits_ = 0;
   bool is_tpu_ = false;
 };
@@ -270,7 +350,7 @@ AskedResources read_yaml(const std::string& file, const std::string& text) {
   for (const YAML::Node& document : documents) {
     if (!document.IsMap()) continue;
     if (document["apiVersion"] || document["kind"]) {
-      manifest.visit(document, 1, 0);
+      manifest.visit(document, 1, 1, 0);
     } else if (document["resources"] || document["num_nodes"] || document["run"]) {
       out.format = "SkyPilot task";
       if (document["resources"]) read_resources(file, document["resources"], out);
@@ -278,9 +358,9 @@ AskedResources read_yaml(const std::string& file, const std::string& text) {
     }
   }
   manifest.finish();
-  if (manifest.nodes > 0) out.nodes = manifest.nodes;
   if (manifest.nodes > kMostAskedNodes)
     throw ConfigError(fmt::format("{}: found more than {} pods", file, kMostAskedNodes));
+  if (manifest.nodes > 0) out.nodes = static_cast<int>(manifest.nodes);
   return out;
 }
 

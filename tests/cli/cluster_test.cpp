@@ -125,7 +125,8 @@ TEST_F(ClusterExample, MessageFidelityIsAFlag) {
   EXPECT_THAT(run_program(few + " --fidelity sampled").out, testing::Not(HasSubstr("SimGrid")));
   const Outcome many = run_program("simulate " + file + " --fidelity message");
   EXPECT_EQ(many.code, 3);
-  EXPECT_THAT(many.err, HasSubstr("/fidelity/mode: with the 200000 steps of the job wide: more than 50000000 messages"));
+  EXPECT_THAT(many.err,
+              HasSubstr("/fidelity/mode: with the 200000 steps of the job wide: more than 50000000 messages"));
 }
 
 // Bills count in nanoseconds, so that no job and no cluster may last for centuries.

@@ -105,7 +105,8 @@ const Case kCases[] = {
      "  containers: [{name: c, resources: {limits: {google.com/tpu: 4}}}]\n",
      "", "gcp", "", "tpu-v5litepod-4", 0, 1, false},
     {"apiVersion: batch/v1\nkind: Job\nspec:\n  parallelism: 2\n  template: {spec: {nodeSelector: "
-     "{cloud.google.com/gke-tpu-accelerator: tpu-v4-podslice}, containers: [{name: c, resources: {limits: "
+     "{cloud.google.com/gke-tpu-accelerator: tpu-v4-podslice, cloud.google.com/gke-tpu-topology: 2x2x2}, containers: "
+     "[{name: c, resources: {limits: "
      "{google.com/tpu: 4}}}]}}\n",
      "", "gcp", "", "tpu-v4-16", 0, 1, false},
     {"resources: {accelerators: 'A10:0.5'}\nrun: x\n", "A10", "", "", "", 1, 1, false},
@@ -124,6 +125,76 @@ TEST(TaskFile, ReadsWhatIsAsked) {
   }
   EXPECT_DOUBLE_EQ(asked(kCases[5].text).time->si, 36 * 3600);
   EXPECT_DOUBLE_EQ(asked(kCases[7].text).time->si, 30 * 60);
+}
+
+/// A manifest around the pods of GKE with 4 chips of TPU v4 and this topology.
+AskedResources tpus(const std::string& before, const std::string& after, const std::string& topology,
+                    const std::string& kind = "tpu-v4-podslice") {
+  return asked("apiVersion: v1\nkind: X\nspec: " + before + "{nodeSelector: {cloud.google.com/gke-tpu-accelerator: " +
+               kind + (topology.empty() ? "" : ", cloud.google.com/gke-tpu-topology: " + topology) +
+               "}, containers: [{name: c, resources: {limits: {google.com/tpu: 4}}}]}" + after + "\n");
+}
+
+// cloud.google.com/kubernetes-engine/docs/concepts/tpus: a job's pods share slices of the topology.
+TEST(TaskFile, CountsSlicesOfTpus) {
+  const auto expect = [](const AskedResources& found, const char* instance, int nodes) {
+    EXPECT_EQ(found.instance, instance);
+    EXPECT_EQ(found.nodes, nodes);
+  };
+  const std::string job = "{parallelism: 2, template: {spec: ", deployment = "{replicas: 3, template: {spec: ";
+  expect(tpus(job, "}}", "2x2x2"), "tpu-v4-16", 1);
+  expect(tpus(job, "}}", "2x2x1"), "tpu-v4-8", 2);
+  expect(tpus(deployment, "}}", "2x2x1"), "tpu-v4-8", 3);
+  expect(tpus("{replicatedJobs: [{replicas: 3, template: {spec: " + job, "}}}}]}", "2x2x2"), "tpu-v4-16", 3);
+  expect(tpus("{replicatedJobs: [{replicas: 3, template: {spec: {parallelism: 1, template: {spec: ", "}}}}]}", "2x2x2"),
+         "tpu-v4-16", 3);
+  const AskedResources alone = tpus(job, "}}", "");
+  expect(alone, "tpu-v4-8", 2);
+  EXPECT_THAT(alone.notes, Contains(HasSubstr("no label cloud.google.com/gke-tpu-topology")));
+  EXPECT_THAT(message_of<ConfigError>([&] { (void)tpus(job, "}}", "2x4", "tpu-v5-lite-podslice"); }),
+              HasSubstr("job.yaml: a slice of 2x4 of tpu-v5-lite-podslice is the instance type tpu-v5litepod-8, which "
+                        "no catalog has; there are tpu-v5litepod-1, tpu-v5litepod-4"));
+  for (const char* topology : {"2x1", "2xmany"})
+    EXPECT_THAT(message_of<ConfigError>([&] { (void)tpus(job, "}}", topology); }),
+                HasSubstr("gke-tpu-topology: found \"" + std::string(topology)));
+}
+
+// kubernetes.io/docs/concepts/scheduling-eviction/assign-pod-node: terms are alternatives, as the values of a rule are.
+TEST(TaskFile, TakesTheFirstOfAlternatives) {
+  const std::string rule = "{matchExpressions: [{key: nvidia.com/gpu.product, operator: In, values: ";
+  const AskedResources found = asked(
+      "apiVersion: v1\nkind: Pod\nspec:\n  affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: "
+      "{nodeSelectorTerms: [" +
+      rule + "[NVIDIA-A100, NVIDIA-L4]}]}, " + rule +
+      "[NVIDIA-H100]}]}]}}}\n"
+      "  containers: [{name: c, resources: {limits: {nvidia.com/gpu: 2}}}]\n");
+  EXPECT_EQ(found.gpu, "NVIDIA-A100");
+  EXPECT_THAT(found.notes, testing::ElementsAre("nodeSelectorTerms: the first of 2 is taken",
+                                                "nvidia.com/gpu.product: the first of 2 values is taken"));
+  EXPECT_TRUE(asked("resources:\n  accelerators: {A100: 8,, }\n").notes.empty());
+  const AskedResources train = asked(
+      "apiVersion: trainer.kubeflow.org/v1alpha1\nkind: TrainJob\nspec:\n  trainer: {numNodes: 2, resourcesPerNode: "
+      "{limits: {nvidia.com/gpu: 4}}}\n  podTemplateOverrides: [{targetJobs: [{name: node}], spec: {nodeSelector: "
+      "{nvidia.com/gpu.product: NVIDIA-L4}}}]\n");
+  EXPECT_EQ(train.gpu, "NVIDIA-L4");
+  EXPECT_EQ(train.nodes, 2);
+}
+
+// slurm.schedmd.com/sbatch.html: features joined by & and |; no options behind the first command.
+TEST(TaskFile, ReadsConstraintsOfSlurm) {
+  const auto script = [](const std::string& constraint) {
+    return asked("#!/bin/sh\n#SBATCH --gpus-per-node=4 --constraint=" + constraint + "\nsrun x\n");
+  };
+  EXPECT_EQ(script("a100|v100").gpu, "a100");
+  EXPECT_THAT(script("a100|v100").notes, testing::ElementsAre("--constraint a100|v100: the first GPU is taken, a100"));
+  EXPECT_EQ(script("\"ib&a100\"").gpu, "a100");
+  EXPECT_EQ(script("'(a100|h100)'").gpu, "a100");
+  EXPECT_EQ(script("'ib & v100*2'").gpu, "v100");
+  EXPECT_TRUE(script("ib").gpu.empty());
+  const AskedResources late = asked("#!/bin/sh\n#SBATCH --gres='gpu:a100:8'\n\nsrun x\n#SBATCH --nodes=4\n");
+  EXPECT_EQ(late.gpu, "a100");
+  EXPECT_EQ(late.nodes, 1);
+  EXPECT_THAT(late.notes, testing::ElementsAre("line 5: an #SBATCH behind the first command has no effect"));
 }
 
 TEST(TaskFile, KnowsGpusByOtherNames) {
