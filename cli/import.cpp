@@ -164,8 +164,8 @@ Command import_jobs_command() {
               "  ganymede import jobs gavel.csv --virtual-cluster 0e4a51 -o jobs.csv\n",
           .about =
               "Writes the CSV that \"jobs\": { \"trace\": FILE } of a ganymede.cluster/1 file names. It reads sacct "
-              "(-P, --json or\n"
-              "columns of fixed width), Gavel's own traces, Philly, Helios, ACME (Seren, Kalos), Alibaba's PAI of 2020 "
+              "(-P with any\n"
+              "--delimiter of one character, --json or columns of fixed width), Gavel's own traces, Philly, Helios, ACME (Seren, Kalos), Alibaba's PAI of 2020 "
               "and\n"
               "2023, other CSV with usual names of columns, the standard workload format (SWF), and workloads of "
               "Batsim. Of\n"

@@ -50,17 +50,27 @@ class Silence {
   bool said_ = false;
 };
 
-/// Puts a bill beside the plan, whose run is simulated again for its items.
-documents::PaidBill paid(const plan::WatchedPlan& plan, const WatchOptions& options, const Shared& shared) {
+constexpr std::size_t kDay = 10;  // letters of a day without a time
+
+/// Which rows of the bill count. A day at the window's end is in it.
+traces::BillPart part_of(const WatchOptions& options) {
   const auto time = [](const char* option, const std::string& text) -> std::optional<std::int64_t> {
     if (text.empty()) return std::nullopt;
-    if (const auto at = traces::time_of_bill(text.size() == 10 ? text + "T00:00:00Z" : text)) return at;
+    if (const auto at = traces::time_of_bill(text.size() == kDay ? text + "T00:00:00Z" : text)) return at;
     throw ConfigError(fmt::format("{} {}: expected a time such as 2026-11-03T09:00:00Z, or a day", option, text));
   };
-  const traces::BillPart part{options.tag, options.resource, time("--bill-from", options.from),
-                              time("--bill-to", options.to)};
+  traces::BillPart part{options.tag, options.resource, time("--bill-from", options.from),
+                        time("--bill-to", options.to)};
+  if (part.to && options.to.size() == kDay) *part.to += 86400;
+  if (part.from && part.to && *part.from >= *part.to)
+    throw ConfigError(fmt::format("--bill-to {}: expected a time after --bill-from {}", options.to, options.from));
+  return part;
+}
+
+/// Puts a bill beside the plan, whose run is simulated again for its items.
+documents::PaidBill paid(const plan::WatchedPlan& plan, const WatchOptions& options, const Shared& shared) {
   const traces::BillFile bill =
-      traces::read_bill_file(options.bill, {plan.instance, plan.scenario.servers.instance}, part);
+      traces::read_bill_file(options.bill, {plan.instance, plan.scenario.servers.instance}, part_of(options));
   auto waiting = show_elapsed(shared, "simulating the plan");
   const std::string json = run_child([&] { return documents::result_text(sim::simulate_seeds(plan.scenario, 1)); });
   waiting.reset();
@@ -132,7 +142,7 @@ void declare_watch(Parser command, Shared& shared) {
   command.add_option("--bill-tag", options->tag, "KEY=VALUE: only rows of the bill with this tag");
   command.add_option("--bill-resource", options->resource, "only rows of this resource, such as i-0abc");
   command.add_option("--bill-from", options->from, "only what is charged from this time on: 2026-11-03T09:00:00Z");
-  command.add_option("--bill-to", options->to, "and until this time");
+  command.add_option("--bill-to", options->to, "and until this time; a day without a time counts whole");
   command.add_flag("--follow", options->follow, "go on as the log grows, until the run's end");
   command.add_option("--listen", options->listen,
                      "follow, and serve the forecast as Prometheus metrics, for example at 127.0.0.1:9464");

@@ -160,16 +160,18 @@ documents::PaidBill paid_beside(const WatchedPlan& plan, const documents::Result
   if (bill.has_commitment && std::abs(effective - paid) > 0.005)
     out.notes.push_back(fmt::format("with its part of commitments the use costs {:.2f} USD", effective));
   if (bill.skipped_rows > 0)
-    out.notes.push_back(fmt::format("{} of {} rows could not be read and are left out: {}", bill.skipped_rows,
-                                    bill.rows, fmt::join(bill.skipped, "; ")));
+    out.notes.push_back(fmt::format("{} of {} row{} could not be read and {} left out: {}", bill.skipped_rows,
+                                    bill.rows, bill.rows == 1 ? "" : "s", bill.skipped_rows == 1 ? "is" : "are",
+                                    fmt::join(bill.skipped, "; ")));
   if (bill.outside > 0)
-    out.notes.push_back(
-        fmt::format("{} of {} rows are of something else and are left out, as are taxes and credits "
-                    "without the training's tag or resource",
-                    bill.outside, bill.rows));
+    out.notes.push_back(fmt::format(
+        "{} of {} row{} {} of something else and left out{}", bill.outside, bill.rows, bill.rows == 1 ? "" : "s",
+        bill.outside == 1 ? "is" : "are",
+        bill.by_name ? ", as are taxes and credits without the training's tag or resource" : ""));
   if (bill.straddling > 0)
-    out.notes.push_back(
-        fmt::format("{} rows are charged for times beyond the window too and count whole", bill.straddling));
+    out.notes.push_back(fmt::format("{} charged for times beyond the window too and count{} whole",
+                                    bill.straddling == 1 ? "1 row is" : fmt::format("{} rows are", bill.straddling),
+                                    bill.straddling == 1 ? "s" : ""));
   const bool has_own = std::any_of(bill.items.begin(), bill.items.end(),
                                    [&](const traces::ChargedItem& item) { return is_same(item.what, plan.instance); });
   if (!has_own)

@@ -139,6 +139,7 @@ RunLog run_log_of(const traces::RunPace& pace, const PlannedTraining& planned, d
   for (const auto& fid : pace.fids) log.fids.push_back({step_of(fid.count), fid.fid});
   log.reference = pace.reference;
   log.cut_lines = static_cast<int>(pace.skipped);
+  log.run = pace.run;
   if (log.done() >= log.planned) log.end = "finished";
   return log;
 }

@@ -46,6 +46,7 @@ struct RunLog {
   std::string reference;        ///< what the FIDs compare with; empty if the log does not say it
   std::string end;              ///< "finished" or "stopped"; empty while the run goes on
   int resumptions = 0;
+  std::string run;         ///< the one that was taken of a file of several
   int cut_lines = 0;       ///< lines that a crash cut short, or that cannot be read, which are skipped
   double last_unix_s = 0;  ///< time of the last line
 

@@ -191,6 +191,7 @@ void check_same_run(const WatchedPlan& plan, const RunLog& log, const std::strin
 
 void add_warnings(const WatchedPlan& plan, const RunLog& log, const RunForecast& now, documents::Forecast& out) {
   std::vector<std::string>& warnings = out.warnings;
+  if (!log.run.empty()) warnings.push_back(fmt::format("the log is of several runs: the first is taken, {}", log.run));
   if (log.gpus != plan.gpus)
     warnings.push_back(fmt::format("the run has {} GPU(s), the plan rents {}: the bill is that of the plan's nodes",
                                    log.gpus, plan.gpus));
@@ -287,7 +288,7 @@ documents::Forecast watched(const WatchedPlan& plan, const RunLog& log, const st
   out.resumptions = log.resumptions;
   out.cut_lines = log.cut_lines;
   out.steps_done = log.done(), out.steps = log.planned;
-  out.done_share = now.done_share;
+  out.done_share = log.planned > 0 ? static_cast<double>(log.done()) / static_cast<double>(log.planned) : 1;
   out.last_line_unix_s = log.last_unix_s;
   out.setup_s = setup;
   out.elapsed_s = setup + now.elapsed_s;

@@ -97,6 +97,9 @@ class Reader {
     part_.begin(table);
     for (const CsvTable::Row& row : table.rows()) {
       ++out_.rows;
+      const std::string &begin = cell(table, row, of.begin), &end = cell(table, row, of.end);
+      const auto from = time_of_bill(begin), to = time_of_bill(end);
+      if (!part_.has(row, from, to)) continue;  // whatever it says
       const auto cost = parse_number<double>(cell(table, row, of.cost));
       if (!cost || !std::isfinite(*cost) || std::abs(*cost) > 1e12) {
         skip(fmt::format("line {}: {}: found \"{}\", expected an amount", before + row.line, of.cost,
@@ -107,14 +110,11 @@ class Reader {
       if (!currency.empty() && currency != "USD" && *cost != 0)
         throw ConfigError(fmt::format("{}: line {}: {}: found {}, expected USD, in which plans are", out_.file,
                                       before + row.line, of.currency, printable(currency).substr(0, 20)));
-      const std::string &begin = cell(table, row, of.begin), &end = cell(table, row, of.end);
-      const auto from = time_of_bill(begin), to = time_of_bill(end);
       if (from && to && *to < *from) {
         skip(fmt::format("line {}: {}: found {}, expected a time after {}, at which it starts", before + row.line,
                          of.end, printable(end).substr(0, 40), printable(begin).substr(0, 40)));
         continue;
       }
-      if (!part_.has(row, from, to)) continue;
       if (from && (out_.from == 0 || *from < out_.from)) out_.from = *from;
       if (to && *to > out_.to) out_.to = *to;
       add(table, row, *cost, before + row.line);
@@ -129,6 +129,7 @@ class Reader {
 
   void finish(const BillPart& part) {
     out_.outside = part_.outside(), out_.straddling = part_.straddling();
+    out_.by_name = !part.tag.empty() || !part.resource.empty();
     if (!part.is_all() && !out_.dialect.empty() && out_.rows == out_.skipped_rows + out_.outside)
       throw ConfigError(
           fmt::format("{}: none of its {} rows is of what was asked for{}", out_.file, out_.rows, part_.seen()));

@@ -31,6 +31,7 @@ struct BillFile {
   std::vector<std::string> skipped;  ///< rows that could not be read, each with its line
   std::int64_t skipped_rows = 0;     ///< all of them; `skipped` has the first ones
   std::int64_t outside = 0;          ///< rows that do not belong to the part that was asked for
+  bool by_name = false;              ///< that part is of a tag or of a resource
   std::int64_t straddling = 0;       ///< rows that do, but are charged for a time beyond the window too
   std::int64_t from = 0, to = 0;     ///< Unix times; 0: none is stated
   bool has_commitment = false;       ///< a row is of one, or of hours that one covers

@@ -218,14 +218,29 @@ bool read_studiogan_line(RunPace& pace, std::string_view line) {
   return true;
 }
 
-/// The index of the first column of one of these names, upper and lower case alike.
-std::optional<std::string> column(const CsvTable& table, std::initializer_list<std::string_view> names) {
+/// The first column of one of these names, upper and lower case alike, and of the run if there are several.
+std::optional<std::string> column(const CsvTable& table, std::initializer_list<std::string_view> names,
+                                  const std::string& run = "") {
   for (const std::string_view wanted : names)
     for (const std::string& name : table.names()) {
+      if (name.find(" - ") != name.npos && !name.starts_with(run)) continue;
       const std::string lower = lower_case(name), end = lower_case(std::string(wanted));
       if (lower == end || lower.ends_with(" - " + end)) return name;  // "RUN - Progress/kimg" of Weights & Biases
     }
   return std::nullopt;
+}
+
+/// "RUN - " of the first column of a run, and whether other columns are of other runs, as where Weights & Biases
+/// exports a chart of several.
+std::pair<std::string, bool> first_run(const CsvTable& table) {
+  std::string run;
+  bool several = false;
+  for (const std::string& name : table.names())
+    if (const std::size_t dash = name.rfind(" - "); dash != name.npos) {
+      if (run.empty()) run = name.substr(0, dash + 3);
+      several = several || name.substr(0, dash + 3) != run;
+    }
+  return {run, several};
 }
 
 /// A CSV as Weights & Biases or TensorBoard exports it, or a plain one.
@@ -234,22 +249,26 @@ std::optional<RunPace> read_table(const std::string& text, const std::string& fi
   if (commas.substr(0, commas.find('\n')).find(',') == std::string::npos) return std::nullopt;
   std::vector<std::string> unlike;
   const CsvTable table = CsvTable::parse(commas, file, &unlike);
-  const auto images = column(table, {"images", "Progress/kimg", "kimg", "d_real_kimg"});
+  const auto [run, several] = first_run(table);
+  const auto images = column(table, {"images", "Progress/kimg", "kimg", "d_real_kimg"}, run);
   const auto steps = column(table, {"_step", "step", "global_step", "trainer/global_step", "iteration", "iter", "itr",
-                                    "steps", "iterations"});
-  const auto unix_time = column(table, {"_timestamp", "unix_s", "timestamp", "wall time", "wall_time"});
+                                    "steps", "iterations"}, run);
+  const auto unix_time = column(table, {"_timestamp", "unix_s", "timestamp", "wall time", "wall_time"}, run);
   const auto run_time = column(table, {"_runtime", "Relative Time (Process)", "Relative Time (Wall)", "elapsed",
-                                       "elapsed_s", "seconds", "time_s", "Timing/total_sec"});
+                                       "elapsed_s", "seconds", "time_s", "Timing/total_sec"}, run);
   if ((!images && !steps) || (!unix_time && !run_time)) return std::nullopt;
-  const auto fid = column(table, {"fid", "metrics/fid", "Metrics/fid50k_full", "fid50k_full"});
+  const auto fid = column(table, {"fid", "metrics/fid", "Metrics/fid50k_full", "fid50k_full"}, run);
   RunPace pace;
   pace.counts_images = images.has_value();
   pace.skipped = unlike.size();
+  if (several) pace.run = run.substr(0, run.size() - 3);
   const double unit = images && lower_case(*images).ends_with("kimg") ? 1e3 : 1;
   std::optional<double> begin;
   for (const CsvTable::Row& row : table.rows()) {
-    const auto count = number_of(table.at(row, images ? *images : *steps));
-    const auto time = number_of(table.at(row, run_time ? *run_time : *unix_time));
+    const std::string &done = table.at(row, images ? *images : *steps),
+                      &when = table.at(row, run_time ? *run_time : *unix_time);
+    if (done.empty() || when.empty()) continue;  // a row of something else that was logged, or of another run
+    const auto count = number_of(done), time = number_of(when);
     if (!count || !time || *count < 0) {
       ++pace.skipped;
       continue;

@@ -27,6 +27,7 @@ struct RunPace {
   std::string reference;               ///< the metric's name; empty if there is none
   std::optional<double> begin_unix_s;  ///< Unix time of second 0; nothing if the log does not say it
   std::size_t skipped = 0;             ///< lines that look like the log's and cannot be read
+  std::string run;                     ///< the one that was taken of a file of several runs
 };
 
 /// Reads a log of a kind that its content tells: StyleGAN's stats.jsonl and log.txt, StudioGAN's log, the JSON lines of

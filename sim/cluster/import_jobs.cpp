@@ -177,6 +177,36 @@ bool is_pai_task(std::string_view line) {
   return false;
 }
 
+/// What `sacct --delimiter` puts between names such as JobID and Submit; nothing if a comma, or blanks do.
+char slurm_delimiter(std::string_view first) {
+  if (first.find('|') != first.npos) return '|';
+  const std::size_t at = first.find("JobID");
+  if (at == first.npos || first.find("Submit") == first.npos) return '\0';
+  const std::size_t end = at + (first.substr(at).starts_with("JobIDRaw") ? 8 : 5);
+  const char found = end < first.size() && first[end] != '\r' ? first[end] : at > 0 ? first[at - 1] : ' ';
+  return found == ',' || found == ' ' ? '\0' : found;
+}
+
+/// Colons within times, hh:mm:ss, and in "gres/gpu" as bytes that are no text, where colons part the cells.
+std::string without_colons(std::string_view text, char other) {
+  std::string out(text);
+  const auto is_digit = [&](std::size_t at) { return at < out.size() && out[at] >= '0' && out[at] <= '9'; };
+  for (std::size_t at = 0; (at = out.find("gres/gpu:", at)) != out.npos;) out[at + 8] = other;
+  for (std::size_t at = 0; (at = out.find_first_of("T-:", at)) != out.npos; ++at) {
+    const auto pair = [&](std::size_t from) { return is_digit(at + from) && is_digit(at + from + 1); };
+    if (pair(1) && pair(4) && pair(7) && !is_digit(at + 9) && out[at + 3] == ':' && out[at + 6] == ':')
+      out[at + 3] = out[at + 6] = other;
+  }
+  return out;
+}
+
+std::string slurm_cells_as_csv(std::string_view text, char delimiter) {
+  if (delimiter != ':') return cells_as_csv(text, delimiter);
+  std::string out = cells_as_csv(without_colons(text, '\x1f'), ':');
+  std::replace(out.begin(), out.end(), '\x1f', ':');
+  return out;
+}
+
 }  // namespace
 
 ImportedJobs import_jobs(std::string_view text, const std::string& name, const std::string& virtual_cluster) {
@@ -186,11 +216,11 @@ ImportedJobs import_jobs(std::string_view text, const std::string& name, const s
     throw ConfigError(fmt::format("--virtual-cluster {}: {} has no virtual clusters", virtual_cluster, name));
   if (is_json(text)) return import_job_json(text, name);
   if (is_swf(text)) return import_swf(text, name);
-  if (first.find('\t') != first.npos) return import_gavel_tabs(text, name);
   const bool names_slurm = first.find("JobID") != first.npos && first.find("Submit") != first.npos;
-  const char bar = first.find('|') != first.npos ? '|' : names_slurm && first.find(';') != first.npos ? ';' : '\0';
+  if (first.find('\t') != first.npos && !names_slurm) return import_gavel_tabs(text, name);
+  const char bar = slurm_delimiter(first);
   const bool fixed = bar == '\0' && is_fixed_width(text), slurm = bar != '\0' || fixed || names_slurm;
-  const std::string prepared = bar != '\0'          ? cells_as_csv(text, bar)
+  const std::string prepared = bar != '\0'          ? slurm_cells_as_csv(text, bar)
                                : fixed              ? fixed_width_as_csv(text)
                                : is_pai_task(first) ? std::string(kPaiTasks) + std::string(text)
                                                     : std::string(text);

@@ -63,6 +63,18 @@ TEST(BillPart, RowsOfATagAreOneTrainings) {
   EXPECT_NEAR(usd_in(read_part(kAws2Account, {.tag = "project=gan"})), 3.06, 1e-9);
 }
 
+// What others' rows say cannot stand in the way, in whichever currency they are.
+TEST(BillPart, RowsOutsideRefuseNothing) {
+  const std::string row = ",Usage,p3.2xlarge,2026-11-03T09:00:00Z,2026-11-03T10:00:00Z,1,Hours,Compute,VM,i-0,{}\n";
+  const std::string text = kAccount + "1.00,EUR" + row + "much,USD" + row;
+  const BillFile bill = read_part(text, {.tag = "project=gan"});
+  EXPECT_NEAR(usd_in(bill), 3.56, 1e-9);
+  EXPECT_EQ(bill.outside, 4);
+  EXPECT_EQ(bill.skipped_rows, 0);
+  EXPECT_TRUE(bill.by_name);
+  EXPECT_THAT(message_of<ConfigError>([&] { read_part(text, {}); }), HasSubstr("found EUR, expected USD"));
+}
+
 // Athena writes the names of columns in small letters.
 TEST(BillPart, NamesOfColumnsMayBeInSmallLetters) {
   std::string small = kAccount;

@@ -109,6 +109,22 @@ TEST(RunPace, OfTablesThatOthersExport) {
   EXPECT_EQ(board->begin_unix_s, 5000.5);
 }
 
+// Rows in which something else was logged have no time, and charts of several runs have columns of each.
+TEST(RunPace, EmptyCellsAreNoBrokenLines) {
+  const auto one = read_run_pace("_step,_runtime,loss\n100,50,1\n150,,0.5\n200,101,\n", "w.csv");
+  ASSERT_TRUE(one);
+  EXPECT_THAT(points_of(*one), ElementsAre(Pair(100, 50), Pair(200, 101)));
+  EXPECT_EQ(one->skipped, 0U);
+  EXPECT_EQ(one->run, "");
+  const auto two = read_run_pace(
+      "Step,a - b - _runtime,a - b - _runtime__MIN,fast - _runtime,fast - fid\n100,50,50,10,9\n200,,,20,8\n", "w.csv");
+  ASSERT_TRUE(two);
+  EXPECT_THAT(points_of(*two), ElementsAre(Pair(100, 50)));
+  EXPECT_EQ(two->skipped, 0U);
+  EXPECT_EQ(two->run, "a - b");
+  EXPECT_TRUE(two->fids.empty()) << "of another run";
+}
+
 TEST(RunPace, ARunThatWasSetBackCountsFromThere) {
   const auto pace = read_run_pace("step,unix_s\n10,100\n20,110\n30,120\n20,200\n30,210\n", "x.csv");
   ASSERT_TRUE(pace);

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "common/errors.hpp"
 #include "common/json.hpp"
 #include "common/json_value.hpp"
@@ -94,6 +96,15 @@ TEST(ImportJobs, TakesSlurmsAccounting) {
             "7,10,4,86401,ann,120\n");
   EXPECT_THAT(jobs.remarks.at(0), HasSubstr("2 jobs; left out: 1 without GPUs, 0 that never ran"));
   EXPECT_EQ(with_trace(jobs.csv).jobs[1].duration_s, 86401);
+}
+
+TEST(ImportJobs, TakesAnyDelimiterOfSlurm) {
+  const ImportedJobs jobs = import_jobs(kSlurm, "sacct.txt", "");
+  for (const char delimiter : {'^', '@', ':', '~', ';', '\t'}) {
+    std::string text = kSlurm;
+    std::replace(text.begin(), text.end(), '|', delimiter);
+    EXPECT_EQ(import_jobs(text, "sacct.txt", "").csv, jobs.csv) << delimiter;
+  }
 }
 
 TEST(ImportJobs, TakesGavelsTraces) {
