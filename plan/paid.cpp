@@ -164,10 +164,10 @@ documents::PaidBill paid_beside(const WatchedPlan& plan, const documents::Result
                                     bill.rows, bill.rows == 1 ? "" : "s", bill.skipped_rows == 1 ? "is" : "are",
                                     fmt::join(bill.skipped, "; ")));
   if (bill.outside > 0)
-    out.notes.push_back(fmt::format(
-        "{} of {} row{} {} of something else and left out{}", bill.outside, bill.rows, bill.rows == 1 ? "" : "s",
-        bill.outside == 1 ? "is" : "are",
-        bill.by_name ? ", as are taxes and credits without the training's tag or resource" : ""));
+    out.notes.push_back(
+        fmt::format("{} of {} row{} {} of something else and left out{}", bill.outside, bill.rows,
+                    bill.rows == 1 ? "" : "s", bill.outside == 1 ? "is" : "are",
+                    bill.by_name ? ", as are taxes and credits without the training's tag or resource" : ""));
   if (bill.straddling > 0)
     out.notes.push_back(fmt::format("{} charged for times beyond the window too and count{} whole",
                                     bill.straddling == 1 ? "1 row is" : fmt::format("{} rows are", bill.straddling),

@@ -251,11 +251,14 @@ std::optional<RunPace> read_table(const std::string& text, const std::string& fi
   const CsvTable table = CsvTable::parse(commas, file, &unlike);
   const auto [run, several] = first_run(table);
   const auto images = column(table, {"images", "Progress/kimg", "kimg", "d_real_kimg"}, run);
-  const auto steps = column(table, {"_step", "step", "global_step", "trainer/global_step", "iteration", "iter", "itr",
-                                    "steps", "iterations"}, run);
+  const auto steps = column(
+      table, {"_step", "step", "global_step", "trainer/global_step", "iteration", "iter", "itr", "steps", "iterations"},
+      run);
   const auto unix_time = column(table, {"_timestamp", "unix_s", "timestamp", "wall time", "wall_time"}, run);
-  const auto run_time = column(table, {"_runtime", "Relative Time (Process)", "Relative Time (Wall)", "elapsed",
-                                       "elapsed_s", "seconds", "time_s", "Timing/total_sec"}, run);
+  const auto run_time = column(table,
+                               {"_runtime", "Relative Time (Process)", "Relative Time (Wall)", "elapsed", "elapsed_s",
+                                "seconds", "time_s", "Timing/total_sec"},
+                               run);
   if ((!images && !steps) || (!unix_time && !run_time)) return std::nullopt;
   const auto fid = column(table, {"fid", "metrics/fid", "Metrics/fid50k_full", "fid50k_full"}, run);
   RunPace pace;

@@ -113,6 +113,32 @@ TEST_F(Bill, StandsBesideALog) {
   const Outcome both = watch("--log " + log + " --bill " + bill + " --format json");
   ASSERT_THAT(both.code, testing::AnyOf(0, 4)) << both.err;
   EXPECT_EQ(Json::parse(both.out)["bill"]["paid_usd"], "3.06");
+  // The share is of the steps that are shown, also of a log that begins late.
+  const std::string late = folder_.add("late.csv", "step,images,seconds\n50000,6400000,0\n50100,6412800,10\n").string();
+  const Json now = Json::parse(watch("--format json --log " + late).out);
+  EXPECT_NEAR(now["done_share"].get<double>(), now["steps_done"].get<double>() / now["steps"].get<double>(), 1e-9);
+  // Charts of several runs: the first is taken, and that is said.
+  const std::string several =
+      folder_.add("several.csv", "images,a - _runtime,b - _runtime\n0,0,0\n12800,10,\n25600,20,\n38400,,30\n").string();
+  EXPECT_THAT(watch("--log " + several).out,
+              testing::AllOf(HasSubstr("several runs: the first is taken, a"), Not(HasSubstr("cut short"))));
+}
+
+// A window of days holds the last of them; taxes are spoken of only where a tag or a resource leaves them out.
+TEST_F(Bill, CountsAWindowOfDays) {
+  const std::string row = charged("Usage", "BoxUsage:p3.2xlarge", "1", "3.06");
+  const std::string bill =
+      folder_.add("cur.csv", kColumnsOfAws + row + "2026-11-04T00:00:00Z,2026-11-04" + row.substr(row.find("T01")))
+          .string();
+  const Outcome day = watch("--bill " + bill + " --bill-from 2026-11-03 --bill-to 2026-11-03");
+  EXPECT_THAT(day.out, testing::AllOf(HasSubstr("1 of 2 rows is of something else and left out"),
+                                      Not(HasSubstr("taxes and credits"))))
+      << day.err;
+  EXPECT_THAT(watch("--bill " + bill + " --bill-from 2026-11-03T00:30:00Z --bill-to 2026-11-04").out,
+              HasSubstr("1 row is charged for times beyond the window too and counts whole"));
+  const Outcome empty = watch("--bill " + bill + " --bill-from 2026-11-05 --bill-to 2026-11-03");
+  EXPECT_EQ(empty.code, 2);
+  EXPECT_THAT(empty.err, HasSubstr("--bill-to 2026-11-03: expected a time after --bill-from 2026-11-05"));
 }
 
 // The plan's own figure is the median of its runs; the items are those of one. The bill's words steer no terminal.
