@@ -18,9 +18,9 @@ double speed_of(const platforms::Gpu& gpu) { return gpu.tensor.value_or(gpu.fp32
 
 /// The best price of an instance type on each market, in the region if one is named.
 std::vector<LikeOffer> offers_of(const platforms::Platform& platform, const platforms::Instance& instance, int nodes,
-                                 const std::string& region) {
+                                 const std::string& region, bool named = false) {
   std::vector<LikeOffer> out;
-  if (nodes > 1 && !instance.nic) return out;  // no network joins them
+  if (nodes > 1 && !instance.nic && !named) return out;  // no network joins them, and none asks for them by name
   for (const platforms::Price& price : instance.prices) {
     if (price.ownership || (!region.empty() && price.region != region)) continue;
     if (price.market != platforms::Market::on_demand && price.market != platforms::Market::spot) continue;
@@ -90,7 +90,7 @@ report::LikeAnswer task_offers(const AskedResources& asked, const std::string& g
     const platforms::Gpu& of = platform.gpu_of(instance);
     memory = memory == 0 ? of.memory.si : std::min(memory, of.memory.si);
     speed = speed == 0 ? speed_of(of) : std::min(speed, speed_of(of));
-    for (LikeOffer& offer : offers_of(platform, instance, asked.nodes, asked.region))
+    for (LikeOffer& offer : offers_of(platform, instance, asked.nodes, asked.region, instance.name == asked.instance))
       if ((offer.market == "spot") == asked.spot) offer.asked = true, as_asked.push_back(std::move(offer));
   });
   check_instance(asked, instances, answer.gpus_per_node);

@@ -148,6 +148,9 @@ TEST(TaskFile, CountsSlicesOfTpus) {
   expect(tpus("{replicatedJobs: [{replicas: 3, template: {spec: " + job, "}}}}]}", "2x2x2"), "tpu-v4-16", 3);
   expect(tpus("{replicatedJobs: [{replicas: 3, template: {spec: {parallelism: 1, template: {spec: ", "}}}}]}", "2x2x2"),
          "tpu-v4-16", 3);
+  const AskedResources separate = tpus(deployment, "}}", "2x2", "tpu-v5-lite-podslice");
+  expect(separate, "tpu-v5litepod-4", 3);
+  EXPECT_TRUE(std::ranges::any_of(task_offers(separate, "").offers, &report::LikeOffer::asked)) << "without a network";
   const AskedResources alone = tpus(job, "}}", "");
   expect(alone, "tpu-v4-8", 2);
   EXPECT_THAT(alone.notes, Contains(HasSubstr("no label cloud.google.com/gke-tpu-topology")));
