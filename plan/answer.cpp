@@ -27,6 +27,11 @@ int per_mille(double probability) {
   return static_cast<int>(probability > 0.99 ? 1000 : std::lround(1000 * probability));
 }
 
+std::tuple<double, double, double, double, std::size_t> time_and_cost(const Plan& plan, std::size_t i) {
+  const PlannedRun& run = plan.runs[i];
+  return {run.time_s.median, run.usd_at_worst, run.usd.median, run.usd.low, i};
+}
+
 Cards cards_of(const Plan& plan) {
   Cards cards;
   if (plan.pareto.empty()) return cards;
@@ -45,7 +50,7 @@ std::vector<std::size_t> more_money_of(const Plan& plan) {
   if (!plan.best) return {};
   const PlannedRun& best = plan.runs[*plan.best];
   std::optional<std::size_t> fastest, surest;
-  const auto time = [&](std::size_t i) { return std::tuple(plan.runs[i].time_s.median, plan.runs[i].usd_at_worst, i); };
+  const auto time = [&](std::size_t i) { return time_and_cost(plan, i); };
   const auto doubt = [&](std::size_t i) { return std::tuple(-per_mille(plan.runs[i].probability), time(i)); };
   for (std::size_t i = 0; i < plan.runs.size(); ++i) {
     const PlannedRun& run = plan.runs[i];

@@ -1,9 +1,17 @@
 #pragma once
 // The short answer of a plan: three ways to meet the goals, and what a little more money buys.
 
+#include <cstddef>
+#include <tuple>
+
 #include "plan/planner.hpp"
 
 namespace ganymede::plan {
+
+/// The order of candidates that are equally good: the faster one is first, then the cheaper one with doubtful prices at
+/// their highest values. Offers of several regions may be equal in both, because no doubtful price is taken to exceed
+/// that on demand; then what is stated decides, so that it is the one that in_dearer_region() keeps.
+std::tuple<double, double, double, double, std::size_t> time_and_cost(const Plan& plan, std::size_t i);
 
 /// The three cards of a plan whose candidates have verdicts and whose Pareto set is known.
 ///

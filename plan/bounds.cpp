@@ -76,17 +76,6 @@ LeastPrice least_price(const Request& request, const PlanCandidate& candidate) {
   return least;
 }
 
-/// The least share of the candidate's work that is paid for. A platform of the user's may say that nodes are taken back
-/// at any rate and are free for any time, and `why` asks what would be if they were taken back more often: then every
-/// node but the last may be free, and nothing is certain to be paid for.
-double least_paid_share(const Request& request, const PlanCandidate& candidate) {
-  const Request::Catalog& catalog = request.catalogs[candidate.catalog];
-  const double free_s = catalog.platform->billing.free_if_interrupted.si;
-  if (!candidate.at_risk() || free_s <= 0) return 1;
-  const bool as_measured = platforms::is_provider(catalog.name) && request.what_if.loss_factor <= 1;
-  return as_measured && free_s <= kFreeMax_s ? kPaidShareMin : 0;
-}
-
 /// Where `deviations` below their medians end the delays from the grant of a node to its first step.
 double start_from_grant(const platforms::Provisioning& delays, double deviations) {
   double sum = 0;
@@ -131,6 +120,14 @@ void rule_out_if_rare(const Request& request, const calibration::QualityGoal& go
 }
 
 }  // namespace
+
+double least_paid_share(const Request& request, const PlanCandidate& candidate) {
+  const Request::Catalog& catalog = request.catalogs[candidate.catalog];
+  const double free_s = catalog.platform->billing.free_if_interrupted.si;
+  if (!candidate.at_risk() || free_s <= 0) return 1;
+  const bool as_measured = platforms::is_provider(catalog.name) && request.what_if.loss_factor <= 1;
+  return as_measured && free_s <= kFreeMax_s ? kPaidShareMin : 0;
+}
 
 // Proof. A worker's simulated step takes the times of its phases, drawn together from one recorded step of its model,
 // and may then wait (for its input, its gradients, the slowest worker, a checkpoint). It is never shorter than the

@@ -17,6 +17,11 @@ namespace ganymede::plan {
 LeastWork least_work(const Request& request, const Request::Batch& batch, const platforms::Platform& platform,
                      const platforms::Instance& instance, calibration::KnownWorkloads& known);
 
+/// The least share of the candidate's work that is paid for. A platform of the user's may say that nodes are taken back
+/// at any rate and are free for any time, and `why` asks what would be if they were taken back more often: then every
+/// node but the last may be free, and nothing is certain to be paid for.
+double least_paid_share(const Request& request, const PlanCandidate& candidate);
+
 /// Bounds of `candidate` from the least work of its instance and batch size.
 Bounds bounds_of(const Request& request, const PlanCandidate& candidate);
 

@@ -56,7 +56,7 @@ void choose_near_misses(const Request& request, Plan& plan) {
 
 bool is_better(const Request& request, const Plan& plan, std::size_t a, const std::optional<std::size_t>& b) {
   const auto rank = [&](std::size_t i) {
-    return std::tuple(objective_of(request, plan.runs[i]), plan.runs[i].time_s.median, plan.runs[i].usd_at_worst, i);
+    return std::tuple_cat(std::tuple(objective_of(request, plan.runs[i])), time_and_cost(plan, i));
   };
   return !b || rank(a) < rank(*b);
 }
@@ -96,10 +96,8 @@ void choose_answer(const Request& request, Plan& plan) {
     if (plan.runs[i].risk_is_known() && is_better(request, plan, i, plan.best_of_known_risk))
       plan.best_of_known_risk = i;
   }
-  std::sort(meeting.begin(), meeting.end(), [&](std::size_t a, std::size_t b) {
-    const PlannedRun &x = plan.runs[a], &y = plan.runs[b];
-    return std::tie(x.time_s.median, x.usd_at_worst, a) < std::tie(y.time_s.median, y.usd_at_worst, b);
-  });
+  std::sort(meeting.begin(), meeting.end(),
+            [&](std::size_t a, std::size_t b) { return time_and_cost(plan, a) < time_and_cost(plan, b); });
   double cheapest = -1;
   for (const std::size_t i : meeting) {
     if (cheapest >= 0 && plan.runs[i].usd_at_worst >= cheapest) continue;

@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "common/units.hpp"
+#include "plan/bounds.hpp"
 
 namespace ganymede::plan {
 namespace {
@@ -79,11 +80,23 @@ std::vector<bool> in_dearer_region(const Request& request, const Candidates& can
   return out;
 }
 
+namespace {
+
+/// True if with the same luck `slower` costs as much as `faster` or more, up to a step. Where nodes that are taken back
+/// early are free, the slower one may get more of them; and the mean and the worst of runs at risk depend on errors.
+bool costs_as_much(const Request& request, const PlanCandidate& slower, const PlanCandidate& faster) {
+  if (!slower.at_risk()) return true;
+  const bool median_counts = request.objective == Objective::cost || request.objective == Objective::time;
+  return median_counts && slower.work.alone_s * least_paid_share(request, slower) > faster.work.alone_s;
+}
+
+}  // namespace
+
 std::vector<bool> with_slower_batch(const Request& request, const Candidates& candidates,
                                     const std::function<bool(const PlanCandidate&)>& searched) {
   std::vector<bool> out(candidates.all.size(), false);
   if (request.objective == Objective::carbon || request.quality || request.checks ||
-      request.common.contains("synchronization"))
+      request.common.contains("faults") || request.common.contains("synchronization"))
     return out;
   std::map<std::tuple<std::size_t, const platforms::Instance*, int, int>, std::vector<const CandidateGroup*>> families;
   for (const CandidateGroup& group : candidates.groups) {
@@ -96,8 +109,8 @@ std::vector<bool> with_slower_batch(const Request& request, const Candidates& ca
       for (const CandidateGroup* other : groups)
         for (std::size_t k = 0; k < group->members.size(); ++k) {  // both have the same members but for the batch
           const PlanCandidate &one = candidates.all[group->members[k]], &better = candidates.all[other->members[k]];
-          if (batch(one) < batch(better) && one.work.alone_s > better.work.alone_s && one.policy->policy->price_blind &&
-              (!searched || searched(better)))
+          if (batch(one) < batch(better) && one.work.alone_s > better.work.alone_s &&
+              costs_as_much(request, one, better) && one.policy->policy->price_blind && (!searched || searched(better)))
             out[group->members[k]] = true;
         }
   return out;

@@ -20,10 +20,11 @@ std::vector<bool> in_dearer_region(const Request& request, const Candidates& can
 
 /// For each candidate, whether another one that is `searched` differs in its batch alone, which is larger and takes
 /// less time for an image on a GPU by itself. Several GPUs exchange the same gradients after each step, which a larger
-/// batch does less often and hides behind more work. So the candidate trains no faster with any number of nodes, and
-/// with the same luck takes as long, but for when its checkpoints are due, which is less than their interval. All false
-/// where a batch decides more than the speed: how many images are trained (an FID as the goal, other modes of
-/// synchronization), how often the training pauses, or carbon; and for policies that look at prices.
+/// batch does less often and hides behind more work. So the candidate trains no faster with any number of nodes. All
+/// false where a batch decides more than the speed: how many images are trained (an FID as the goal, other modes of
+/// synchronization), how often the training pauses, faults, or carbon; and for policies that look at prices. Nor is a
+/// candidate left out whose nodes may be taken back for nothing, unless it is so slow that it must cost more even then,
+/// or by requests that ask for the mean or the worst of such runs.
 std::vector<bool> with_slower_batch(const Request& request, const Candidates& candidates,
                                     const std::function<bool(const PlanCandidate&)>& searched = {});
 

@@ -11,6 +11,7 @@
 #include "common/units.hpp"
 #include "plan/candidate_scenarios.hpp"
 #include "plan/checks.hpp"
+#include "plan/choice.hpp"
 #include "plan/evaluate.hpp"
 #include "plan/planner.hpp"
 #include "platforms/catalog.hpp"
@@ -176,18 +177,15 @@ Json scenario_in(const Request& request, const PlanCandidate& candidate, const s
 
 /// All simulated candidates: first those that meet the goals, then the others; each best first.
 std::vector<std::size_t> simulated_in_order(const Request& request, const Plan& plan) {
-  std::vector<std::pair<double, std::size_t>> order;
-  for (std::size_t i = 0; i < plan.runs.size(); ++i) {
-    const PlannedRun& run = plan.runs[i];
-    if (!run.simulated()) continue;
-    order.emplace_back(objective_of(request, run), i);
-  }
-  std::sort(order.begin(), order.end());
-  std::stable_partition(order.begin(), order.end(),
-                        [&](const auto& entry) { return plan.runs[entry.second].verdict == Verdict::meets; });
-  std::vector<std::size_t> indices;
-  for (const auto& [value, i] : order) indices.push_back(i);
-  return indices;
+  std::vector<std::size_t> order;
+  for (std::size_t i = 0; i < plan.runs.size(); ++i)
+    if (plan.runs[i].simulated()) order.push_back(i);
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    const bool meets = plan.runs[a].verdict == Verdict::meets;
+    if (meets != (plan.runs[b].verdict == Verdict::meets)) return meets;
+    return is_better(request, plan, a, b);
+  });
+  return order;
 }
 
 /// The first candidate in `order` of each provider on each market, and on spot and on demand together.

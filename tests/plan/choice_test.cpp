@@ -193,5 +193,17 @@ TEST_F(Choices, AreTheBestOfAllPairs) {
   }
 }
 
+// Two regions cost the same with doubtful prices at their highest values; the second one is cheaper as stated.
+TEST_F(Choices, AreOfEqualOnesTheCheaperAsStated) {
+  PlannedRun run = simulated(Verdict::meets, 100, 2);
+  add(run, 1);
+  run.usd.low = 1.5;
+  add(run, 1);
+  add(simulated(Verdict::meets, 100, 2), 1);
+  choose();
+  EXPECT_EQ(plan.best, 1U);
+  EXPECT_THAT(plan.pareto, ElementsAre(1U));
+}
+
 }  // namespace
 }  // namespace ganymede::plan

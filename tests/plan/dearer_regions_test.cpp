@@ -167,5 +167,40 @@ TEST_F(DearerRegions, AreChosenByNoSearch) {
   EXPECT_EQ(quick.runs[*quick.best].usd.median, whole.runs[*whole.best].usd.median);
 }
 
+/// The same with a trace of two batches, of which the larger one takes as long for a step of half as many images again.
+class SlowerBatches : public DearerRegions {
+ protected:
+  SlowerBatches() {
+    traces::StepTrace trace = constant_trace(40);
+    traces::TraceBatch larger = trace.batches.front();
+    larger.batch = trace.batches.front().batch * 3 / 2;
+    trace.batches.push_back(larger);
+    folder_.add("t.json", traces::write_step_trace(trace));
+    content["search"]["policies"] = {"fixed"};
+  }
+  /// The markets of the smaller batch's candidates that are left out.
+  std::set<std::string> markets(const char* free_within) {
+    Json platform = Json::parse(made_up_platform());
+    platform["instances"]["one"]["prices"] = prices_;
+    platform["billing"]["free_if_interrupted_within"] = free_within;
+    folder_.add("lab.json", platform.dump());
+    const Request of = request();
+    const Candidates candidates = enumerate(of, false);
+    const std::vector<bool> slower = with_slower_batch(of, candidates);
+    std::set<std::string> out;
+    for (std::size_t i = 0; i < slower.size(); ++i)
+      if (slower[i]) out.insert(std::string(to_string(candidates.all[i].market)));
+    return out;
+  }
+};
+
+// A training that lasts longer may have more of its nodes taken back while they are free, so that it costs less.
+TEST_F(SlowerBatches, AreKeptWhereInterruptionsMayBeFreeAndWhereTheWorstRunsCount) {
+  EXPECT_THAT(markets("0s"), ElementsAre("on-demand", "spot"));
+  EXPECT_THAT(markets("100h"), ElementsAre("on-demand"));
+  content["objective"] = "risk-averse";
+  EXPECT_THAT(markets("0s"), ElementsAre("on-demand"));
+}
+
 }  // namespace
 }  // namespace ganymede::plan
