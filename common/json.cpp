@@ -9,6 +9,7 @@
 #include "common/file.hpp"
 #include "common/json_parse.hpp"
 #include "common/json_value.hpp"
+#include "common/printable.hpp"
 #include "common/text.hpp"
 
 namespace ganymede {
@@ -108,7 +109,8 @@ bool JsonNode::is_string() const { return value_->is_string(); }
 bool JsonNode::is_number() const { return value_->is_number(); }
 
 void JsonNode::fail(std::string_view message) const {
-  throw ConfigError(fmt::format("{}: {}: {}", file(), pointer(), message));
+  // A NUL, which a string of JSON may hold, would end the message.
+  throw ConfigError(printable(fmt::format("{}: {}: {}", file(), pointer(), message), "\n"));
 }
 
 void JsonNode::expected(std::string_view expectation) const {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "common/budget.hpp"
+#include "common/printable.hpp"
 
 namespace ganymede {
 
@@ -70,7 +71,7 @@ class Builder final : public nlohmann::json_sax<nlohmann::json> {
   bool key(string_t& key) override {
     Level& here = levels_.back();
     if (strict_ && here.value->contains(key))
-      throw ConfigError(fmt::format("{}: {}/{}: duplicate key", name_, pointer(), escaped_key(key)));
+      throw ConfigError(printable(fmt::format("{}: {}/{}: duplicate key", name_, pointer(), escaped_key(key))));
     here.key = std::move(key);
     return true;
   }

@@ -104,6 +104,17 @@ TEST(JsonKeys, AnUnknownOneGetsTheNearest) {
             "file.json: /synchronization/colour: unknown key; known here: \"mode\" or \"scheme\"");
 }
 
+// A message is whole although what it quotes holds a NUL, and it steers no terminal.
+TEST(JsonKeys, AreShownWithTheirControlCharactersWrittenOut) {
+  const auto finish = [](std::string_view text) {
+    const JsonNode node = JsonNode::parse(text, "file.json");
+    return message_of<ConfigError>([&] { JsonObject(node).finish(); });
+  };
+  EXPECT_EQ(finish(R"({ "a\u0000b\u001b": 1 })"), "file.json: /a\\u0000b\\u001b: unknown key; known here: nothing");
+  EXPECT_EQ(message_of<ConfigError>([] { JsonNode::parse(R"({ "a\u0000": 1, "a\u0000": 2 })", "file.json"); }),
+            "file.json: /a\\u0000: duplicate key");
+}
+
 TEST(JsonKeys, AMissingOneIsNamed) {
   const auto require = [](std::string_view text) {
     const JsonNode node = JsonNode::parse(text, "file.json");
