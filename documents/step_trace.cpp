@@ -295,7 +295,7 @@ void describe(Walk& walk, TraceBatch& batch) {
   walk.member("batch", batch.batch, {.says = "images of a step", .low = 1, .high = kMaxBatch, .required = true});
   walk.member("warmup_steps_dropped", batch.warmup_steps_dropped, {.low = 0, .required = true});
   walk.member_unless("stage", batch.stage, {}, {.says = "of a growing model", .filled = true});
-  walk.member("memory_bytes", batch.memory_bytes, {.says = "by kind", .low = 0});
+  walk.member("memory_bytes", batch.memory_bytes, {.says = "by kind", .low = 0, .high = 0x1p63});
   walk.member("wall_s", batch.wall_s, {.says = "of each step", .low = 0, .required = true, .items = "step"});
   walk.member("phases", batch.phases, {.required = true, .items = "phase"});
   walk.member("buckets", batch.buckets, kRequired);

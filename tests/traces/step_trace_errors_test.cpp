@@ -93,6 +93,7 @@ TEST(StepTraceErrors, OfTheDevice) {
 }
 
 TEST(StepTraceErrors, OfLengths) {
+  EXPECT_THAT(with("/batches/0/memory_bytes/activations", 1e308), StartsWith("t.json: /batches/0/memory_bytes"));
   EXPECT_EQ(with("/batches/0/phases/1/seconds", {0.001, 0.001}),
             "t.json: /batches/0/phases/1/seconds: found 2 numbers, expected 3: one a step, as in wall_s");
   EXPECT_THAT(with("/batches/0/phases/0/start_s", Json::array()), HasSubstr("found 0 numbers, expected 3"));
