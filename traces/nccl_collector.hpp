@@ -239,7 +239,7 @@ class NcclCollector {
       if (share > 0)
         is = {near(share), near(1), near(2 * share)};
       else
-        is = {factor < kMostShare, near(1), factor > 1 - kFactorTolerance};
+        is = {factor<kMostShare, near(1), factor> 1 - kFactorTolerance};
       if (!log_.bus_factor) is = {true, true, true};
     }
     const auto [is_share, is_one, is_double] = is;
