@@ -16,7 +16,6 @@
 #include "common/printable.hpp"
 #include "platforms/catalog.hpp"
 #include "platforms/gpu_names.hpp"
-#include "studies/logged_machine.hpp"
 
 namespace ganymede::studies {
 namespace {
@@ -335,16 +334,11 @@ class DocumentsGoOn final : public YAML::EventHandler {
 };
 
 AskedResources read_yaml(const std::string& file, const std::string& text) {
-  std::vector<YAML::Node> documents;
-  try {
-    std::istringstream stream(text);
-    YAML::Parser parser(stream);
-    for (DocumentsGoOn ends; parser.HandleNextDocument(ends);) {
-    }
-    documents = YAML::LoadAll(text);
-  } catch (const YAML::Exception& error) {
-    throw ConfigError(fmt::format("{}: line {}: {}", file, error.mark.line + 1, error.msg));
+  std::istringstream stream(text);
+  YAML::Parser parser(stream);
+  for (DocumentsGoOn ends; parser.HandleNextDocument(ends);) {
   }
+  const std::vector<YAML::Node> documents = YAML::LoadAll(text);
   AskedResources out{.format = "Kubernetes manifest", .gpu = ""};
   Manifest manifest(file, out);
   for (const YAML::Node& document : documents) {
