@@ -79,7 +79,7 @@ class ForgetfulDisk {
       const std::string now = content_of(file.path);
       const auto length = static_cast<std::size_t>(random.uniform() * static_cast<double>(now.size() + 1));
       const std::string zeros = now.substr(0, length) + std::string(now.size() - length, '\0');
-      const std::string& left = std::array{file.durable, now.substr(0, length), zeros}[random.below(3)];
+      const std::string left = std::array{file.durable, now.substr(0, length), zeros}[random.below(3)];
       if (fs::exists(file.path)) std::ofstream(file.path, std::ios::trunc | std::ios::binary) << left;
     }
     for (std::size_t lost = random.below(names_.size() + 1); lost > 0; --lost) {
