@@ -106,7 +106,7 @@ LOGS = {
     "nd_a100_8_superbench": ("held", 8, "azure", "Standard_ND96asr_v4", 1, "nccl", "microsoft/superbenchmark, a test of its nccl benchmark, host sb-validation-scus-000001; one process"),
     "dgx_h100_16": ("held", 16, "azure", "Standard_ND96isr_H100_v5", 2, "nccl", "nccl-bench notes, dgx-06 and dgx-07; one process a node"),
     "dgx_h100_4_of_16": ("used", 4, "azure", "Standard_ND96isr_H100_v5", 2, "nccl", "the same, two GPUs a node"),
-    "rtx4090_8": ("used", 8, MACHINES, "8xRTX 4090", 1, "nccl", "a blog of 2025-02-07 on peer access of RTX 4090, before it was unlocked; 2 EPYC 7542"),
+    "rtx4090_8": ("used", 8, MACHINES, "8xRTX 4090", 1, "nccl", "blog.chlc.cc/p/rtx4090-gpudirect-p2p-unlocked (2025-02-07), before peers were unlocked; 2 EPYC 7542"),
     "rtx5090_4": ("used", 4, "local", "RTX5090x4", 1, "nccl:2.26.2", "NVIDIA/nccl-tests issue 287"),
     "k80_4_azure": ("used", 4, "azure", "Standard_NC24_Promo", 1, "nccl:2.10.3", "an example job of Azure ML for nccl-tests; NCCL not stated, its columns are of 2022"),
     "a100_4_no_p2p": ("used", 4, MACHINES, "4xA100 no peers", 1, "nccl:2.16.2", "a page on multi-GPU topologies, four A100 of a DGX, NCCL_P2P_DISABLE=1"),

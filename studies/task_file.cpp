@@ -178,29 +178,6 @@ class Manifest {
       if (text_of(member.first) != "containers") visit(member.second, pods, jobs, depth + 1);
   }
 
-  std::int64_t nodes = 0;
-
- private:
-  struct Pods {
-    std::int64_t chips, pods, jobs;
-  };
-
-  void add_pods(const YAML::Node& pod, std::int64_t pods, std::int64_t jobs) {
-    int gpus = 0;
-    for (const YAML::Node& container : pod["containers"])
-      if (container.IsMap() && container["resources"] && container["resources"].IsMap())
-        gpus += most_gpus(container["resources"]);
-    if (add(gpus, pods, jobs)) read_place(pod);
-  }
-
-  /// Labels that a pod's node must have.
-  void read_place(const YAML::Node& pod) {
-    if (pod["nodeSelector"] && pod["nodeSelector"].IsMap())
-      for (const auto& label : pod["nodeSelector"]) read_label(text_of(label.first), text_of(label.second));
-    read_affinity(pod);
-  }
-
- public:
   /// GKE counts chips; instance types are named by the chips of all, or by their cores before v5e and in v5p. A
   /// topology says how many chips a slice has, which the pods of a job share; without one each pod has its own.
   void finish() {
@@ -231,7 +208,28 @@ class Manifest {
     out_.cloud = "gcp", out_.gpus_per_node = 0;
   }
 
+  std::int64_t nodes = 0;
+
  private:
+  struct Pods {
+    std::int64_t chips, pods, jobs;
+  };
+
+  void add_pods(const YAML::Node& pod, std::int64_t pods, std::int64_t jobs) {
+    int gpus = 0;
+    for (const YAML::Node& container : pod["containers"])
+      if (container.IsMap() && container["resources"] && container["resources"].IsMap())
+        gpus += most_gpus(container["resources"]);
+    if (add(gpus, pods, jobs)) read_place(pod);
+  }
+
+  /// Labels that a pod's node must have.
+  void read_place(const YAML::Node& pod) {
+    if (pod["nodeSelector"] && pod["nodeSelector"].IsMap())
+      for (const auto& label : pod["nodeSelector"]) read_label(text_of(label.first), text_of(label.second));
+    read_affinity(pod);
+  }
+
   /// GPUs, or chips of a TPU, in limits and requests, whichever has more.
   int most_gpus(const YAML::Node& resources) {
     int most = 0;

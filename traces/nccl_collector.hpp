@@ -20,7 +20,7 @@ namespace ganymede::traces {
 
 /// The collective of a program's name: "all_reduce_perf" with any path and suffix is "all-reduce".
 inline std::string collective_of(std::string_view program) {
-  // A name that others end with stands behind them.
+  // In this order, because all_reduce_perf ends with reduce_perf, and all_gather_perf with gather_perf.
   constexpr std::array<std::array<std::string_view, 2>, 9> kPrograms{{{"all_reduce_perf", "all-reduce"},
                                                                       {"reduce_scatter_perf", "reduce-scatter"},
                                                                       {"all_gather_perf", "all-gather"},
@@ -239,7 +239,7 @@ class NcclCollector {
       if (share > 0)
         is = {near(share), near(1), near(2 * share)};
       else
-        is = {factor<kMostShare, near(1), factor> 1 - kFactorTolerance};
+        is = {(factor < kMostShare), near(1), (factor > 1 - kFactorTolerance)};
       if (!log_.bus_factor) is = {true, true, true};
     }
     const auto [is_share, is_one, is_double] = is;

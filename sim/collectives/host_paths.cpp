@@ -13,7 +13,7 @@ namespace ganymede::sim {
 // bridge, 3.9 across sockets; 2.6 on four), 3.9 on PCIe 3 (NVIDIA/nccl issue 384), 3.9 on a pair without its NVLink
 // and 1.4 on four such GPUs across sockets (a page on multi-GPU topologies). Four A100 of a DGX with
 // NCCL_P2P_DISABLE=1 5.2 (the same page), four K80 of an Azure VM 2.55 (a job of Azure ML), eight RTX 4090 beside two
-// EPYC 7542 with memory of their own 14.5 (a blog of 2025-02-07): kOlder is the geometric mean of these nine, each
+// EPYC 7542 with memory of their own 14.5 (blog.chlc.cc, 2025-02-07): kOlder is the geometric mean of these nine, each
 // counted once, and 3.4 to 4.3 where one is left out; it is 7 % off in the median then, and 4.2 times on the eight RTX
 // 4090. More GPUs are not slower: hosts differ more than numbers. On PCIe 5, four RTX 5090 reach 27.3 beside an EPYC
 // Genoa (NVIDIA/nccl-tests issue 287) and eight 28 beside Xeon 8480 (NVIDIA/nccl issue 1639): kPcie5 is their mean.

@@ -29,14 +29,16 @@ std::optional<NcclVersion> version_of(const std::string& text) {
   }
 }
 
-/// The months of the first release of each minor version, from 2.4 on (tags of NVIDIA/nccl, archive of its
-/// documentation).
+/// The months of the first release of each minor version from 2.4 on: since 2.13 those of the first packages of
+/// nvidia-nccl-cu11 and -cu12 (their upload times on PyPI, read on 2026-11-29), but for 2.15 and 2.20, which came a
+/// month before them; earlier ones are from memory of NVIDIA's release notes and were held against nothing.
 constexpr std::array kSince{
     std::pair{201901, 4},  std::pair{201911, 5},  std::pair{202003, 6},  std::pair{202006, 7},  std::pair{202011, 8},
     std::pair{202104, 9},  std::pair{202107, 10}, std::pair{202109, 11}, std::pair{202203, 12}, std::pair{202207, 13},
     std::pair{202208, 14}, std::pair{202210, 15}, std::pair{202212, 16}, std::pair{202303, 17}, std::pair{202305, 18},
-    std::pair{202310, 19}, std::pair{202402, 20}, std::pair{202404, 21}, std::pair{202407, 22}, std::pair{202409, 23},
-    std::pair{202501, 24}, std::pair{202502, 25}, std::pair{202503, 26}, std::pair{202506, 27}, std::pair{202509, 28}};
+    std::pair{202310, 19}, std::pair{202402, 20}, std::pair{202404, 21}, std::pair{202406, 22}, std::pair{202409, 23},
+    std::pair{202501, 24}, std::pair{202501, 25}, std::pair{202503, 26}, std::pair{202506, 27}, std::pair{202509, 28},
+    std::pair{202601, 29}, std::pair{202604, 30}, std::pair{202608, 31}, std::pair{202609, 32}};
 
 /// The newest version in a month such as "2021-03"; nullopt for anything else, and before 2.4.
 std::optional<NcclVersion> version_in(const std::string& month) {
@@ -88,18 +90,17 @@ std::optional<NcclOptions> parse_nccl_options(const std::string& variant, int mi
 
 std::string nccl_version_note(const NcclOptions& options) {
   const NcclVersion version = options.version;
-  if (!options.month.empty()) {
-    // A version has come every two months or so; half a year after the newest that is known there are others.
-    constexpr int kMonths = 6;
-    const auto months = [](int at) { return at / 100 * 12 + at % 100; };
-    const int asked = std::stoi(options.month.substr(0, 4) + options.month.substr(5));
-    const bool later = months(asked) > months(kSince.back().first) + kMonths;
-    return fmt::format("NCCL {}.{}, the newest {}in {}{}", version.major, version.minor, later ? "known " : "",
-                       options.month, later ? ": later versions are not known" : "");
-  }
-  if (version.is_known()) return "";
-  return fmt::format("constants of NCCL {}.{} are not known, the nearest known were used", version.major,
-                     version.minor);
+  const std::string name = fmt::format("NCCL {}.{}", version.major, version.minor);
+  if (options.month.empty())
+    return version.is_known() ? "" : fmt::format("constants of {} are not known, the nearest known were used", name);
+  // A version has come every two months or so; half a year after the newest that is known there are others.
+  constexpr int kMonths = 6;
+  const auto months = [](int at) { return at / 100 * 12 + at % 100; };
+  const int asked = std::stoi(options.month.substr(0, 4) + options.month.substr(5));
+  const bool later = months(asked) > months(kSince.back().first) + kMonths;
+  return fmt::format("{}, the newest {}in {}{}{}", name, later ? "known " : "", options.month,
+                     later ? ": later versions are not known" : "",
+                     version.is_known() ? "" : "; its constants are not known, the nearest known were used");
 }
 
 }  // namespace ganymede::sim

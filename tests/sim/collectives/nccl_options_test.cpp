@@ -20,7 +20,8 @@ TEST(NcclOptions, VariantsAreVersionsAndWhatIsForced) {
 
 // A month names the newest version in it, in whatever order it stands beside what is forced.
 TEST(NcclOptions, AMonthIsTheNewestVersionInIt) {
-  for (const auto& [month, minor] : {std::pair{"2019-01", 4}, {"2021-03", 8}, {"2021-04", 9}, {"2026-11", 28}}) {
+  for (const auto& [month, minor] :
+       {std::pair{"2019-01", 4}, {"2021-03", 8}, {"2021-04", 9}, {"2025-01", 25}, {"2026-11", 32}}) {
     const auto options = parse_nccl_options(std::string("ring/") + month);
     ASSERT_TRUE(options) << month;
     EXPECT_EQ(options->version, (NcclVersion{2, minor})) << month;
@@ -29,7 +30,9 @@ TEST(NcclOptions, AMonthIsTheNewestVersionInIt) {
   }
   using testing::HasSubstr;
   EXPECT_THAT(nccl_version_note(*parse_nccl_options("2099-01")), HasSubstr("later versions are not known"));
-  EXPECT_EQ(nccl_version_note(*parse_nccl_options("2026-03")), "NCCL 2.28, the newest in 2026-03");
+  EXPECT_EQ(nccl_version_note(*parse_nccl_options("2025-12")), "NCCL 2.28, the newest in 2025-12");
+  EXPECT_EQ(nccl_version_note(*parse_nccl_options("2026-03")),
+            "NCCL 2.29, the newest in 2026-03; its constants are not known, the nearest known were used");
   for (const char* bad : {"2018-12", "2021-00", "2021-13", "2021-3", "2021-03/2.8", "2021/03", "20x1-03", "2021-03-01"})
     EXPECT_FALSE(parse_nccl_options(bad)) << bad;
 }
