@@ -196,7 +196,11 @@ TEST(GanStep, EveryModelLearnsFromTheBuiltInImages) {
     Trainer trainer(options);
     const Losses first = trainer.step();
     const Losses last = trainer.run(12).losses;
-    EXPECT_LT(last.discriminator, first.discriminator) << model.name;
+    // An autoencoder begins with codes that say nothing: their divergence grows while its images come nearer.
+    if (trainer.gan().step == StepKind::variational)
+      EXPECT_LT(last.discriminator + last.generator, first.discriminator + first.generator) << model.name;
+    else
+      EXPECT_LT(last.discriminator, first.discriminator) << model.name;
   }
 }
 
