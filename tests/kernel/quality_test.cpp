@@ -229,7 +229,7 @@ TEST_P(EveryModel, LearnsImagesThatAreNotNoise) {
 class GrowingModel : public testing::TestWithParam<Lesson> {};
 
 INSTANTIATE_TEST_SUITE_P(OnTheBuiltInImages, GrowingModel,
-                         testing::Values(Lesson{"progressive-gan", 8, 60, 1e-3F},
+                         testing::Values(Lesson{"progressive-gan", 4, 120, 3e-3F},
                                          Lesson{"progressive-gan-video", 4, 60, 1e-3F}),
                          name_of_model);
 
