@@ -10,6 +10,7 @@
 #include "calibration/recipe_steps.hpp"
 #include "calibration/stated_step.hpp"
 #include "calibration/statistics.hpp"
+#include "calibration/tpu_steps.hpp"
 #include "common/random.hpp"
 #include "common/units.hpp"
 #include "traces/layer_list.hpp"
@@ -201,6 +202,8 @@ std::optional<KernelTimes> kernel_times(const traces::StepTrace& trace, const tr
     return stated_times(trace, batch, target.name, *sheet, *find_gpu_sheet(trace.device.name));
   }
   const bool measured = is_measured(trace);
+  if (!measured)
+    if (auto times = tpu_times(trace, batch, target)) return times;
   if (trace.kernels.empty() || (trace.device.kind == "gpu" && !traces::is_counted(trace.software) && !measured))
     return {};
   const auto sheet = sheet_of(target);

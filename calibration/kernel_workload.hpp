@@ -28,8 +28,9 @@ struct KernelTimes {
 /// Predicts the phases of an entry on a GPU. The host launches ahead of the GPU, so a step takes as long as its kernels
 /// or its launches, whichever is longer. If the launches take longer, the difference is idle time, divided among the
 /// phases in proportion to their launches. A kernel that a profiler measured keeps its ratio of measured to predicted
-/// time, and the step keeps the idle time that it had on the recording GPU. Nothing if the trace lists no kernels, the
-/// target is no GPU, or its multiprocessors are not known; nor for a trace of a GPU whose kernels were not measured.
+/// time, and the step keeps the idle time that it had on the recording GPU. On a TPU the kernels are those that XLA
+/// makes of them (tpu_steps.hpp). Nothing if the trace lists no kernels, the target is a CPU, or the multiprocessors of
+/// a GPU are not known; nor for a trace of a GPU whose kernels were not measured.
 std::optional<KernelTimes> kernel_times(const traces::StepTrace& trace, const traces::TraceBatch& batch,
                                         const platforms::Gpu& target);
 
