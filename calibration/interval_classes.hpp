@@ -20,6 +20,7 @@ struct StepEvidence {
   bool through_host = false;  ///< GPUs of a node exchange through host memory
   double link_factor = 1;     ///< on what links add to the width (studies/rehearsed_links.hpp)
   bool eager = true;          ///< the executor, see worker_variation.hpp
+  bool own_program = false;   ///< it trains as ours does, whose exchange is the simulated one
   bool several_machines = false;
   double collectives = 0;  ///< share of the step that simulated collectives add
   double workers = 0;      ///< share of the step that workers who differ add

@@ -75,9 +75,15 @@ void divide(documents::ValidationResult::Coverage& sums) {
   sums.mean_half_width /= static_cast<double>(sums.cells);
 }
 
-/// For each class of evidence the number of cells and of the studies that they are from, the share whose 90 % interval
-/// holds, and the intervals' mean half-width over the prediction; the same of what `simulate` says of the cells, if
-/// they were replayed. Alternative readings and cells without a class are left out.
+/// Whose figures a study holds: its source up to the commit, page or remark. Two studies of one are one source.
+std::string publication_of(const ValidatedStudy& study) {
+  std::string name = study.source.substr(0, study.source.find_first_of(",:"));
+  return name.substr(0, name.find(" at commit"));
+}
+
+/// For each class of evidence the number of cells and of the publications that they are from, the share whose 90 %
+/// interval holds, and the intervals' mean half-width over the prediction; the same of what `simulate` says of the
+/// cells, if they were replayed. Alternative readings and cells without a class are left out.
 std::vector<documents::ValidationResult::Evidence> coverage_of(const std::vector<ValidatedStudy>& studies) {
   std::map<std::string, documents::ValidationResult::Evidence> classes;
   std::map<std::string, std::set<std::string>> sources;
@@ -86,7 +92,7 @@ std::vector<documents::ValidationResult::Evidence> coverage_of(const std::vector
       if (!study.in_totals || cell.evidence.empty() || cell.alternative || cell.quantity != "time") continue;
       documents::ValidationResult::Evidence& row = classes[cell.evidence];
       row.evidence = cell.evidence;
-      sources[cell.evidence].insert(study.name);
+      sources[cell.evidence].insert(publication_of(study));
       const double value = cell.predicted.value_or(NAN);
       add_to(row.coverage, value, cell.interval_90, cell.interval_holds);
       if (!cell.replay) continue;

@@ -98,7 +98,7 @@ def all_kinds(result, logs):
              "a training over several machines": lambda e, s: "several machines, measured" in e}
     rows = []
     for kind, belongs in kinds.items():
-        found = [(study["name"], cell) for study in result["studies"] if study["in_totals"] for cell in predicted(study)
+        found = [(re.split(r"[,:]| at commit", study["source"])[0], cell) for study in result["studies"] if study["in_totals"] for cell in predicted(study)
                  if cell["evidence"].split(",")[0] != "collective" and belongs(cell["evidence"], study["name"])]
         cells, sources = [cell for _, cell in found], len({name for name, _ in found})
         rows.append([kind, percent(statistics.mean(errors(cells))), ideal(cells), held(cells), str(len(cells)),

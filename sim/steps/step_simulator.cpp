@@ -271,6 +271,7 @@ double StepSimulator::half_width(const Workers& workers, const StepDistribution&
   const double all = static_cast<double>(this->workers()) * step.mean.si;
   calibration::StepEvidence evidence{.link = calibration::LinkEvidence::measured,
                                      .eager = calibration::is_eager(scenario_.trace.software),
+                                     .own_program = scenario_.trace.software.name == "ganymede",
                                      .several_machines = layout_.node_sizes.size() + scenario_.servers.nodes > 1};
   for (std::size_t p = 0; p < step.pools.size(); ++p) {
     evidence.collectives += step.pools[p].exposed.si / all;
