@@ -95,13 +95,13 @@ std::optional<RecipeAnchor> find_anchor(const std::string& name, const GpuSheet&
   const std::string own = base_of(name) + (best->config.empty() ? "" : "/" + best->config);
   const traces::Recipe measured = traces::resolve_recipe(
       (is_of_another(*best) ? best->config : own) + (best->image > 0 ? fmt::format("?image={}", best->image) : ""));
-  if (tells_nothing(measured, best->batch_per_gpu, sheet, target)) return {};
   const int passes = std::max(1, best->batch / (best->gpus * best->batch_per_gpu));
   const double step_s = best->s_per_kimg / 1000 * best->batch;
   RecipeAnchor anchor;
   anchor.ratio = step_s / predicted_s(measured, best->batch_per_gpu, passes, sheet);
   const bool of_gpu = sheet.name == target.name, near = of_gpu && !is_of_another(*best);
-  if (!near) anchor.ratio = std::sqrt(anchor.ratio);
+  const bool of_the_list = tells_nothing(measured, best->batch_per_gpu, sheet, target);
+  if (!near) anchor.ratio = of_the_list ? 1 : std::sqrt(anchor.ratio);
   anchor.error = near ? kSameGpuError : kCarriedError;
   anchor.is_it = of_gpu && best->config == asked.config && best->image == asked.training.image &&
                  best->batch_per_gpu == pass && measured.settings == asked.settings &&
@@ -112,6 +112,7 @@ std::optional<RecipeAnchor> find_anchor(const std::string& name, const GpuSheet&
                             is_of_another(*best) ? fmt::format(" of {}", best->config)
                             : passes == 1        ? ""
                                                  : fmt::format(" in {} passes", passes));
+  if (of_the_list) anchor.text += fmt::format(", which says nothing of groups in 16 bits on {}", target.name);
   return anchor;
 }
 

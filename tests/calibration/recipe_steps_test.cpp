@@ -87,9 +87,13 @@ TEST(RecipeSteps, OfGpusWithoutTheirTensorCoresTellNothingOfGroups) {
     if (measured[i]["gpu"] != "V100") measured.erase(i);
   const TemporaryFolder folder;
   const std::string file = folder.add("of-v100.json", recipe.dump()).string();
-  EXPECT_FALSE(recipe_anchor(file, *find_gpu_sheet("A100-40GB"), 4));
-  EXPECT_TRUE(recipe_anchor(file, *find_gpu_sheet("T4"), 4));
-  EXPECT_FALSE(recipe_anchor(file + "?precision=fp32", *find_gpu_sheet("A100-40GB"), 4));  // it was measured in 16
+  const auto anchor = [&](const char* options, const char* gpu) {
+    return *recipe_anchor(file + options, *find_gpu_sheet(gpu), 4);
+  };
+  EXPECT_EQ(anchor("", "A100-40GB").ratio, 1);
+  EXPECT_THAT(anchor("", "A100-40GB").text, HasSubstr("says nothing of groups in 16 bits on A100-40GB"));
+  EXPECT_NE(anchor("", "T4").ratio, 1);
+  EXPECT_EQ(anchor("?precision=fp32", "A100-40GB").ratio, 1) << "it was measured in 16 bits";
 }
 
 // A step of another GPU tells half of the ratio.
