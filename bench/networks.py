@@ -239,22 +239,27 @@ def fit(publications):
 
 
 def carried(steps):
-    """Errors of steps that are carried from the published step of another GPU: the model's ratio of the two GPUs, as
-    "workload.measured" does it. Both directions of each pair count."""
-    print("\n| network | batch | from | to | carried | published | error |\n|---|---|---|---|---|---|---|")
-    errors = []
+    """Errors of steps that are carried from the published step of another GPU: by the model's ratio of the two GPUs, as
+    "workload.measured" does it, and by that of their bandwidths. Both directions of each pair count."""
+    print("\n| network | batch | from | to | carried | published | error | by bandwidths |\n|---|---|---|---|---|---|---|---|")
+    errors = {}
     for (name, layers, batch, *_), gpus in steps.items():
         for source, (source_s, source_model_s) in gpus.items():
             for target, (target_s, target_model_s) in gpus.items():
                 if source == target:
                     continue
                 seconds = target_model_s * source_s / source_model_s
-                errors.append(seconds / target_s - 1)
+                by_bandwidths = source_s * BANDWIDTHS[source] / BANDWIDTHS[target] / target_s - 1
+                errors.setdefault(name, []).append((seconds / target_s - 1, by_bandwidths))
                 print(f"| {layers} ({name}) | {batch} | {source} | {target} | {seconds * 1e3:.1f} ms | {target_s * 1e3:.1f} ms | "
-                      f"{100 * errors[-1]:+.0f} % |")
-    logs = sorted(abs(math.log1p(error)) for error in errors)
-    print(f"\ncarried: mean error {100 * statistics.mean(abs(error) for error in errors):.1f} % of {len(errors)}, 90 % within a factor of "
-          f"{math.exp(logs[math.ceil(0.9 * len(logs)) - 1]):.2f}")
+                      f"{100 * errors[name][-1][0]:+.0f} % | {100 * by_bandwidths:+.0f} % |")
+    every = [pair for of in errors.values() for pair in of]
+    logs = sorted(abs(math.log1p(error)) for error, _ in every)
+    print()
+    for name, of in [*errors.items(), ("carried", every)]:
+        print(f"{name}: mean error {100 * statistics.mean(abs(e) for e, _ in of):.1f} % of {len(of)}, by the ratio of bandwidths "
+              f"{100 * statistics.mean(abs(e) for _, e in of):.1f} %")
+    print(f"90 % within a factor of {math.exp(logs[math.ceil(0.9 * len(logs)) - 1]):.2f}")
 
 
 def asked(options, folder):
@@ -271,7 +276,7 @@ def asked(options, folder):
         yield (publication, layers["name"], gpu, batch, precision or "mixed", ["--model", file, "--executor", executor] +
                (["--precision", precision] if precision else []), published, (publication, layers["name"], batch, precision, executor, layout))
     for publication, recipe, batch, gpu, published in recipe_rows():
-        yield publication, recipe, gpu, batch, "recipe's", ["--recipe", recipe], published, None
+        yield publication, recipe, gpu, batch, "recipe's", ["--recipe", recipe], published, (publication, recipe, batch)
 
 
 def main():
@@ -292,8 +297,7 @@ def main():
         low, high = step["interval_s"]
         alone = max(step["kernels_s"], step["host_s"])
         error, before = step["seconds"] / published - 1, alone / published - 1
-        if carried_by:
-            steps.setdefault(carried_by, {})[gpu] = (published, alone)
+        steps.setdefault(carried_by, {})[gpu] = (published, alone)
         errors.setdefault(publication, []).append((error, before, low <= published <= high))
         publications.setdefault(publication, []).append(
             (gpu, [(k["seconds"] / (BUILT_IN if is_grouped(k) else 1), k["launches"], is_grouped(k)) for k in kernels], published))
