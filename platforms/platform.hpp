@@ -199,6 +199,7 @@ struct Fabric {
   std::vector<FabricRoute> routes;  ///< routes: at most one for each pair of GPUs
   bool reduces = false;             ///< switch: adds and multicasts messages
   std::optional<Zones> zones;
+  std::string nccl;  ///< the version of NCCL that its machines have, or the month of their software; empty: not stated
   std::string label = "datasheet";  ///< how sure it is: "measured", "datasheet" or "assumed"
   Origin origin;
 

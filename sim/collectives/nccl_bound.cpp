@@ -108,7 +108,8 @@ std::optional<NcclChoice> bounded_nccl_choice(const PlanRequest& request, const 
 
 std::string nccl_version_effect(const Topology& topology, std::int64_t bytes, const std::string& variant,
                                 double least) {
-  constexpr int minor = NcclVersion().minor;
+  const bool stated = topology.nccl.minor > 0;
+  const int minor = stated ? topology.nccl.minor : NcclVersion().minor;
   const auto own = parse_nccl_options(variant, minor);
   // A variant that names a version gives it whatever the default is.
   if (!own || parse_nccl_options(variant, minor + 1)->version == own->version) return "";
@@ -128,7 +129,8 @@ std::string nccl_version_effect(const Topology& topology, std::int64_t bytes, co
     others += fmt::format("{}{:.2f} times the time with 2.{}", others.empty() ? "" : ", ", *then / *now, other);
   }
   if (others.empty() && least > 0) return "";
-  return fmt::format("NCCL 2.{} is assumed, as the scheme states none; an all-reduce of {} would take {}", minor,
+  return fmt::format("NCCL 2.{} is {}; an all-reduce of {} would take {}", minor,
+                     stated ? "the platform's" : "assumed, as neither scheme nor platform state one",
                      to_string(Bytes{static_cast<double>(bytes)}),
                      others.empty() ? "the same time with any version since 2.8" : others);
 }

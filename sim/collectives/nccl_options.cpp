@@ -88,6 +88,10 @@ std::optional<NcclOptions> parse_nccl_options(const std::string& variant, int mi
   return options;
 }
 
+std::optional<NcclOptions> parse_nccl_options(const std::string& variant, const NcclMachine& machine) {
+  return parse_nccl_options(variant, machine.minor > 0 ? machine.minor : NcclVersion().minor);
+}
+
 std::string nccl_version_note(const NcclOptions& options) {
   const NcclVersion version = options.version;
   const std::string name = fmt::format("NCCL {}.{}", version.major, version.minor);

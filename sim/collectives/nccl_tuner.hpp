@@ -40,6 +40,8 @@ struct NcclOptions {
 /// in it.
 /// Without a version it is 2.`minor`.
 std::optional<NcclOptions> parse_nccl_options(const std::string& variant, int minor = NcclVersion().minor);
+/// The same on a machine, whose platform may state a version.
+std::optional<NcclOptions> parse_nccl_options(const std::string& variant, const NcclMachine& machine);
 
 struct NcclChoice {
   NcclAlgorithm algorithm = NcclAlgorithm::ring;

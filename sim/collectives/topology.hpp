@@ -30,6 +30,7 @@ struct NcclMachine {
   Seconds inside_latency{0};            ///< of a message between two GPUs of a node
   Seconds rendezvous{0};                ///< what only messages that wait for their receiver add between nodes
   bool rendezvous_in_tuner = false;     ///< NCCL's tuner counts it; true only for networks with a tuner of their own
+  int minor = 0;                        ///< of the version 2.x that a scheme without one means; 0: not stated
   bool operator==(const NcclMachine&) const = default;
 };
 

@@ -8,6 +8,7 @@
 
 #include "common/errors.hpp"
 #include "common/units.hpp"
+#include "sim/collectives/nccl_tuner.hpp"
 #include "sim/engine/fabric_graph.hpp"
 
 namespace ganymede::sim {
@@ -207,6 +208,14 @@ class FabricGraph::Builder {
     const platforms::Instance& instance = *group.instance;
     NcclMachine& machine = graph_.topology_.nccl;
     machine.generation = generation_of(platform_.gpu_of(instance).family);
+    if (const std::string& stated = platform_.fabric.nccl; !stated.empty()) {
+      const auto options = parse_nccl_options(stated);
+      if (!options || options->version.major != 2 || options->algorithm || options->protocol || options->any_protocol)
+        throw ConfigError(fmt::format(
+            "{}: /fabric/nccl: found \"{}\", expected a version of NCCL such as \"2.18\", or a month from 2019-01 on",
+            platform_.file, stated));
+      machine.minor = options->version.minor;
+    }
     if (group.gpus_per_node > 1) {
       machine.inside = NcclMachine::Inside::pcie;
       if (instance.gpu_links) {

@@ -24,7 +24,7 @@ bool is_point_to_point(Collective collective) {
 }
 
 std::optional<std::string> refuse_nccl(const PlanRequest& request) {
-  const auto options = parse_nccl_options(request.variant);
+  const auto options = parse_nccl_options(request.variant, request.topology.nccl);
   if (!options)
     return fmt::format(
         "found \"{}\", expected at most one version or month from 2019-01 on, algorithm (ring, tree, nvls, nvls-tree) "
@@ -130,8 +130,8 @@ Schedule point_to_point(const PlanRequest& request, NcclVersion version) {
 Schedule plan_nccl(const PlanRequest& request) {
   if (is_trivial(request)) return empty_schedule(request);
   if (is_point_to_point(request.collective))
-    return point_to_point(request, parse_nccl_options(request.variant)->version);
-  NcclOptions options = *parse_nccl_options(request.variant);
+    return point_to_point(request, parse_nccl_options(request.variant, request.topology.nccl)->version);
+  NcclOptions options = *parse_nccl_options(request.variant, request.topology.nccl);
   if (request.collective != Collective::all_reduce) options.algorithm = NcclAlgorithm::ring;
   const NcclChoice choice = *bounded_nccl_choice(request, options);
   const bool is_chain = request.collective == Collective::broadcast || request.collective == Collective::reduce;

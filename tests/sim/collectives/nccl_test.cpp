@@ -88,6 +88,18 @@ TEST(Nccl, WhatAnotherVersionWouldChangeIsSaid) {
   EXPECT_EQ(nccl_version_effect(a100(1), 1 << 30, "ring/simple", /*least=*/0.05), "");
 }
 
+TEST(Nccl, AVersionOfThePlatformIsThatOfSchemesWithoutOne) {
+  Topology old = a100(2);
+  old.nccl.minor = 8;
+  const auto note = [&](const char* scheme) {
+    return parse_scheme(scheme).plan({old, 1 << 28, Collective::all_reduce, ""}).note();
+  };
+  EXPECT_EQ(parse_nccl_options("", old.nccl)->version, (NcclVersion{2, 8}));
+  EXPECT_EQ(parse_nccl_options("2.18", old.nccl)->version, (NcclVersion{2, 18}));
+  EXPECT_EQ(note("nccl"), note("nccl:2.8"));
+  EXPECT_THAT(nccl_version_effect(old, 1 << 28, ""), HasSubstr("NCCL 2.8 is the platform's; an all-reduce of 256"));
+}
+
 TEST(Nccl, TheScheduleCarriesTheProtocolsCosts) {
   const auto cost = [](const char* variant) {
     return parse_scheme(std::string("nccl:") + variant).plan({a100(2), 1 << 20, Collective::all_reduce, ""}).cost();

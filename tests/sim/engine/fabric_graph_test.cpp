@@ -104,6 +104,20 @@ TEST(FabricGraph, APcieTreeCrossesWhatLiesBetween) {
   EXPECT_TRUE(graph.topology().nccl.peer_to_peer);
 }
 
+TEST(FabricGraph, StatesTheVersionOfNcclOfItsPlatform) {
+  platforms::Platform platform = platform_of(std::string(R"("gpus": 1, )") + kNic);
+  const auto minor = [&](const char* nccl) {
+    platform.fabric.nccl = nccl;
+    return FabricGraph(platform, platform.instance("node"), 2, 1).topology().nccl.minor;
+  };
+  EXPECT_EQ(minor(""), 0);
+  EXPECT_EQ(minor("2.18.3"), 18);
+  EXPECT_EQ(minor("2020-12"), 8);
+  for (const char* wrong : {"soon", "2.18/ring", "2018-01", "3.1"})
+    EXPECT_THAT([&] { minor(wrong); },
+                testing::ThrowsMessage<ConfigError>(testing::HasSubstr("/fabric/nccl: found \"" + std::string(wrong))));
+}
+
 TEST(FabricGraph, WithoutPeerToPeerMessagesAreStagedThroughHostMemory) {
   const platforms::Platform platform = platform_of(R"("gpus": 2, "gpu_links": {"kind": "pcie", "bandwidth": "12GB/s",
       "latency": "3us", "switches": [[0, 1]], "staging": {"bandwidth": "6GB/s", "latency": "10us"}})");
