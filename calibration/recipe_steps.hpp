@@ -11,7 +11,7 @@ namespace ganymede::calibration {
 
 /// The measured step that is nearest to what is asked.
 struct RecipeAnchor {
-  /// Of the step to what the model of kernel times says of it; of another GPU or recipe its root, or 1 where it tells
+  /// The step over what the model of kernel times says of it; of another GPU or recipe its root, or 1 where it tells
   /// nothing of the GPU but that the recipe's list is about right.
   double ratio = 1;
   bool is_it = false;  ///< it is of the same GPU, configuration, images and pass

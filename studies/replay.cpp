@@ -15,7 +15,7 @@ traces::StepTrace ScalingSeries::stated_trace(const ScalingCell& cell) const {
   traces::StepTrace trace;
   trace.model = name_;
   trace.executor = eager_ ? "eager" : "graph";
-  trace.software = {eager_ ? "PyTorch" : "ganymede", "", calibration::kStatedBackend};
+  trace.software = {eager_ ? "PyTorch" : "TensorFlow", "", calibration::kStatedBackend};
   trace.device = {gpu().name, "gpu", 1, gpu().fp32, gpu().memory_bandwidth, gpu().memory};
   traces::TraceBatch& pass = trace.batches.emplace_back();
   pass.batch = from.pass();

@@ -94,7 +94,6 @@ TEST(Nccl, AVersionOfThePlatformIsThatOfSchemesWithoutOne) {
   const auto note = [&](const char* scheme) {
     return parse_scheme(scheme).plan({old, 1 << 28, Collective::all_reduce, ""}).note();
   };
-  EXPECT_EQ(parse_nccl_options("", old.nccl)->version, (NcclVersion{2, 8}));
   EXPECT_EQ(parse_nccl_options("2.18", old.nccl)->version, (NcclVersion{2, 18}));
   EXPECT_EQ(note("nccl"), note("nccl:2.8"));
   EXPECT_THAT(nccl_version_effect(old, 1 << 28, ""), HasSubstr("NCCL 2.8 is the platform's; an all-reduce of 256"));
