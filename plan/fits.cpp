@@ -4,16 +4,17 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "calibration/device_memory.hpp"
 #include "common/errors.hpp"
 #include "common/json.hpp"
 #include "common/json_value.hpp"
-#include "common/text.hpp"
 #include "plan/pick_trace.hpp"
 #include "platforms/catalog_lists.hpp"
 #include "platforms/gpu_names.hpp"
+#include "platforms/sky_gpus.hpp"
 #include "traces/layer_list.hpp"
 #include "traces/recipe.hpp"
 #include "traces/recorded.hpp"
@@ -69,31 +70,40 @@ traces::StepTrace trace_for(const FitsOptions& options, std::string& how) {
       traces::read_step_trace(JsonNode::parse(traces::trace_text(JsonNode::wrap(Json(picked), picked, "")), picked)));
 }
 
-/// The GPUs of the catalogs by name; those that are wanted, or all but TPUs and processors. The largest come last.
+/// A GPU that no catalog rents, by its data sheet.
+std::optional<platforms::Gpu> gpu_of_sheet(const std::string& name) {
+  const platforms::SkyGpu found = platforms::gpu_of({.cloud = "", .name = name, .info = "", .count = 1});
+  if (found.sheet == nullptr || found.memory_gib * 1073741824 != found.sheet->memory_bytes) return std::nullopt;
+  platforms::Gpu gpu;
+  gpu.name = gpu.family = found.sheet->name;
+  gpu.memory = Bytes{found.sheet->memory_bytes};
+  return gpu;
+}
+
+/// The GPUs of the catalogs by name; those that are wanted, also by their data sheet, or all but TPUs and processors.
+/// The largest come last.
 std::vector<platforms::Gpu> gpus_for(const std::vector<std::string>& asked) {
   std::map<std::string, platforms::Gpu> all;
   platforms::for_each_instance([&](const platforms::Platform& platform, const platforms::Instance& instance) {
     const platforms::Gpu& gpu = platform.gpu_of(instance);
     all.emplace(gpu.name, gpu);
   });
-  std::set<std::string> known;
-  for (const auto& [name, gpu] : all) known.insert({name, gpu.family});
-  std::vector<platforms::Gpu> of_catalogs;
+  std::vector<platforms::Gpu> of_catalogs, gpus;
   for (const auto& [name, gpu] : all) of_catalogs.push_back(gpu);
-  std::vector<std::string> wanted;
+  std::set<std::string> wanted;
   for (const std::string& one : asked)
-    for (const std::string& name : platforms::gpus_named(one, of_catalogs)) wanted.push_back(name);
-  for (const std::string& name : wanted) {
-    if (known.contains(name)) continue;
-    const std::vector<std::string> names(known.begin(), known.end());
-    throw ConfigError(
-        fmt::format("--gpu {}: no catalog has it, expected {}{}", name, list_of(names), did_you_mean(name, names)));
-  }
-  std::vector<platforms::Gpu> gpus;
-  for (const auto& [name, gpu] : all) {
-    const bool is_wanted = std::find(wanted.begin(), wanted.end(), name) != wanted.end();
-    if (wanted.empty() ? gpu.kind == platforms::Gpu::Kind::gpu : is_wanted) gpus.push_back(gpu);
-  }
+    for (const std::string& name : platforms::gpus_named(one, of_catalogs)) {
+      wanted.insert(name);
+      if (all.contains(name)) continue;
+      const auto gpu = gpu_of_sheet(name);
+      if (!gpu)
+        throw ConfigError(fmt::format("--gpu {}: no catalog has it, and there is no data sheet; `ganymede list gpus` "
+                                      "names them{}",
+                                      name, platforms::did_you_mean_gpu(name)));
+      gpus.push_back(*gpu);
+    }
+  for (const platforms::Gpu& gpu : of_catalogs)
+    if (asked.empty() ? gpu.kind == platforms::Gpu::Kind::gpu : wanted.contains(gpu.name)) gpus.push_back(gpu);
   std::stable_sort(gpus.begin(), gpus.end(), [](const auto& a, const auto& b) { return a.memory < b.memory; });
   return gpus;
 }

@@ -4,9 +4,13 @@
 #include <cctype>
 #include <cmath>
 #include <cstdlib>
+#include <optional>
 #include <set>
 
 #include "common/plain_text.hpp"
+#include "common/text.hpp"
+#include "platforms/catalog.hpp"
+#include "platforms/gpu_sheets.hpp"
 
 namespace ganymede::platforms {
 namespace {
@@ -25,16 +29,41 @@ std::vector<std::string> words_of(const std::string& name) {
 
 bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
-/// True if some words in a row are the family of a GPU, "A100" or "RTX 4090".
-bool is_family(const std::vector<std::string>& words, const std::string& family) {
+constexpr std::size_t kLeastWords = 3;  // of a driver's name; a shorter one that is like others is a typing error
+
+/// The words but for those in a row that are the family of a GPU, "A100" or "RTX 4090"; nothing if it is not among them.
+std::optional<std::vector<std::string>> without_family(const std::vector<std::string>& words,
+                                                       const std::string& family) {
   std::string wanted;
   for (const std::string& word : words_of(family)) wanted += word;
   for (std::size_t i = 0; i < words.size(); ++i) {
     std::string joined;
-    for (std::size_t j = i; j < words.size() && joined.size() < wanted.size(); ++j)
-      if ((joined += words[j]) == wanted) return true;
+    for (std::size_t j = i; j < words.size() && joined.size() < wanted.size(); ++j) {
+      if ((joined += words[j]) != wanted) continue;
+      std::vector<std::string> rest(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(i));
+      rest.insert(rest.end(), words.begin() + static_cast<std::ptrdiff_t>(j) + 1, words.end());
+      return rest;
+    }
   }
-  return false;
+  return std::nullopt;
+}
+
+/// True for "80GB" or "80G".
+bool is_memory(const std::string& word) {
+  return (word.ends_with("GB") || word.ends_with("G")) && word.size() > 2 &&
+         std::isdigit(static_cast<unsigned char>(word[0])) != 0;
+}
+bool has_memory(const Gpu& gpu, const std::string& word) {
+  return std::abs(std::atof(word.c_str()) * 1e9 - gpu.memory.si) < 0.15 * gpu.memory.si;
+}
+
+/// True if a GPU may be called so beside its family: by its maker, how it is built, or its memory.
+bool may_be_called(const Gpu& gpu, const std::string& word) {
+  if (is_memory(word)) return has_memory(gpu, word);
+  for (const char* known : {"NVIDIA", "TESLA", "GEFORCE", "QUADRO", "AMD", "INSTINCT", "RTX", "GTX", "SXM", "HBM",
+                            "PCIE", "NVL", "MEGA", "GPU"})
+    if (word.starts_with(known)) return true;
+  return word.empty();
 }
 
 }  // namespace
@@ -56,33 +85,46 @@ int gpu_likeness(const std::string& name, const Gpu& gpu) {
   if (gpu.kind != Gpu::Kind::gpu || name.empty()) return 0;
   if (is_gpu_name(name, gpu.name)) return 100;
   const auto words = words_of(name);
-  if (!is_family(words, gpu.family) && !is_family(words, gpu.name)) return 0;
+  auto rest = without_family(words, gpu.name);
+  if (!rest) rest = without_family(words, gpu.family);
+  if (!rest) return 0;
+  std::string own;
+  for (const std::string& word : words_of(gpu.name)) own += word;
+  for (const std::string& word : *rest)  // an RTX 3070 Ti is another GPU
+    if (((word == "TI" || word == "SUPER") && !has(own, word)) ||
+        (words.size() < kLeastWords && !may_be_called(gpu, word)))
+      return 0;
   int points = 10;
   const auto is = [&](const char* word) { return std::find(words.begin(), words.end(), word) != words.end(); };
   if (is("PCIE")) points += has(gpu.name, "PCIE") ? 4 : -4;
   if (is("NVL") != has(gpu.name, "NVL")) points -= 4;
   if (!is("PCIE") && has(gpu.name, "PCIE")) points -= 4;
   for (const std::string& word : words)
-    if ((word.ends_with("GB") || word.ends_with("G")) && word.size() > 2 &&
-        std::isdigit(static_cast<unsigned char>(word[0])) != 0)
-      points += std::abs(std::atof(word.c_str()) * 1e9 - gpu.memory.si) < 0.15 * gpu.memory.si ? 2 : -2;
+    if (is_memory(word)) points += has_memory(gpu, word) ? 2 : -2;
   return points;
 }
 
 std::vector<std::string> gpus_named(const std::string& text, const std::vector<Gpu>& gpus) {
-  constexpr std::size_t kLeastWords = 3;  // of a driver's name; a shorter one that is like others is a typing error
   std::set<std::string> names;
   for (const Gpu& gpu : gpus)
     if (is_gpu_name(text, gpu.family) || is_gpu_name(text, gpu.name)) names.insert(gpu.name);
-  const bool is_drivers = names.empty() && words_of(text).size() >= kLeastWords;
+  const bool is_other = names.empty();
   int best = 1;
   for (const Gpu& gpu : gpus) {
-    const int points = is_drivers ? gpu_likeness(text, gpu) : 0;
+    const int points = is_other ? gpu_likeness(text, gpu) : 0;
     if (points > best) names.clear();
     if (points >= best) best = points, names.insert(gpu.name);
   }
   if (names.empty()) return {text};
   return {names.begin(), names.end()};
+}
+
+std::string did_you_mean_gpu(const std::string& text) {
+  std::set<std::string> names;
+  for (const std::string& provider : provider_names())
+    for (const Gpu& gpu : catalog(provider).gpus) names.insert({gpu.name, gpu.family});
+  for (const GpuSheet& sheet : gpu_sheets()) names.insert(sheet.name);
+  return did_you_mean(text, {names.begin(), names.end()});
 }
 
 }  // namespace ganymede::platforms

@@ -12,11 +12,14 @@ namespace ganymede::platforms {
 bool is_gpu_name(const std::string& text, const std::string& name);
 
 /// How well a GPU of a catalog fits a name, such as a driver's "NVIDIA A100-SXM4-80GB" or "nvidia-tesla-a100"; 0: not
-/// at all.
+/// at all. A name of one or two words, which people type, must say nothing else: "A100-90GB" is no A100.
 int gpu_likeness(const std::string& name, const Gpu& gpu);
 
 /// The names in `gpus` of the GPUs that a name stands for: those of the family, or the one, with just this name; else
-/// those that are likest to a driver's name. Returns the text itself if there is none.
+/// those that are likest to it. Returns the text itself if there is none.
 std::vector<std::string> gpus_named(const std::string& text, const std::vector<Gpu>& gpus);
+
+/// `; did you mean "A100"?`, if a GPU of a catalog or a data sheet is called nearly so.
+std::string did_you_mean_gpu(const std::string& text);
 
 }  // namespace ganymede::platforms

@@ -66,7 +66,9 @@ struct NvLink {
 };
 NvLink nvlink_of(std::string_view name) {
   if (name == "A100-40GB" || name == "A100-80GB") return {240, 12, false};
-  if (name == "H100" || name == "H200" || name == "GH200") return {370.8, 18, true};
+  if (name == "A800") return {160, 8, false};  // 400 GB/s in both directions, as the H800
+  if (name == "H800") return {164.8, 8, true};
+  if (name == "H100" || name == "H20" || name == "H200" || name == "GH200") return {370.8, 18, true};
   if (name.starts_with("B200") || name.starts_with("B300") || name.starts_with("GB")) return {721.8, 18, true};
   return {};
 }

@@ -34,7 +34,7 @@ constexpr double kSpread = 0.12, kSpreadBelow = 0.3, kNoise = 0.6;
 constexpr double kFrom = 1 << 20;       // smaller sizes say more of hosts than of links
 constexpr double kBroken = 5;           // times slower than expected: an assumption
 constexpr double kPriorNormal = 0.5;    // an assumption: half of those who ask have nothing wrong
-constexpr double kSurelyNormal = 0.75;  // below the interval a log is low unless it is this likely, an assumption
+constexpr double kRatherNormal = 0.5;   // below the interval a log is low unless this is likelier than all else
 constexpr double kSign = 20;            // an assumption: what the log's own words weigh
 constexpr double kThin = 3.5;           // sizes are taken so far apart at least
 
@@ -289,7 +289,7 @@ class Checker {
     for (LikelyCause& cause : out.causes) cause.share /= all;
     std::stable_sort(out.causes.begin(), out.causes.end(),
                      [](const LikelyCause& a, const LikelyCause& b) { return a.share > b.share; });
-    if (out.causes.front().cause == "normal" && out.causes.front().share > kSurelyNormal) out.verdict = "normal";
+    if (out.causes.front().cause == "normal" && out.causes.front().share > kRatherNormal) out.verdict = "normal";
   }
 
   /// The times of a cause: which algorithm NCCL takes on a machine with a fault depends on its version, so that over a

@@ -63,10 +63,12 @@ void set_nics(platforms::Instance& instance, const std::string& text) {
   instance.nic = nic;
 }
 
-/// A machine with GPUs that no catalog rents so, joined as those of their generation are. Nothing without a data sheet.
-std::optional<LoggedMachine> machine_of_sheet(const std::string& gpu, int gpus, const std::string& nic) {
+/// A machine with GPUs that no catalog rents so, joined as those of their generation are. Nothing without a data sheet,
+/// nor where --gpu says another memory than the sheet.
+std::optional<LoggedMachine> machine_of_sheet(const std::string& gpu, int gpus, const MachineHints& hints) {
   const platforms::SkyGpu found = platforms::gpu_of({.cloud = "", .name = gpu, .info = "", .count = double(gpus)});
   if (found.sheet == nullptr || gpus < 1) return std::nullopt;
+  if (!hints.gpu.empty() && found.memory_gib * 1073741824 != found.sheet->memory_bytes) return std::nullopt;
   std::string sources;
   for (const auto& [name, source] : platforms::sky_sources())
     sources += fmt::format("{}\"{}\": {}", sources.empty() ? "" : ", ", name, Json(source).dump());
@@ -79,7 +81,7 @@ std::optional<LoggedMachine> machine_of_sheet(const std::string& gpu, int gpus, 
   const platforms::Platform platform = platforms::read_platform(JsonNode::parse(text, "the GPU's data sheet"));
   LoggedMachine machine{platform, platform.instances.front(), "no catalog",
                         fmt::format("by the data sheet of \"{}\", {} a node", gpu, gpus)};
-  if (!nic.empty()) set_nics(machine.instance, nic);
+  if (!hints.nic.empty()) set_nics(machine.instance, hints.nic);
   return machine;
 }
 
@@ -174,11 +176,12 @@ LoggedMachine logged_machine(const traces::NcclLog& log, const std::string& text
       if (points > 0) candidates.push_back({platform, &instance, points});
     }
   if (candidates.empty() && hints.catalog.empty() && hints.instance.empty() && (nodes == 1 || !hints.nic.empty()))
-    if (auto sheet = machine_of_sheet(gpu, per_node, hints.nic)) return *std::move(sheet);
+    if (auto sheet = machine_of_sheet(gpu, per_node, hints)) return *std::move(sheet);
   if (candidates.empty())
     throw ConfigError(fmt::format(
-        "{}: no catalog has {} with {} of {}; {}", log.file, nodes > 1 ? "nodes" : "a machine",
-        per_node > 0 ? std::to_string(per_node) : "several", hints.instance.empty() ? gpu : hints.instance, kNeeded));
+        "{}: no catalog has {} with {} of {}; {}{}", log.file, nodes > 1 ? "nodes" : "a machine",
+        per_node > 0 ? std::to_string(per_node) : "several", hints.instance.empty() ? gpu : hints.instance, kNeeded,
+        hints.gpu.empty() ? "" : platforms::did_you_mean_gpu(gpu)));
   std::stable_sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
     return a.points > b.points || (a.points == b.points && a.instance->gpus < b.instance->gpus);
   });

@@ -8,6 +8,7 @@
 #include "common/text.hpp"
 #include "common/usd.hpp"
 #include "platforms/catalog_lists.hpp"
+#include "platforms/gpu_names.hpp"
 
 namespace ganymede::studies {
 namespace {
@@ -66,7 +67,8 @@ report::LikeAnswer task_offers(const AskedResources& asked, const std::string& g
   const std::vector<std::string> meant = gpus_meant(answer.gpu);
   if (meant.empty() && asked.instance.empty())
     throw ConfigError(
-        fmt::format("no catalog has the GPU \"{}\"; --gpu says another, `ganymede list gpus` names them", answer.gpu));
+        fmt::format("no catalog has the GPU \"{}\"; --gpu says another, `ganymede list gpus` names them{}", answer.gpu,
+                    platforms::did_you_mean_gpu(answer.gpu)));
   if (answer.gpu.empty() && asked.instance.empty())
     answer.notes.emplace_back("the file does not say which GPU: all are compared; --gpu says which");
   // The least of what is asked for: any offer that is not below it would do.
