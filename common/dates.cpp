@@ -2,11 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <chrono>
 #include <cstdlib>
 
 #include "common/errors.hpp"
+#include "common/plain_text.hpp"
 
 namespace ganymede {
 namespace {
@@ -46,7 +48,91 @@ std::optional<chrono::minutes> parse_zone(std::string_view text) {
   return text[0] == '-' ? -ahead : ahead;
 }
 
+constexpr double kLatest = 253402300800.0;  // seconds from 1970 to the end of the year 9999
+
+/// "2020/4/1" as "2020-04-01", and "8:15:00.5" as "08:15:00.5": numbers of one digit get a second.
+std::string padded(std::string_view text) {
+  const auto is_digit = [&](std::size_t at) { return at < text.size() && text[at] >= '0' && text[at] <= '9'; };
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const bool part = i > 0 && (is_digit(i - 1) || text[i - 1] == '.' || text[i - 1] == ',');
+    if (is_digit(i) && !part && !is_digit(i + 1)) out += '0';
+    out += text[i] == '/' ? '-' : text[i];
+  }
+  return out;
+}
+
+/// Seconds of "08:15:00.25 +0100" before midnight in UTC is taken off, or nothing.
+std::optional<double> parse_clock(std::string_view text) {
+  const auto hour = parse_digits(text, 0, 2), minute = parse_digits(text, 3, 2), second = parse_digits(text, 6, 2);
+  if (!hour || !minute || !second || text[2] != ':' || text[5] != ':' || *hour > 23 || *minute > 59 || *second > 60)
+    return std::nullopt;
+  double seconds = *hour * 3600.0 + *minute * 60.0 + *second, unit = 0.1;
+  std::size_t at = 8;
+  if (at < text.size() && (text[at] == '.' || text[at] == ','))
+    for (++at; at < text.size() && text[at] >= '0' && text[at] <= '9'; ++at, unit /= 10)
+      seconds += unit * (text[at] - '0');
+  while (at < text.size() && text[at] == ' ') ++at;
+  const std::string_view zone = text.substr(at);
+  if (zone.empty() || zone == "Z" || zone == "UTC" || zone == "GMT") return seconds;
+  const auto hours = parse_digits(zone, 1, 2);
+  const auto minutes = zone.size() == 3 ? std::optional(0) : parse_digits(zone, zone.size() - 2, 2);
+  const bool fits = zone.size() == 3 || zone.size() == 5 || (zone.size() == 6 && zone[3] == ':');
+  if (!fits || (zone[0] != '+' && zone[0] != '-') || !hours || !minutes || *hours > 14 || *minutes > 59)
+    return std::nullopt;
+  return seconds - (zone[0] == '-' ? -60.0 : 60.0) * (*hours * 60 + *minutes);
+}
+
+double at_midnight(year_month_day date) { return chrono::duration<double>(sys_days(date).time_since_epoch()).count(); }
+
+/// Reads "Tue Nov  3 08:15:00 2026" and the like, in any order.
+std::optional<double> parse_words(std::string_view text) {
+  constexpr std::string_view kMonths = "JanFebMarAprMayJunJulAugSepOctNovDec", kDays = "MonTueWedThuFriSatSun";
+  std::optional<int> year, month, day;
+  std::optional<double> clock;
+  while (!text.empty()) {
+    const std::string_view word = text.substr(0, text.find_first_of(" ,"));
+    text.remove_prefix(std::min(word.size() + 1, text.size()));
+    const auto place = [&](std::string_view names) {  // of the name among those of three letters, from 1 on
+      const std::size_t at = word.size() == 3 ? names.find(word) : names.npos;
+      return at != names.npos && at % 3 == 0 ? static_cast<int>(at / 3) + 1 : 0;
+    };
+    if (word.empty() || word == "UTC" || place(kDays) > 0) continue;
+    if (place(kMonths) > 0)
+      month = place(kMonths);
+    else if (word.size() >= 8 && word[2] == ':')
+      clock = parse_clock(word);
+    else if (const auto number = parse_digits(word, 0, word.size()); number && (word.size() == 4 || word.size() <= 2))
+      (word.size() == 4 ? year : day) = number;
+    else
+      return std::nullopt;
+  }
+  const year_month_day date = chrono::year{year.value_or(1972)} /
+                              chrono::month{static_cast<unsigned>(month.value_or(0))} /
+                              chrono::day{static_cast<unsigned>(day.value_or(0))};
+  return date.ok() && clock ? std::optional(at_midnight(date) + *clock) : std::nullopt;
+}
+
 }  // namespace
+
+double seconds_of_stamp(double number) {
+  for (int thousands = 0; thousands < 3 && number > kLatest; ++thousands) number /= 1000;
+  return number;
+}
+
+std::optional<double> moment_of(std::string_view text) {
+  if (const auto number = parse_number<double>(text)) {
+    const double seconds = seconds_of_stamp(*number);
+    return seconds >= 0 && seconds <= kLatest ? std::optional(seconds) : std::nullopt;
+  }
+  const std::size_t gap = std::min(text.find_first_of("T "), text.size());
+  const auto date = parse_date(padded(text.substr(0, gap)));
+  if (!date) return parse_words(text);
+  std::string clock = padded(text.substr(std::min(gap + 1, text.size())));
+  if (clock.size() == 5) clock += ":00";
+  const auto seconds = parse_clock(clock);
+  return seconds ? std::optional(at_midnight(*date) + *seconds) : std::nullopt;
+}
 
 bool is_date(std::string_view text) { return parse_date(text).has_value(); }
 
@@ -73,7 +159,7 @@ std::optional<std::int64_t> parse_time(std::string_view text) {
 }
 
 std::string format_time(std::int64_t seconds_since_1970) {
-  const chrono::sys_seconds time{chrono::seconds{seconds_since_1970}};
+  const chrono::sys_seconds time{chrono::seconds{std::min(seconds_since_1970, static_cast<std::int64_t>(kLatest) - 1)}};
   const sys_days day = chrono::floor<chrono::days>(time);
   const year_month_day date(day);
   const chrono::hh_mm_ss clock(time - day);

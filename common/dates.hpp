@@ -18,7 +18,17 @@ int days_between(std::string_view from, std::string_view to);
 /// seconds may be left out ("18:00+01:00"), the zone must not. Returns nothing for any other text.
 std::optional<std::int64_t> parse_time(std::string_view text);
 
-/// Writes seconds since 1970-01-01T00:00:00Z as a time in UTC: "2026-12-01T17:00:00Z".
+/// Reads a time as other programs write it: a number of seconds, or of milli-, micro- or nanoseconds if it is too large
+/// for them; "2026-11-03T08:15:00.5+0100", "2026/11/03 08:15:00,500", "Tue Nov  3 08:15:00 2026", "3 Nov 2026
+/// 08:15:00". Without a zone it is UTC. Without a year, as in "Nov 03 08:15:00", the year is 1972, so that only
+/// differences mean anything. Returns seconds since 1970, or nothing for any other text.
+std::optional<double> moment_of(std::string_view text);
+
+/// Seconds of a number of seconds, or of milli-, micro- or nanoseconds if it is too large for seconds since 1970.
+double seconds_of_stamp(double number);
+
+/// Writes seconds since 1970-01-01T00:00:00Z as a time in UTC: "2026-12-01T17:00:00Z". Later ones are the end of the
+/// year 9999.
 std::string format_time(std::int64_t seconds_since_1970);
 
 /// The system's clock in seconds since 1970-01-01T00:00:00Z, for logs and waiting.

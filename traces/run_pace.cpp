@@ -109,13 +109,24 @@ bool read_metric_line(RunPace& pace, const Json& line) {
   return true;
 }
 
+/// When a line was written, in seconds since 1970: a number, or a time as text. "time" alone as a number may be
+/// anything.
+std::optional<double> stamp_of(const Json& line) {
+  if (const auto number = first_of(line, {"_stamp", "_timestamp", "timestamp", "unix_s", "ts"}))
+    return seconds_of_stamp(*number);
+  for (const char* key : {"timestamp", "_timestamp", "@timestamp", "time", "datetime", "date", "asctime", "ts"})
+    if (line.contains(key) && line.at(key).is_string())
+      if (const auto time = moment_of(line.at(key).get<std::string>())) return time;
+  return std::nullopt;
+}
+
 /// A line that says how far a training is and when: BigGAN-PyTorch's evaluations, the history of Weights & Biases, and
 /// those of people's own programs.
 bool read_own_line(RunPace& pace, const Json& line) {
   const auto kimg = first_of(line, {"kimg", "d_real_kimg"}), images = first_of(line, {"images"});
   const auto step = first_of(line, {"_step", "step", "iter", "iteration", "itr", "global_step"});
   const auto run_s = first_of(line, {"_runtime", "elapsed", "elapsed_s", "seconds", "total_sec"});
-  const auto unix_s = first_of(line, {"_stamp", "_timestamp", "timestamp", "unix_s"});
+  const auto unix_s = stamp_of(line);
   const auto count = kimg ? std::optional(1e3 * *kimg) : images ? images : step;
   if (!count || *count < 0 || (!kimg && !images && !run_s && !unix_s)) return false;
   pace.counts_images = kimg || images;
@@ -218,6 +229,44 @@ bool read_studiogan_line(RunPace& pace, std::string_view line) {
   return true;
 }
 
+/// "[2026-11-03 08:15:00,123] step 100/5000 loss 0.7": any line of people's own programs and of their loggers that
+/// begins with a time and has a number of steps, iterations, images or kimg. A year that is not said is not known.
+bool read_stamped_line(RunPace& pace, std::string_view line, std::optional<double>& begin) {
+  constexpr std::string_view kAround = "[](): \t";
+  constexpr int kMostWords = 6;       // "Tue Nov  3 08:15:00 2026"
+  constexpr double kFirstYear = 2e8;  // 1976: times without a year lie before
+  const std::size_t first = std::min(line.find_first_not_of(kAround), line.size());
+  std::optional<double> time;
+  std::size_t end = first;
+  for (int words = 0; words < kMostWords && end < line.size(); ++words) {
+    end = std::min(line.find_first_of(" \t", end + 1), line.size());
+    std::string_view stamp = line.substr(first, end - first);
+    stamp = stamp.substr(0, stamp.find_last_not_of("]|:,") + 1);
+    const bool number = stamp.find_first_not_of("0123456789.") == stamp.npos;
+    if (const auto found = number ? std::nullopt : moment_of(stamp)) time = found;
+  }
+  if (!time) return false;
+  const std::string rest = lower_case(std::string(line));
+  for (const auto& [word, unit] :
+       {std::pair<std::string_view, double>{"kimg", 1e3}, {"images", 1}, {"step", 0}, {"iteration", 0}, {"iter", 0}})
+    for (std::size_t at = rest.find(word); at != rest.npos; at = rest.find(word, at + 1)) {
+      LineScanner in(std::string_view(rest).substr(at + word.size()));
+      in.skip("s");
+      in.skip("(train)");
+      while (in.skip_blank() || in.skip("=") || in.skip(":") || in.skip("[") || in.skip("#")) continue;
+      const auto count = number_of(in.digits());
+      const bool is_part = at > 0 && (rest[at - 1] == '/' || std::isalpha(static_cast<unsigned char>(rest[at - 1])));
+      if (!count || is_part || (unit == 0 && in.rest().starts_with('.'))) continue;
+      if (begin && pace.counts_images != (unit > 0)) continue;  // the log's first unit counts
+      if (!begin) begin = *time;
+      if (*begin > kFirstYear) pace.begin_unix_s = begin;
+      pace.counts_images = unit > 0;
+      add(pace, *count * (unit > 0 ? unit : 1), *time - *begin);
+      return true;
+    }
+  return false;
+}
+
 /// The first column of one of these names, upper and lower case alike, and of the run if there are several.
 std::optional<std::string> column(const CsvTable& table, std::initializer_list<std::string_view> names,
                                   const std::string& run = "") {
@@ -254,11 +303,13 @@ std::optional<RunPace> read_table(const std::string& text, const std::string& fi
   const auto steps = column(
       table, {"_step", "step", "global_step", "trainer/global_step", "iteration", "iter", "itr", "steps", "iterations"},
       run);
-  const auto unix_time = column(table, {"_timestamp", "unix_s", "timestamp", "wall time", "wall_time"}, run);
+  auto unix_time =
+      column(table, {"_timestamp", "unix_s", "timestamp", "wall time", "wall_time", "datetime", "date"}, run);
   const auto run_time = column(table,
                                {"_runtime", "Relative Time (Process)", "Relative Time (Wall)", "elapsed", "elapsed_s",
                                 "seconds", "time_s", "Timing/total_sec"},
                                run);
+  if (!unix_time && !run_time && table.has("time")) unix_time = "time";
   if ((!images && !steps) || (!unix_time && !run_time)) return std::nullopt;
   const auto fid = column(table, {"fid", "metrics/fid", "Metrics/fid50k_full", "fid50k_full"}, run);
   RunPace pace;
@@ -271,7 +322,7 @@ std::optional<RunPace> read_table(const std::string& text, const std::string& fi
     const std::string &done = table.at(row, images ? *images : *steps),
                       &when = table.at(row, run_time ? *run_time : *unix_time);
     if (done.empty() || when.empty()) continue;  // a row of something else that was logged, or of another run
-    const auto count = number_of(done), time = number_of(when);
+    const auto count = number_of(done), time = run_time ? number_of(when) : moment_of(when);
     if (!count || !time || *count < 0) {
       ++pace.skipped;
       continue;
@@ -279,7 +330,7 @@ std::optional<RunPace> read_table(const std::string& text, const std::string& fi
     if (!begin) begin = run_time ? 0 : *time;
     add(pace, unit * *count, *time - *begin);
     if (!run_time || unix_time)
-      pace.begin_unix_s = run_time ? number_of(table.at(row, *unix_time)).value_or(0) - *time : *begin;
+      pace.begin_unix_s = run_time ? moment_of(table.at(row, *unix_time)).value_or(0) - *time : *begin;
     if (!fid) continue;
     pace.reference = *fid;
     if (const auto value = number_of(table.at(row, *fid)); value && *value > 0)
@@ -303,6 +354,7 @@ std::optional<RunPace> read_run_pace(const std::string& text, const std::string&
   }
   std::istringstream lines(text);
   bool known = false;
+  std::optional<double> begin;  // of lines that begin with a time
   for (std::string line; std::getline(lines, line);) {
     if (!line.empty() && line.back() == '\r') line.pop_back();
     if (line.starts_with('{')) {
@@ -317,7 +369,8 @@ std::optional<RunPace> read_run_pace(const std::string& text, const std::string&
       known = read_stats_line(pace, value) || read_metric_line(pace, value) || read_own_line(pace, value) ||
               read_mm_line(pace, value) || known;
     } else {
-      known = read_tick_line(pace, line) || read_snapshot_line(pace, line) || read_studiogan_line(pace, line) || known;
+      known = read_tick_line(pace, line) || read_snapshot_line(pace, line) || read_studiogan_line(pace, line) ||
+              read_stamped_line(pace, line, begin) || known;
     }
   }
   if (known && !(pace.points.empty() && pace.fids.empty())) return pace;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <sstream>
 
+#include "common/dates.hpp"
 #include "common/errors.hpp"
 #include "common/json_parse.hpp"
 #include "common/json_value.hpp"
@@ -21,8 +22,11 @@ std::string text_of(const Json& object, const char* key) {
   return value.is_number() ? value.dump() : "";
 }
 
+/// A number, also as Slurm writes one that may be unset: {"set": true, "number": 60}.
 double number_of(const Json& object, const char* key) {
-  return object.is_object() && object.contains(key) && object.at(key).is_number() ? object.at(key).get<double>() : 0;
+  if (!object.is_object() || !object.contains(key)) return 0;
+  const Json& value = object.at(key);
+  return value.is_number() ? value.get<double>() : value.is_object() ? number_of(value, "number") : 0;
 }
 
 /// A job of a Philly log (msr-fiddle/philly-traces) has attempts, each with GPUs of its own. The job is taken to ask
@@ -31,7 +35,7 @@ RecordedJob philly_job(const Json& entry, const std::string& where) {
   RecordedJob job;
   job.name = text_of(entry, "jobid");
   job.owner = text_of(entry, "user");
-  const auto submitted = moment(text_of(entry, "submitted_time"));
+  const auto submitted = moment_of(text_of(entry, "submitted_time"));
   if (!submitted) throw ConfigError(where + ": expected \"submitted_time\" such as 2017-10-09 07:01:55");
   job.submitted = *submitted;
   if (!entry.contains("attempts")) return job;
@@ -42,7 +46,7 @@ RecordedJob philly_job(const Json& entry, const std::string& where) {
         if (machine.is_object() && machine.contains("gpus"))
           gpus += static_cast<std::int64_t>(machine.at("gpus").size());
     job.gpus = std::max(job.gpus, gpus);
-    const auto start = moment(text_of(attempt, "start_time")), end = moment(text_of(attempt, "end_time"));
+    const auto start = moment_of(text_of(attempt, "start_time")), end = moment_of(text_of(attempt, "end_time"));
     if (start && end && *end > *start) job.seconds += *end - *start;
   }
   return job;
@@ -61,10 +65,16 @@ RecordedJob slurm_job(const Json& entry, const std::string& where) {
   job.seconds = number_of(entry.at("time"), "elapsed");
   if (!entry.contains("tres") || !entry.at("tres").is_object()) return job;
   const Json& tres = entry.at("tres");
-  if (!tres.contains("allocated")) return job;
-  for (const Json& part : tres.at("allocated").elements())
-    if (text_of(part, "type") == "gres" && text_of(part, "name") == "gpu")
-      job.gpus = std::max(job.gpus, static_cast<std::int64_t>(number_of(part, "count")));
+  for (const char* list : {"allocated", "requested"}) {
+    if (job.gpus > 0 || !tres.contains(list)) continue;
+    double all = 0, typed = 0;  // clusters account for GPUs, for those of each type, or for both
+    for (const Json& part : tres.at(list).elements()) {
+      if (text_of(part, "type") != "gres") continue;
+      const std::string name = text_of(part, "name");
+      (name == "gpu" ? all : typed) += name == "gpu" || name.starts_with("gpu:") ? number_of(part, "count") : 0;
+    }
+    job.gpus = static_cast<std::int64_t>(std::min(all > 0 ? all : typed, 1e9));
+  }
   return job;
 }
 
@@ -196,7 +206,7 @@ ImportedJobs import_gavel_tabs(std::string_view text, const std::string& name) {
         cells.back() += c;
     const std::size_t last = cells.size() - 1;
     const bool early = cells.size() == 7;  // of the first version: arrival, then GPUs
-    const auto arrival = cells.size() < 7 ? std::nullopt : moment(cells[early ? last - 1 : last]);
+    const auto arrival = cells.size() < 7 ? std::nullopt : moment_of(cells[early ? last - 1 : last]);
     // Shockwave's traces have a word more behind the GPUs: how the batch size changes.
     const std::size_t mode = cells.size() > 10 && !integer(cells[last - 3]) ? 1 : 0;
     const auto gpus = cells.size() < 7 ? std::nullopt : integer(cells[early ? last : last - 3 - mode]);

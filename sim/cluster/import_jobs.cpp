@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "common/csv.hpp"
+#include "common/dates.hpp"
 #include "common/errors.hpp"
 #include "common/text.hpp"
 #include "sim/cluster/import_job_texts.hpp"
@@ -38,7 +40,7 @@ double checked_duration(const CsvTable& table, const CsvTable::Row& row, const s
 }
 
 double checked_moment(const CsvTable& table, const CsvTable::Row& row, const std::string& column) {
-  const auto time = moment(table.at(row, column));
+  const auto time = moment_of(table.at(row, column));
   if (!time)
     table.fail(row, column,
                fmt::format("found \"{}\", expected a time such as 2026-11-03T08:15:00", table.at(row, column)));
@@ -95,7 +97,7 @@ ImportedJobs import_table(const CsvTable& table, const std::string& virtual_clus
   const std::string gpus = column_of(
       table, {"gpu_num", "num_gpus", "num_gpu", "gpus", "gpu_count", "plan_gpu", "scale_factor", "num_replicas"});
   const std::string submit = column_of(table, {"submit_time", "submitted_time", "submission_time", "creation_time",
-                                               "arrival_time", "arrival_s", "start_time", "time"});
+                                               "arrival_time", "arrival_s", "start_time", "time", "timestamp"});
   const std::string start = any_of(table, {"start_time", "scheduled_time", "creation_time"});
   const std::string end = any_of(table, {"end_time", "deletion_time", "stop_time"});
   const bool spans = !start.empty() && !end.empty();
@@ -105,8 +107,8 @@ ImportedJobs import_table(const CsvTable& table, const std::string& virtual_clus
         fmt::format("{}: line 1: no column says how long jobs ran: expected \"duration\", or "
                     "\"start_time\" and \"end_time\"",
                     table.file()));
-  const std::string group = any_of(table, {"vc", "virtual_cluster"});
-  const std::string owner = any_of(table, {"user", "user_id", "owner", "vc", "virtual_cluster"});
+  const std::string group = any_of(table, {"vc", "virtual_cluster", "cluster"});
+  const std::string owner = any_of(table, {"user", "user_id", "owner", "vc", "virtual_cluster", "cluster"});
   if (!virtual_cluster.empty() && group.empty())
     throw ConfigError(fmt::format("--virtual-cluster {}: {} has no virtual clusters", virtual_cluster, table.file()));
   RecordedJobs jobs(table.file());
@@ -162,6 +164,32 @@ ImportedJobs import_gavel(const CsvTable& table, const std::string& virtual_clus
     throw ConfigError(fmt::format("{}: has no jobs of the virtual cluster \"{}\"", table.file(), virtual_cluster));
   out.remarks.push_back(fmt::format("{} jobs", jobs));
   note_columns(table, columns, out);
+  return out;
+}
+
+/// A workload of Pollux's simulator (petuum/adaptdl): which application each job trains, and not for how long.
+ImportedJobs import_pollux(const CsvTable& table) {
+  ImportedJobs out{"job,arrival_s,gpus,workload\n", {}};
+  std::set<std::string> applications;
+  RecordedJobs jobs(table.file());
+  for (const CsvTable::Row& row : table.rows())
+    jobs.add([&] {
+      RecordedJob job;
+      job.name = table.at(row, "name");
+      job.submitted = checked_moment(table, row, "time");
+      job.gpus = checked_gpus(table, row, "num_replicas", duration_of(table.at(row, "num_replicas")).value_or(0));
+      job.seconds = 1;  // that it ran
+      if (job.gpus <= 0) return job;
+      const std::string& application = table.at(row, "application");
+      applications.insert(application);
+      out.csv += fmt::format("{},{},{},{}\n", csv_cell(job.name), job.submitted, job.gpus, csv_cell(application));
+      return job;
+    });
+  out.remarks = jobs.written().remarks;
+  out.remarks.push_back(
+      fmt::format("Pollux's workloads do not say how long jobs run: the cluster's \"workloads\" must have {}",
+                  list_of({applications.begin(), applications.end()})));
+  note_columns(table, {"name", "time", "num_replicas", "application"}, out);
   return out;
 }
 
@@ -228,7 +256,9 @@ ImportedJobs import_jobs(std::string_view text, const std::string& name, const s
   const CsvTable table = CsvTable::parse(prepared, name, &unlike);
   ImportedJobs out = slurm                                                      ? import_slurm(table)
                      : table.has("virtual_cluster") && table.has("total_steps") ? import_gavel(table, virtual_cluster)
-                                                                                : import_table(table, virtual_cluster);
+                     : table.has("application") && table.has("num_replicas") && !table.has("duration")
+                         ? import_pollux(table)
+                         : import_table(table, virtual_cluster);
   if (!unlike.empty())
     out.remarks.push_back(fmt::format("{} rows left out; the first: {}", unlike.size(), unlike.front()));
   return out;

@@ -14,10 +14,10 @@ struct ImportedJobs {
 
 /// Reads Slurm's accounting (`sacct` with -P, with --json, or with columns of fixed width), a trace of Gavel (its own,
 /// or CSV with virtual_cluster, arrival_s, gpus, model, batch_per_gpu, total_steps), the traces of Philly, Helios, ACME
-/// and Alibaba's PAI, other CSV whose columns have usual names, the standard workload format, or a workload of Batsim.
-/// Times count from the first submission. A job that cannot be read is left out, counted and shown. Throws ConfigError
-/// with file and, where there is one, line if none can be read, and for a virtual cluster of what has none. Remarks
-/// name columns that are not read.
+/// and Alibaba's PAI, workloads of Pollux, other CSV whose columns have usual names, the standard workload format, or a
+/// workload of Batsim. Times count from the first submission. A job that cannot be read is left out, counted and shown.
+/// Throws ConfigError with file and, where there is one, line if none can be read, and for a virtual cluster of what
+/// has none. Remarks name columns that are not read.
 ImportedJobs import_jobs(std::string_view text, const std::string& name, const std::string& virtual_cluster);
 
 }  // namespace ganymede::sim

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <map>
 
@@ -12,8 +11,6 @@
 
 namespace ganymede::sim {
 namespace {
-
-constexpr double kLatest = 253402300800.0;  // seconds of the year 9999: a larger number is no time
 
 /// Reads a number of days, hours, minutes or seconds that is small enough for their sum not to overflow.
 std::optional<std::int64_t> part_of_time(std::string_view text) {
@@ -45,32 +42,6 @@ std::optional<std::int64_t> elapsed(std::string_view text) {
 }  // namespace
 
 std::optional<std::int64_t> integer(std::string_view text) { return parse_number<std::int64_t>(text); }
-
-std::optional<double> moment(std::string_view text) {
-  constexpr std::string_view kPattern = "0000-00-00T00:00:00";
-  if (const auto number = parse_number<double>(text)) return *number >= 0 && *number <= kLatest ? number : std::nullopt;
-  if (text.size() < kPattern.size() || (text[10] != 'T' && text[10] != ' ')) return std::nullopt;
-  const auto part = [&](std::size_t from, std::size_t size) { return integer(text.substr(from, size)); };
-  const auto year = part(0, 4), month = part(5, 2), day = part(8, 2), hour = part(11, 2), minute = part(14, 2),
-             second = part(17, 2);
-  if (!year || !month || !day || !hour || !minute || !second) return std::nullopt;
-  const std::chrono::year_month_day date{std::chrono::year(static_cast<int>(*year)),
-                                         std::chrono::month(static_cast<unsigned>(*month)),
-                                         std::chrono::day(static_cast<unsigned>(*day))};
-  if (!date.ok()) return std::nullopt;
-  std::string_view rest = text.substr(kPattern.size());
-  if (rest.starts_with('.')) rest.remove_prefix(std::min(rest.find_first_not_of("0123456789", 1), rest.size()));
-  std::int64_t zone = 0;
-  if (rest.size() >= 5 && (rest[0] == '+' || rest[0] == '-')) {
-    const auto hours = integer(rest.substr(1, 2)), minutes = integer(rest.substr(rest.size() - 2));
-    if (!hours || !minutes) return std::nullopt;
-    zone = (rest[0] == '-' ? -1 : 1) * (*hours * 3600 + *minutes * 60);
-  } else if (!rest.empty() && rest != "Z") {
-    return std::nullopt;
-  }
-  return static_cast<double>(std::chrono::sys_days(date).time_since_epoch().count() * 86400 + *hour * 3600 +
-                             *minute * 60 + *second - zone);
-}
 
 std::optional<double> duration_of(std::string_view text) {
   if (const auto number = parse_number<double>(text)) return std::isfinite(*number) ? number : std::nullopt;

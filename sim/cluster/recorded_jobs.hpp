@@ -17,10 +17,6 @@ inline constexpr double kLongestImported = 1e9;           ///< seconds, 31 years
 
 std::optional<std::int64_t> integer(std::string_view text);
 
-/// Seconds since 1970 of "2026-11-03T08:15:00", also with a blank for the T, with a fraction, and with a zone ("Z",
-/// "+08:00"); without one whatever the zone is. Seconds as a number stay as they are.
-std::optional<double> moment(std::string_view text);
-
 /// Seconds: a number, or "[days-]hours:minutes:seconds".
 std::optional<double> duration_of(std::string_view text);
 

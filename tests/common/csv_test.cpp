@@ -81,6 +81,29 @@ TEST(Dates, AreDaysOfTheCalendar) {
   EXPECT_EQ(days_between("2026-11-20", "2025-11-20"), -365);
 }
 
+// 2026-11-03T08:15:00Z is 1,793,693,700 seconds after 1970 began (date -u +%s).
+TEST(Times, OfOtherProgramsAreRead) {
+  constexpr double kThen = 1793693700;
+  for (const char* text :
+       {"1793693700", "1793693700000", "1793693700000000", "2026-11-03T08:15:00", "2026-11-03 08:15:00Z",
+        "2026/11/3 8:15", "2026-11-03T09:15:00+01:00", "2026-11-03 09:15:00+0100", "2026-11-03 08:15:00 UTC",
+        "Tue Nov  3 08:15:00 2026", "3 Nov 2026 08:15:00", "Nov 03, 2026 08:15:00"})
+    EXPECT_EQ(moment_of(text), kThen) << text;
+  EXPECT_DOUBLE_EQ(*moment_of("2026-11-03 08:15:00,250"), kThen + 0.25);
+  EXPECT_DOUBLE_EQ(*moment_of("2026-11-03T08:15:00.5Z"), kThen + 0.5);
+  EXPECT_EQ(*moment_of("Nov 03 08:15:30") - *moment_of("Nov 03 08:15:00"), 30);
+  EXPECT_EQ(*moment_of("Mar 01 00:00:00") - *moment_of("Feb 29 00:00:00"), 86400);
+  EXPECT_EQ(moment_of("107"), 107);
+  for (const char* text : {"", "-5", "noon", "Nov 31 08:15:00", "2026-13-01 08:15:00", "2026-11-03T25:15:00", "Nov 03",
+                           "2026-11-03T08:15:00+99:00", "2026-11-03T08:15:00 local", "loss 08:15:00"})
+    EXPECT_EQ(moment_of(text), std::nullopt) << text;
+}
+
+TEST(Times, EndWithTheYear9999) {
+  EXPECT_EQ(format_time(std::int64_t{1} << 60), "9999-12-31T23:59:59Z");
+  EXPECT_TRUE(parse_time(format_time(std::int64_t{1} << 60)));
+}
+
 TEST(Times, NeedTheirZone) {
   EXPECT_EQ(parse_time("1970-01-01T00:00:00Z"), 0);
   EXPECT_EQ(parse_time("2026-12-01T18:00:00+01:00"), parse_time("2026-12-01T17:00Z"));

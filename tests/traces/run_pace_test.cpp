@@ -203,5 +203,39 @@ TEST(RunPace, OfOtherTablesAndLogs) {
   EXPECT_THAT(points_of(*semicolons), ElementsAre(Pair(0, 0), Pair(1000, 60.5)));
 }
 
+// 2026-11-03T08:15:00Z is 1,793,693,700 seconds after 1970 began (date -u +%s).
+TEST(RunPace, KnowsTimesAsText) {
+  constexpr double kThen = 1793693700;
+  for (const char* text : {"{\"timestamp\": \"2026-11-03T08:15:00Z\", \"step\": 100}\n"
+                           "{\"timestamp\": \"2026-11-03T08:15:30Z\", \"step\": 200}\n",
+                           "{\"ts\": 1793693700000, \"step\": 100}\n{\"ts\": 1793693730000, \"step\": 200}\n",
+                           "step,timestamp\n100,1793693700000\n200,1793693730000\n",
+                           "date,step\n2026-11-03 08:15:00,100\n2026-11-03 08:15:30,200\n",
+                           "2026-11-03 08:15:00,000 - INFO - Iter(train) [100/5000] lr: 1e-4\n"
+                           "2026-11-03 08:15:30,000 - INFO - Iter(train) [200/5000] lr: 1e-4\n",
+                           "[2026/11/03 08:15:00] 2.5 sec/step 0.5, global_step=100 loss 1\n"
+                           "[2026/11/03 08:15:30] 2.5 sec/step 0.5, global_step=200 loss 1\n"}) {
+    const auto pace = read_run_pace(text, "run.log");
+    ASSERT_TRUE(pace) << text;
+    ASSERT_EQ(pace->points.size(), 2U) << text;
+    EXPECT_EQ(pace->points[1].count, 200) << text;
+    EXPECT_EQ(pace->points[1].seconds - pace->points[0].seconds, 30) << text;
+    EXPECT_EQ(pace->begin_unix_s, kThen) << text;
+  }
+}
+
+// Syslog leaves out the year: when the run began is not known, how long it takes is.
+TEST(RunPace, KnowsTimesWithoutAYear) {
+  const auto pace = read_run_pace(
+      "Dec 31 23:59:50 node7 train[12]: step 100/5000\nnode7 restarted\nDec 31 23:59:55 node7 train[12]: step 200 kimg "
+      "12\n"
+      "Dec 31 23:59:59 node7 train[12]: step 100.5 of an epoch\n",
+      "syslog");
+  ASSERT_TRUE(pace);
+  EXPECT_FALSE(pace->begin_unix_s);
+  EXPECT_EQ(pace->points.back().seconds, 5);
+  EXPECT_EQ(pace->points.back().count, 200);
+}
+
 }  // namespace
 }  // namespace ganymede::traces
