@@ -18,18 +18,22 @@
 
 namespace ganymede::traces {
 
+/// An all-gather by sends and receives along a hypercube. Its test divides by the bytes that come from other ranks.
+constexpr std::string_view kHypercube = "hypercube";
+
 /// The collective of a program's name: "all_reduce_perf" with any path and suffix is "all-reduce".
 inline std::string collective_of(std::string_view program) {
   // In this order, because all_reduce_perf ends with reduce_perf, and all_gather_perf with gather_perf.
-  constexpr std::array<std::array<std::string_view, 2>, 9> kPrograms{{{"all_reduce_perf", "all-reduce"},
-                                                                      {"reduce_scatter_perf", "reduce-scatter"},
-                                                                      {"all_gather_perf", "all-gather"},
-                                                                      {"broadcast_perf", "broadcast"},
-                                                                      {"alltoall_perf", "all-to-all"},
-                                                                      {"sendrecv_perf", "send-receive"},
-                                                                      {"reduce_perf", "reduce"},
-                                                                      {"gather_perf", "gather"},
-                                                                      {"scatter_perf", "scatter"}}};
+  constexpr std::array<std::array<std::string_view, 2>, 10> kPrograms{{{"all_reduce_perf", "all-reduce"},
+                                                                       {"reduce_scatter_perf", "reduce-scatter"},
+                                                                       {"all_gather_perf", "all-gather"},
+                                                                       {"broadcast_perf", "broadcast"},
+                                                                       {"alltoall_perf", "all-to-all"},
+                                                                       {"sendrecv_perf", "send-receive"},
+                                                                       {"reduce_perf", "reduce"},
+                                                                       {"gather_perf", "gather"},
+                                                                       {"scatter_perf", "scatter"},
+                                                                       {"hypercube_perf", kHypercube}}};
   for (const auto& [name, collective] : kPrograms)
     if (program.find(name) != std::string_view::npos) return std::string(collective);
   return "";
@@ -127,7 +131,11 @@ class NcclCollector {
     double microseconds = 0, algbw = 0, busbw = 0;
     bool checked = true;  ///< whether the results were
   };
-  void add_row(const std::string& where, std::int64_t bytes, const Timing& out, const std::optional<Timing>& in) {
+  void add_row(const std::string& where, std::int64_t bytes, Timing out, std::optional<Timing> in) {
+    if (const int ranks = std::max(log_.ranks, listed_ranks_); log_.collective == kHypercube && ranks > 1) {
+      out.algbw *= ranks / (ranks - 1.0);
+      if (in) in->algbw *= ranks / (ranks - 1.0);
+    }
     if (bytes == 0) return log_.notes.push_back(where + ": 0 bytes, left out");
     if (bytes < 0) fail(where, fmt::format("found a size of {}, expected zero or more bytes", bytes));
     check_time(where, bytes, out);
@@ -184,6 +192,10 @@ class NcclCollector {
     log_.nodes = static_cast<int>(hosts_.size());
     if (log_.nodes == 1) log_.ranks = std::max(log_.ranks, listed_ranks_);
     name_collective();
+    if (log_.collective == kHypercube) {
+      log_.collective = "all-gather";
+      note("hypercube_perf gathers by sends along a hypercube; it is compared with NCCL's all-gather");
+    }
     for (const auto& [bytes, times] : times_)
       if (times > 1) {
         note(fmt::format("sizes that were measured several times, such as {} bytes {} times, have their mean", bytes,
@@ -262,7 +274,7 @@ class NcclCollector {
   /// Names the collective of a log that does not, or whose command is of another test than its columns. It stays "" if
   /// nothing tells, or if it may be an all-reduce, as which it is taken.
   void name_collective() {
-    if (!log_.collective.empty() && !by_command_) return;
+    if (log_.collective == kHypercube || (!log_.collective.empty() && !by_command_)) return;
     const auto possible = possible_collectives();
     if (!log_.collective.empty() &&
         (possible.empty() || std::find(possible.begin(), possible.end(), log_.collective) != possible.end()))

@@ -128,16 +128,33 @@ TEST(NcclKinds, TypesOfRcclAreTypes) {
   EXPECT_EQ(log_in(log_of_kind(kKinds[0], false) + kind_row(kKinds[0], 1 << 29, "fp8_e4m3")).rows.size(), 4U);
 }
 
+// hypercube_perf divides what comes from other ranks by the time, and its bus bandwidth is that (nccl-tests,
+// src/hypercube.cu).
+TEST(NcclKinds, HypercubeIsAnAllGather) {
+  std::string text = log_of_kind({"hypercube_perf", "all-gather", 1, "none", "-1"});
+  text = text.substr(0, text.find("1048576 "));
+  for (const double bytes : {1048576.0, 16777216.0, 268435456.0}) {
+    const double us = 20 + bytes * 1e-5, rate = bytes * (kKindRanks - 1) / kKindRanks / us * 1e-3;
+    text += fmt::format("{} {} float none -1 {:.2f} {:.2f} {:.2f} 0 {:.2f} {:.2f} {:.2f} 0\n", bytes, bytes / 4, us,
+                        rate, rate, us, rate, rate);
+  }
+  const NcclLog log = log_in(text);
+  EXPECT_EQ(log.collective, "all-gather");
+  EXPECT_EQ(log.rows.size(), 3U);
+  EXPECT_NEAR(*log.bus_factor, 0.75, 1e-2);
+  EXPECT_THAT(log.notes, ElementsAre(HasSubstr("along a hypercube")));
+}
+
 // A suite runs one test after the other into one file.
 TEST(NcclKinds, ATestOfAnotherKindStandsBesideOthers) {
   std::string other = log_of_kind(kKinds[1]);
-  other.replace(other.find("all_gather"), 10, "hypercube");
+  other.replace(other.find("all_gather"), 10, "octahedron");
   for (const std::string& text : {other + log_of_kind(kKinds[0]), log_of_kind(kKinds[0]) + other}) {
     const NcclLog log = log_in(text);
     EXPECT_EQ(log.collective, "all-reduce");
     EXPECT_THAT(log.notes, testing::Contains(HasSubstr("further tables are left out: another test")));
   }
-  EXPECT_THAT(message_of<ConfigError>([&] { log_in(other); }), HasSubstr("found the test \"hypercube_perf\""));
+  EXPECT_THAT(message_of<ConfigError>([&] { log_in(other); }), HasSubstr("found the test \"octahedron_perf\""));
 }
 
 }  // namespace

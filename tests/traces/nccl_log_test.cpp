@@ -259,8 +259,8 @@ TEST(NcclLog, RefusesWrongResults) {
 TEST(NcclLog, RefusesWhatIsNotOneTableOfOneCollective) {
   EXPECT_THAT(error("# Collective test starting: all_reduce_perf\n# Collective test starting: all_gather_perf\n"),
               HasSubstr("line 2: found all-gather after all-reduce"));
-  EXPECT_THAT(error("# Collective test starting: hypercube_perf\n"),
-              HasSubstr("line 1: found the test \"hypercube_perf\""));
+  EXPECT_THAT(error("# Collective test starting: octahedron_perf\n"),
+              HasSubstr("line 1: found the test \"octahedron_perf\""));
   EXPECT_THAT(error("# Rank  0 Group  1 Pid   1 on a device  0 [0x07] V100\n"), HasSubstr("second group of ranks"));
   // busbw / algbw says of which collective and of how many ranks.
   EXPECT_THAT(error("  1048576  262144  float  sum  -1  150  6.99  6.99  0\n"
@@ -354,7 +354,7 @@ TEST(NcclLogJson, RefusesWithThePlace) {
   EXPECT_THAT(log_with("/results/1/size", "many"), HasSubstr("/results/1/size"));
   EXPECT_THAT(log_with("/results/1/out_of_place", 5), HasSubstr("/results/1/out_of_place"));
   EXPECT_THAT(log_with("/results", 5), HasSubstr("/results"));
-  EXPECT_THAT(log_with("/args/0", "./hypercube_perf"), HasSubstr("found the test \"./hypercube_perf\""));
+  EXPECT_THAT(log_with("/args/0", "./octahedron_perf"), HasSubstr("found the test \"./octahedron_perf\""));
   EXPECT_THAT(log_with("/config/devices/1/group", 1), HasSubstr("/config/devices/1: found a second group of ranks"));
   Json log = json_log();
   log.erase("results");
