@@ -7,11 +7,12 @@
 
 #include "common/json.hpp"
 #include "common/json_value.hpp"
+#include "common/text.hpp"
 #include "documents/cluster_result.hpp"
 #include "documents/plan.hpp"
 #include "documents/rehearsal.hpp"
 #include "documents/result.hpp"
-#include "documents/service_result.hpp"
+#include "documents/schemas.hpp"
 #include "documents/validation_result.hpp"
 
 namespace ganymede::report {
@@ -40,10 +41,10 @@ DocumentKind kind_of(const JsonNode& schema, std::initializer_list<DocumentKind>
         schema.fail(fmt::format("{} is of a newer ganymede; this one reads {}: use that one", found, name));
     }
   }
-  if (schema.value() == documents::kServiceResultSchema)
-    schema.fail(
-        "is what a service comes to, of which there are neither pages nor differences; `ganymede simulate` of "
-        "the service prints it as a table");
+  for (const documents::DescribedDocument& other : documents::described_documents())
+    if (schema.value() == Json(other.title) && std::find(names.begin(), names.end(), other.title) == names.end())
+      schema.fail(fmt::format("found {}, {}, which this command cannot take; expected {}", other.title,
+                              std::string(other.says), list_of(names)));
   const std::string found = schema.as_choice(names);
   return *(kinds.begin() + (std::find(names.begin(), names.end(), found) - names.begin()));
 }

@@ -9,7 +9,7 @@ import json
 import os
 import tempfile
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Union
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Union
 
 from ._errors import InputError, complete
 from ._lists import Catalog, Collectives, Validation
@@ -17,6 +17,9 @@ from ._plans import Plan
 from ._program import PathLike, run
 from ._progress import ProgressOption
 from ._results import Cluster, Rehearsal, Run, Sweep
+
+if TYPE_CHECKING:
+    from ._watch import Forecast
 
 Given = Union[PathLike, Mapping[str, Any]]
 """A file, or what stands in one as a dict."""
@@ -254,8 +257,11 @@ _READERS: Mapping[str, Callable[[Any], Any]] = {
 }
 
 
-def load(path: PathLike) -> Union[Run, Sweep, Plan, Cluster, Validation, Rehearsal]:
+def load(path: PathLike) -> Union[Run, Sweep, Plan, Cluster, Validation, Rehearsal, Forecast]:
     """Reads what a command wrote with `--format json`."""
+    from ._watch import Forecast  # which imports this file
+
+    readers = {**_READERS, "ganymede.forecast/1": Forecast.from_document}
     name = os.fsdecode(path)
     try:
         document = json.loads(Path(name).read_text(encoding="utf-8"))
@@ -265,8 +271,8 @@ def load(path: PathLike) -> Union[Run, Sweep, Plan, Cluster, Validation, Rehears
         line, column = getattr(error, "lineno", None), getattr(error, "colno", None)
         raise InputError(f"{name}: not valid JSON: {error}", name, None, line, column) from error
     schema = document.get("schema") if isinstance(document, dict) else None
-    if not isinstance(schema, str) or schema not in _READERS:
-        raise InputError(f"{name}: /schema: found {schema!r}, expected {', '.join(_READERS)}", name, "/schema")
+    if not isinstance(schema, str) or schema not in readers:
+        raise InputError(f"{name}: /schema: found {schema!r}, expected {', '.join(readers)}", name, "/schema")
     with complete(lambda what: InputError(f"{name}: is no complete {schema}: {what}", name)):
-        result: Union[Run, Sweep, Plan, Cluster, Validation, Rehearsal] = _READERS[schema](document)
+        result: Union[Run, Sweep, Plan, Cluster, Validation, Rehearsal, Forecast] = readers[schema](document)
         return result

@@ -205,8 +205,15 @@ TEST(Mistakes, ValuesThatNoToolWouldTake) {
   EXPECT_EQ(simgrid.code, 2);
   EXPECT_THAT(simgrid.err, HasSubstr("empty.xml: has no <zone>"));
   const std::string result = folder.add("service.json", R"({"schema": "ganymede.service-result/1"})").string();
-  EXPECT_THAT(run_program("report " + result + " -o " + (folder / "page.html").string()).err,
-              HasSubstr("is what a service comes to, of which there are neither pages nor differences"));
+  EXPECT_THAT(
+      run_program("report " + result + " -o " + (folder / "page.html").string()).err,
+      HasSubstr("what a service of a generator comes to: ganymede simulate SERVICE.json --format json, which this "
+                "command cannot take; expected \"ganymede.result/1\""));
+  const std::string forecast = folder.add("forecast.json", R"({"schema": "ganymede.forecast/1"})").string();
+  const std::string refused = run_program("report " + forecast + " -o " + (folder / "page.html").string()).err;
+  EXPECT_THAT(refused,
+              HasSubstr("a run beside its plan: ganymede watch --format json, which this command cannot take"));
+  EXPECT_THAT(refused, testing::Not(HasSubstr("did you mean")));
 }
 
 }  // namespace

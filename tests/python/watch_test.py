@@ -1,6 +1,7 @@
 """The log of a run from Python, and the run beside its plan."""
 import json
 import os
+import pathlib
 import tempfile
 import time
 import unittest
@@ -41,6 +42,9 @@ class Watch(unittest.TestCase):
         self.assertEqual((over.state, over.steps_done), ("finished", 20))
         self.assertEqual(over.seconds, over.elapsed_seconds)
         self.assertEqual(self.lines()[1]["losses"], {"generator": 1.5, "discriminator": None})
+        kept = os.path.join(self.folder.name, "forecast.json")
+        pathlib.Path(kept).write_text(json.dumps(over.document))
+        self.assertEqual(ganymede.load(kept), over)
 
     def test_a_loss_is_read_without_its_gradient(self):
         class Tensor:
