@@ -81,7 +81,10 @@ class SlurmScript {
   }
 
   AskedResources asked() {
-    if (nodes_ == 0 && tasks_ > 0 && tasks_per_node_ > 0) out_.nodes = (tasks_ + tasks_per_node_ - 1) / tasks_per_node_;
+    if (nodes_ == 0 && tasks_ > 0 && tasks_per_node_ > 0)
+      out_.nodes = (tasks_ + tasks_per_node_ - 1) / tasks_per_node_;
+    else if (nodes_ == 0 && all_ > 0 && out_.gpus_per_node > 0)
+      out_.nodes = (all_ + out_.gpus_per_node - 1) / out_.gpus_per_node;
     if (out_.gpu.empty()) take_feature();
     if (all_ == 0) all_ = a_task_ * (tasks_ > 0 ? tasks_ : std::max(1, tasks_per_node_) * out_.nodes);
     if (out_.gpus_per_node == 0 && all_ > 0) out_.gpus_per_node = std::max(1, (all_ + out_.nodes - 1) / out_.nodes);

@@ -58,6 +58,7 @@ const Case kCases[] = {
     {"#!/bin/bash\n#SBATCH -N 4 --gpus-per-node=4 # all\nsrun x\n", "", "", "", "", 4, 4, false},
     {"#!/bin/sh\n#SBATCH -N2\n#SBATCH -G v100:16\n#SBATCH -t 30\n", "v100", "", "", "", 8, 2, false},
     {"#!/bin/sh\n#SBATCH --gres=gpu\n", "", "", "", "", 1, 1, false},
+    {"#!/bin/sh\n#SBATCH --gpus=h100:16\n#SBATCH --gpus-per-node=h100:8\nsrun x\n", "h100", "", "", "", 8, 2, false},
     {"#!/bin/sh\n#SBATCH --nodes=2 --ntasks-per-node=4 --gpus-per-task=a100:1 --time=infinite\n", "a100", "", "", "", 4,
      2, false},
     {"#!/bin/sh\n#SBATCH --exclusive --gres=\"lscratch:100,gpu:v100:4\"\n", "v100", "", "", "", 4, 1, false},
