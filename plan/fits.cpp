@@ -73,7 +73,9 @@ traces::StepTrace trace_for(const FitsOptions& options, std::string& how) {
 /// A GPU that no catalog rents, by its data sheet.
 std::optional<platforms::Gpu> gpu_of_sheet(const std::string& name) {
   const platforms::SkyGpu found = platforms::gpu_of({.cloud = "", .name = name, .info = "", .count = 1});
-  if (found.sheet == nullptr || found.memory_gib * 1073741824 != found.sheet->memory_bytes) return std::nullopt;
+  if (found.sheet == nullptr || found.sheet->capability == 0 ||
+      found.memory_gib * 1073741824 != found.sheet->memory_bytes)
+    return std::nullopt;
   platforms::Gpu gpu;
   gpu.name = gpu.family = found.sheet->name;
   gpu.memory = Bytes{found.sheet->memory_bytes};
@@ -97,9 +99,10 @@ std::vector<platforms::Gpu> gpus_for(const std::vector<std::string>& asked) {
       if (all.contains(name)) continue;
       const auto gpu = gpu_of_sheet(name);
       if (!gpu)
-        throw ConfigError(fmt::format("--gpu {}: no catalog has it, and there is no data sheet; `ganymede list gpus` "
-                                      "names them{}",
-                                      name, platforms::did_you_mean_gpu(name)));
+        throw ConfigError(
+            fmt::format("--gpu {}: no catalog has it, and there is no data sheet; `ganymede list gpus` "
+                        "names them{}",
+                        name, platforms::did_you_mean_gpu(name)));
       gpus.push_back(*gpu);
     }
   for (const platforms::Gpu& gpu : of_catalogs)

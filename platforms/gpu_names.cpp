@@ -31,7 +31,8 @@ bool has(const std::string& text, const std::string& part) { return text.find(pa
 
 constexpr std::size_t kLeastWords = 3;  // of a driver's name; a shorter one that is like others is a typing error
 
-/// The words but for those in a row that are the family of a GPU, "A100" or "RTX 4090"; nothing if it is not among them.
+/// The words but for those in a row that are the family of a GPU, "A100" or "RTX 4090"; nothing if it is not among
+/// them.
 std::optional<std::vector<std::string>> without_family(const std::vector<std::string>& words,
                                                        const std::string& family) {
   std::string wanted;
@@ -59,11 +60,14 @@ bool has_memory(const Gpu& gpu, const std::string& word) {
 
 /// True if a GPU may be called so beside its family: by its maker, how it is built, or its memory.
 bool may_be_called(const Gpu& gpu, const std::string& word) {
-  if (is_memory(word)) return has_memory(gpu, word);
+  constexpr double kGiB = 1073741824, kSame = 0.08;  // drivers see less than is sold: 22.4 GiB of an A10's 24
+  if (is_memory(word)) return std::abs(std::atof(word.c_str()) * kGiB - gpu.memory.si) < kSame * gpu.memory.si;
+  if (word.find_first_not_of("0123456789") == word.npos)  // "a100_80" of Slurm's types; a blank at the end says nothing
+    return word.empty() || std::atof(word.c_str()) == std::round(gpu.memory.si / kGiB);
   for (const char* known : {"NVIDIA", "TESLA", "GEFORCE", "QUADRO", "AMD", "INSTINCT", "RTX", "GTX", "SXM", "HBM",
                             "PCIE", "NVL", "MEGA", "GPU"})
     if (word.starts_with(known)) return true;
-  return word.empty();
+  return false;
 }
 
 }  // namespace

@@ -105,7 +105,10 @@ void read_aws_products(const Listed& products, const std::string& file, PriceCol
   std::size_t index = 0;
   for (const Listed& text : products) {
     const std::string where = fmt::format("{}: /PriceList/{}", file, index++);
-    // The service sends each product as a text that is JSON; some tools have read that already.
+    // The service sends each product as a text that is JSON; some tools have read that already. A list without filters
+    // has ten for other systems for each that counts, which are not worth reading.
+    if (text.is_string() && text.as_string().ends_with('}') && text.as_string().find("\"Linux\"") == std::string::npos)
+      continue;
     Listed product = text;
     if (text.is_string()) product = Listed::parse_or_null(text.as_string());
     if (!product.is_object()) throw ConfigError(where + ": expected a product as JSON, or as a text that is JSON");

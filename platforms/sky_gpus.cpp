@@ -73,6 +73,42 @@ NvLink nvlink_of(std::string_view name) {
   return {};
 }
 
+/// Accelerators that are no GPUs: dense rate at 16 bits and at fp32 in TFLOP/s, memory in GiB and GB/s, and power in W,
+/// 0 where its maker states none. Rates of Gaudi at fp32 are not published.
+struct Chip {
+  std::string_view name;
+  double fp16, fp32, memory_gib, bandwidth_gb, power_w;
+};
+constexpr Chip kChips[] = {{"Trainium", 190, 47.5, 32, 820, 0},
+                           {"Trainium2", 667, 181, 96, 2900, 0},
+                           {"Gaudi", 60, 15, 32, 900, 400},
+                           {"Gaudi2", 432, 108, 96, 2460, 600},
+                           {"Gaudi3", 1835, 459, 128, 3670, 900}};
+
+/// The sheet of the chip of a name such as "Gaudi HL-205"; nullptr for any other. It has no compute capability, so that
+/// the model of a GPU's kernels does not take it.
+const GpuSheet* chip_of(std::string_view name) {
+  static const auto kSheets = [] {
+    std::array<GpuSheet, std::size(kChips)> sheets;
+    for (std::size_t i = 0; i < sheets.size(); ++i) {
+      const Chip& chip = kChips[i];
+      sheets[i].name = chip.name, sheets[i].memory_bytes = chip.memory_gib * 1073741824;
+      sheets[i].multiprocessors = sheets[i].fp32_lanes = 1, sheets[i].clock_hz = chip.fp32 * 1e12 / 2;
+      sheets[i].memory_bandwidth = chip.bandwidth_gb * 1e9, sheets[i].tensor_fp16_flops = chip.fp16 * 1e12;
+      sheets[i].power_w = chip.power_w;
+    }
+    return sheets;
+  }();
+  const std::string own = letters_of(name);
+  for (const GpuSheet& sheet : kSheets) {
+    const std::string wanted = letters_of(sheet.name);
+    const std::size_t at = own.find(wanted), end = at + wanted.size();
+    if (at != own.npos && (end == own.size() || std::isdigit(static_cast<unsigned char>(own[end])) == 0)) return &sheet;
+  }
+  return nullptr;
+}
+bool is_chip(const GpuSheet& sheet) { return sheet.capability == 0; }
+
 bool is_amd(const GpuSheet& sheet) { return sheet.name.starts_with("MI") || sheet.name == "V520"; }
 /// Cards for desktops, whose drivers forbid them direct access to each other.
 bool is_consumer(const GpuSheet& sheet) {
@@ -98,6 +134,7 @@ SkyGpu gpu_of(const SkyAccelerator& from) {
   const std::string own = letters_of(name);
   SkyGpu out;
   out.sheet = find_gpu_sheet(name);
+  if (out.sheet == nullptr) out.sheet = chip_of(name);
   if (out.sheet == nullptr) return out;
   out.memory_gib = from.memory_gib > 0 ? from.memory_gib : gib_in_name(name);
   if (out.memory_gib == 0) {
@@ -117,7 +154,7 @@ SkyGpu gpu_of(const SkyAccelerator& from) {
     name = "V100-PCIE";
   else
     name = sheet;
-  out.sheet = find_gpu_sheet(name);
+  if (!is_chip(*out.sheet)) out.sheet = find_gpu_sheet(name);
   const double sheet_gib = out.sheet->memory_bytes / 1073741824;
   constexpr double kSameMemory = 0.12;  // makers' and drivers' figures for one memory differ by less
   const bool as_sheet = out.memory_gib == 0 || std::abs(out.memory_gib / sheet_gib - 1) < kSameMemory;
@@ -134,16 +171,20 @@ SkyGpu gpu_of(const SkyAccelerator& from) {
 std::string gpu_text(const SkyGpu& gpu) {
   const GpuSheet& sheet = *gpu.sheet;
   const double part = gpu.share;
-  std::string out = "{ " + family_of(gpu.name);
+  std::string out = std::string("{ ") + (is_chip(sheet) ? "\"kind\": \"tpu\", " : "") + family_of(gpu.name);
   out += fmt::format("\"memory\": \"{:.4g}GiB\", \"fp32\": \"{:.4g}Tflop/s\", ", part * gpu.memory_gib,
                      part * sheet.fp32_flops() * 1e-12);
   if (sheet.tensor_fp16_flops > 0)
     out += fmt::format("\"tensor\": \"{:.5g}Tflop/s\", ", part * sheet.tensor_fp16_flops * 1e-12);
-  out += fmt::format(
-      "\"memory_bandwidth\": \"{:.5g}GB/s\", \"launch\": \"3.8us\", \"power\": {{ \"peak\": \"{:.4g}W\" }},\n",
-      part * sheet.memory_bandwidth * 1e-9, part * sheet.power_w);
+  out +=
+      fmt::format("\"memory_bandwidth\": \"{:.5g}GB/s\", \"launch\": \"3.8us\",", part * sheet.memory_bandwidth * 1e-9);
+  if (sheet.power_w > 0) out += fmt::format(" \"power\": {{ \"peak\": \"{:.4g}W\" }},", part * sheet.power_w);
+  out += '\n';
   std::string doubt = sheet.name == "V100" ? "" : "launch: measured on a V100, taken over for this GPU";
   if (is_amd(sheet)) doubt += "; no kernel of an AMD GPU was measured, and RCCL is taken to cost what NCCL does";
+  if (is_chip(sheet))
+    doubt += "; no kernel was measured on it, it runs no CUDA program, and the links between such chips are left out";
+  if (is_chip(sheet) && sheet.name.starts_with("Gaudi")) doubt += "; fp32: taken to be a quarter of 16 bits";
   if (part < 1) doubt += "; a share of a GPU is taken to have that share of its rates";
   if (doubt.starts_with("; ")) doubt.erase(0, 2);
   return out + "      \"source\": \"SHEETS; launch CUDA-GRAPHS\"" +
@@ -193,7 +234,8 @@ std::span<const std::pair<std::string_view, std::string_view>> sky_sources() {
       {"SHEETS",
        "NVIDIA's and AMD's data sheets and architecture papers: multiprocessors, boost clock, memory, power of the "
        "board, "
-       "dense tensor rate with 32-bit sums. fp32: 2 x lanes x boost clock"},
+       "dense tensor rate with 32-bit sums. fp32: 2 x lanes x boost clock. Trainium: AWS Neuron documentation 2.28, "
+       "awsdocs-neuron.readthedocs-hosted.com. Gaudi: R. Kaplan, \"Intel Gaudi 3 AI Accelerator\", Hot Chips 2024"},
       {"CUDA-GRAPHS",
        "A. Gray, \"Getting Started with CUDA Graphs\", NVIDIA technical blog, 2019, "
        "developer.nvidia.com/blog/cuda-graphs: "

@@ -67,7 +67,7 @@ void set_nics(platforms::Instance& instance, const std::string& text) {
 /// nor where --gpu says another memory than the sheet.
 std::optional<LoggedMachine> machine_of_sheet(const std::string& gpu, int gpus, const MachineHints& hints) {
   const platforms::SkyGpu found = platforms::gpu_of({.cloud = "", .name = gpu, .info = "", .count = double(gpus)});
-  if (found.sheet == nullptr || gpus < 1) return std::nullopt;
+  if (found.sheet == nullptr || found.sheet->capability == 0 || gpus < 1) return std::nullopt;
   if (!hints.gpu.empty() && found.memory_gib * 1073741824 != found.sheet->memory_bytes) return std::nullopt;
   std::string sources;
   for (const auto& [name, source] : platforms::sky_sources())
@@ -144,6 +144,14 @@ static platforms::Instance checked(const MachineHints& hints, const platforms::P
   return instance;
 }
 
+[[noreturn]] static void refuse_machine(const traces::NcclLog& log, const MachineHints& hints, const std::string& gpu,
+                                        int nodes, int per_node) {
+  throw ConfigError(fmt::format("{}: no catalog has {} with {} of {}; {}{}", log.file,
+                                nodes > 1 ? "nodes" : "a machine", per_node > 0 ? std::to_string(per_node) : "several",
+                                hints.instance.empty() ? gpu : hints.instance, kNeeded,
+                                hints.gpu.empty() ? "" : platforms::did_you_mean_gpu(gpu)));
+}
+
 LoggedMachine logged_machine(const traces::NcclLog& log, const std::string& text, const MachineHints& hints,
                              const LogOptions& options) {
   if (!hints.instance.empty() && !hints.catalog.empty()) {
@@ -177,11 +185,7 @@ LoggedMachine logged_machine(const traces::NcclLog& log, const std::string& text
     }
   if (candidates.empty() && hints.catalog.empty() && hints.instance.empty() && (nodes == 1 || !hints.nic.empty()))
     if (auto sheet = machine_of_sheet(gpu, per_node, hints)) return *std::move(sheet);
-  if (candidates.empty())
-    throw ConfigError(fmt::format(
-        "{}: no catalog has {} with {} of {}; {}{}", log.file, nodes > 1 ? "nodes" : "a machine",
-        per_node > 0 ? std::to_string(per_node) : "several", hints.instance.empty() ? gpu : hints.instance, kNeeded,
-        hints.gpu.empty() ? "" : platforms::did_you_mean_gpu(gpu)));
+  if (candidates.empty()) refuse_machine(log, hints, gpu, nodes, per_node);
   std::stable_sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
     return a.points > b.points || (a.points == b.points && a.instance->gpus < b.instance->gpus);
   });

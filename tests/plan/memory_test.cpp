@@ -125,6 +125,12 @@ TEST(Fits, OfCatalogsKnowTheirGpusAndModels) {
   EXPECT_THAT(refused({.model = "stylegan3"}),
               AllOf(HasSubstr("fits: /model: "), HasSubstr("did you mean \"stylegan2\"?")));
   EXPECT_THAT(refused({.model = "dcgan", .gpus = {"V10"}}), HasSubstr("--gpu V10: no catalog has it"));
+  EXPECT_THAT(refused({.model = "dcgan", .gpus = {"A100-90GB"}}), HasSubstr("--gpu A100-90GB: no catalog has it"));
+  EXPECT_THAT(refused({.model = "dcgan", .gpus = {"H100-PCE"}}), HasSubstr("did you mean \"H100-PCIE\"?"));
+  const documents::Fits own = fits({.model = "dcgan", .gpus = {"GTX 1080", "TITAN X"}});  // no catalog rents these
+  ASSERT_EQ(own.gpus.size(), 2U);
+  EXPECT_EQ(own.gpus[0].gpu, "GTX1080");
+  EXPECT_EQ(own.gpus[0].memory, 8.0 * 1073741824);
   EXPECT_THAT(refused({.model = "recorded:dcgan-64-cpu", .precision = "fp16"}), HasSubstr("was recorded in fp32"));
 }
 

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "common/errors.hpp"
 #include "common/json_value.hpp"
 #include "platforms/catalog.hpp"
@@ -55,6 +57,20 @@ TEST(Offers, KnowGpusAsDriversNameThem) {
     EXPECT_THROW(selected_offers(aws(), {.gpus = {name}}, "2026-11-20"), ConfigError) << name;
   for (const Gpu& gpu : aws().front().gpus)
     EXPECT_EQ(gpu_likeness("nvidia-tesla-v100", gpu) > 0, gpu.family == "V100") << gpu.name;
+}
+
+// A name that people type says nothing but the GPU; a driver's may say more.
+TEST(Offers, DoNotTakeAMistypedGpuForTheNearest) {
+  const auto known = [](const char* name) {
+    return std::any_of(aws().front().gpus.begin(), aws().front().gpus.end(),
+                       [&](const Gpu& gpu) { return gpu_likeness(name, gpu) > 0; });
+  };
+  for (const char* name :
+       {"A100 SXM", "a100-80gb", "Tesla V100", "NVIDIA H100", "V100-32GB", "a100_80", "nvidia-h100-mega-80gb"})
+    EXPECT_TRUE(known(name)) << name;
+  for (const char* name : {"A100-90GB", "H100-PCE", "V100-64GB", "A100x", "T4 Ti", "NVIDIA Tesla T4 SUPER"})
+    EXPECT_FALSE(known(name)) << name;
+  EXPECT_EQ(did_you_mean_gpu("H100-PCE"), "; did you mean \"H100-PCIE\"?");
 }
 
 // The cheapest comes first, retired instances last.

@@ -159,20 +159,36 @@ TEST(SkyPlatform, KnowsGpusByAllTheirNames) {
   EXPECT_EQ(name("Radeon MI25", "{'SizeInMiB': 16384}"), "MI25");
   EXPECT_EQ(name("RTXA2000", "{'SizeInMiB': 6144}"), "RTXA2000");
   EXPECT_EQ(name("A10", "", "", "azure", 0.167), "A10-1of6");
-  EXPECT_EQ(name("Trainium"), "");
+  EXPECT_EQ(name("Gaudi HL-205"), "Gaudi");
+  EXPECT_EQ(name("Trainium2"), "Trainium2");
+  EXPECT_EQ(name("Trainium3"), "");
+  EXPECT_EQ(name("Inferentia2"), "");
 }
 
 TEST(SkyPlatform, SaysOnceWhichGpusHaveNoDataSheet) {
   const SkyPlatform made =
-      made_of("a,T4,1,4,16,1,r,,,\nb,Gaudi3,8,4,16,1,r,,,\nb,Gaudi3,8,4,16,1,s,,,\nc,,,4,16,1,r,,,\n");
+      made_of("a,T4,1,4,16,1,r,,,\nb,AI100,8,4,16,1,r,,,\nb,AI100,8,4,16,1,s,,,\nc,,,4,16,1,r,,,\n");
   EXPECT_THAT(
       made.remarks,
-      ElementsAre("nimbus: 1 instance type with accelerators, 1 price of 2026-11-20",
-                  "nimbus: left out, without a data sheet of their rates, memory bandwidth and power: Gaudi3 (2 "
-                  "rows, first line 3)",
-                  "nimbus: left out: 1 row of machines without accelerators"));
-  EXPECT_THAT(refusal("b,Gaudi3,8,4,16,1,r,,,\n"),
+      ElementsAre(
+          "nimbus: 1 instance type with accelerators, 1 price of 2026-11-20",
+          "nimbus: left out, without a data sheet of their rates and memory bandwidth, or made for inference: AI100 "
+          "(2 rows, first line 3)",
+          "nimbus: left out: 1 row of machines without accelerators"));
+  EXPECT_THAT(refusal("b,AI100,8,4,16,1,r,,,\n"),
               HasSubstr("without a price of a machine with accelerators; nimbus: left out"));
+}
+
+// Chips that are no GPUs are machines of their own kind, with what is not known of them.
+TEST(SkyPlatform, HasTrainingChips) {
+  const Platform platform = platform_of("trn1.32xlarge,Trainium,16,128,512,21.5,us-east-1,,7.0,\n");
+  const Gpu& gpu = platform.gpu_of(platform.instance("trn1.32xlarge"));
+  EXPECT_EQ(gpu.kind, Gpu::Kind::tpu);
+  EXPECT_EQ(gpu.fp32.si, 47.5e12);
+  EXPECT_EQ(gpu.tensor->si, 190e12);
+  EXPECT_EQ(gpu.memory.si, 32.0 * 1073741824);
+  EXPECT_FALSE(gpu.peak);
+  EXPECT_THAT(gpu.origin.unconfirmed, HasSubstr("it runs no CUDA program"));
 }
 
 // A region that the list leaves open, regions with commas, and one type with two kinds of GPU.
