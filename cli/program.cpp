@@ -6,10 +6,12 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <iostream>
 #include <new>
 #include <span>
 #include <stdexcept>
+#include <system_error>
 
 #include "cli/progress.hpp"
 #include "cli/shared_options.hpp"
@@ -260,6 +262,21 @@ int print_error(ExitCode code, const char* message) {
   return static_cast<int>(code);
 }
 
+namespace {
+
+/// What the library of paths did not find is the user's mistake, such as a link that leads to itself.
+int print_path_error(const std::filesystem::filesystem_error& error) {
+  bool users = false;
+  for (const std::errc code :
+       {std::errc::too_many_symbolic_link_levels, std::errc::filename_too_long, std::errc::not_a_directory,
+        std::errc::no_such_file_or_directory, std::errc::permission_denied})
+    users = users || error.code() == code;
+  return print_error(users ? ExitCode::invalid : ExitCode::failure,
+                     (error.path1().string() + ": " + error.code().message()).c_str());
+}
+
+}  // namespace
+
 int run_command_line(std::vector<std::string> words) {
   Shared shared;
   shared.color = may_color();
@@ -296,6 +313,8 @@ int run_command_line(std::vector<std::string> words) {
     const std::string exceeded = memory_budget_exceeded();
     if (exceeded.empty()) return print_error(ExitCode::failure, error.what());
     return print_error(ExitCode::infeasible, exceeded.c_str());
+  } catch (const std::filesystem::filesystem_error& error) {
+    return print_path_error(error);
   } catch (const std::exception& error) {
     return print_error(ExitCode::failure, error.what());
   }

@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "common/host_inventory.hpp"
 #include "common/text.hpp"
@@ -18,6 +19,10 @@ constexpr bool kShadowed = false;
 #endif
 
 Bytes asked{0}, bound{0};
+
+std::string shown(std::int64_t most, std::string_view what) {
+  return fmt::format("{} {}{}", with_thousands(most), what, most == 1 ? "" : "s");
+}
 
 }  // namespace
 
@@ -38,6 +43,12 @@ void begin_memory_budget(bool trains) {
 
 Bytes memory_budget() { return bound.si > 0 ? bound : half_of_memory(); }
 
+void check_memory(Bytes needed, std::string_view asker) {
+  if (needed <= memory_budget()) return;
+  throw BudgetExceeded(fmt::format("{} would take about {} of memory, expected at most {}; --max-memory allows more",
+                                   asker, to_string(needed), to_string(memory_budget())));
+}
+
 void reserve_beyond_budget(Bytes more) {
   rlimit limit{};
   if (::getrlimit(RLIMIT_DATA, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return;
@@ -56,13 +67,14 @@ void set_work_budget(std::int64_t most) { Work::bound_ = most; }
 
 void check_work(double units, std::string_view what, std::string_view asker, std::string_view instead) {
   if (units <= static_cast<double>(Work::bound_)) return;
-  throw BudgetExceeded(fmt::format("{}: more than {} would be simulated, {:.6g}; {}, or --max-work allows more", asker,
-                                   counted(static_cast<std::size_t>(Work::bound_), what), units, instead));
+  const std::string found = units < 1e15 ? with_thousands(std::llround(units)) : fmt::format("{:.3g}", units);
+  throw BudgetExceeded(fmt::format("{}: more than {} would be simulated, {}; {}, or --max-work allows more", asker,
+                                   shown(Work::bound_, what), found, instead));
 }
 
 void Work::refuse(std::string_view file, std::string_view key) const {
   throw BudgetExceeded(fmt::format("{}: {}: more than {} would be simulated; --max-work allows more", file, key,
-                                   counted(static_cast<std::size_t>(bound_), "event")));
+                                   shown(bound_, "event")));
 }
 
 }  // namespace ganymede

@@ -27,6 +27,8 @@ void set_memory_budget(Bytes most);
 /// reserve much that they never use.
 void begin_memory_budget(bool trains);
 Bytes memory_budget();
+/// Throws BudgetExceeded if what begins now would take more: `asker`, as "a.json: reading it".
+void check_memory(Bytes needed, std::string_view asker);
 /// Leaves room for what is about to be reserved and hardly used, such as the stack of an actor: it does not count.
 void reserve_beyond_budget(Bytes more);
 /// The reason of a failed allocation: "more than 2 GiB of memory would be needed; --max-memory allows more". Empty if
@@ -43,10 +45,11 @@ void check_work(double units, std::string_view what, std::string_view asker, std
 /// Counts the events of one simulation.
 class Work {
  public:
-  /// Counts one. Throws BudgetExceeded beyond the bound, with the file and the key that asks for events such as this
-  /// one.
-  void spend(std::string_view file, std::string_view key) {
-    if (++spent_ > bound_) refuse(file, key);
+  /// Counts one, or as many as it takes the work of. Throws BudgetExceeded beyond the bound, with the file and the key
+  /// that asks for events such as this one.
+  void spend(std::string_view file, std::string_view key, std::int64_t events = 1) {
+    spent_ += events;
+    if (spent_ > bound_) refuse(file, key);
   }
 
  private:

@@ -247,11 +247,7 @@ Bytes memory_to_read(std::string_view text) {
 
 Json parse_document(std::string_view text, const std::string& name) {
   constexpr std::size_t kSmall = 1 << 18;  // takes less than the least bound
-  if (const Bytes needed{text.size() < kSmall ? 0.0 : memory_to_read(text).si}; needed > memory_budget())
-    throw BudgetExceeded(
-        fmt::format("{}: reading it would take about {} of memory, expected at most {}; --max-memory "
-                    "allows more",
-                    name, to_string(needed), to_string(memory_budget())));
+  if (text.size() >= kSmall) check_memory(memory_to_read(text), name + ": reading it");
   if (std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isspace(c) != 0; }))
     throw ConfigError(name + ": the file is empty, expected JSON");
   constexpr int kBeyondDouble = 406;  // the library's number for a number beyond a double's range

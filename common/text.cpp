@@ -30,9 +30,13 @@ std::optional<std::string> nearest(std::string_view word, const std::vector<std:
   std::optional<std::string> best;
   std::size_t best_distance = 0;
   for (const auto& candidate : candidates) {
-    const bool begun = word.size() >= 3 && candidate.starts_with(std::string(word) + "-");
+    const std::size_t longer = std::max(word.size(), candidate.size());
+    const std::size_t close_enough = std::max<std::size_t>(1, longer / 3);
+    const bool begun = word.size() >= 3 && word.size() < candidate.size() && candidate.starts_with(word) &&
+                       candidate[word.size()] == '-';
+    // A word may be a whole file; what differs in length by more cannot be close.
+    if (!begun && longer - std::min(word.size(), candidate.size()) > close_enough) continue;
     const std::size_t distance = begun ? 0 : edit_distance(word, candidate);
-    const std::size_t close_enough = std::max<std::size_t>(1, std::max(word.size(), candidate.size()) / 3);
     if (distance <= close_enough && (!best || distance < best_distance)) {
       best = candidate;
       best_distance = distance;
@@ -57,6 +61,13 @@ std::string list_of(const std::vector<std::string>& names) {
 
 std::string counted(std::size_t number, std::string_view what) {
   return std::to_string(number) + " " + std::string(what) + (number == 1 ? "" : "s");
+}
+
+std::string with_thousands(std::int64_t number) {
+  std::string out = std::to_string(number);
+  const std::size_t first = number < 0 ? 1 : 0;
+  for (std::size_t at = out.size(); at > first + 3;) out.insert(at -= 3, ",");
+  return out;
 }
 
 }  // namespace ganymede

@@ -2,6 +2,7 @@
 // Helpers for messages.
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -21,5 +22,8 @@ std::string list_of(const std::vector<std::string>& names);
 
 /// "1 price", "2 prices".
 std::string counted(std::size_t number, std::string_view what);
+
+/// A whole number with its thousands apart, for example "20,000,000".
+std::string with_thousands(std::int64_t number);
 
 }  // namespace ganymede

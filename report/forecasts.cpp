@@ -6,6 +6,7 @@
 #include <cmath>
 #include <optional>
 
+#include "common/text.hpp"
 #include "report/numbers.hpp"
 
 namespace ganymede::report {

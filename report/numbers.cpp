@@ -10,6 +10,7 @@
 #include <string>
 
 #include "common/json_value.hpp"
+#include "common/text.hpp"
 
 namespace ganymede::report {
 
@@ -88,13 +89,6 @@ std::string spoken_time(double seconds) {
 std::string spoken_usd(double amount) {
   if (amount >= 99.995) return with_thousands(std::llround(amount));
   return amount >= 0.0995 || amount == 0 ? fmt::format("{:.2f}", amount) : fmt::format("{:.2g}", amount);
-}
-
-std::string with_thousands(std::int64_t number) {
-  std::string out = std::to_string(number);
-  const std::size_t first = number < 0 ? 1 : 0;
-  for (std::size_t at = out.size(); at > first + 3;) out.insert(at -= 3, ",");
-  return out;
 }
 
 std::string shown_rate(double a_second) {

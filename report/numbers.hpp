@@ -42,9 +42,6 @@ std::size_t index_of(const Json& number);
 /// The number as JSON has it, with all digits.
 std::string as_in_json(double number);
 
-/// A whole number with its thousands apart, for example "20,000,000".
-std::string with_thousands(std::int64_t number);
-
 /// Four digits, or all before the point: "0.1235", "14731".
 std::string shown_rate(double a_second);
 

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <tuple>
 
+#include "common/text.hpp"
 #include "common/units.hpp"
 #include "report/numbers.hpp"
 #include "report/plans.hpp"

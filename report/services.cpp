@@ -5,6 +5,7 @@
 #include <cmath>
 #include <vector>
 
+#include "common/text.hpp"
 #include "common/units.hpp"
 #include "common/usd.hpp"
 #include "report/numbers.hpp"

@@ -9,11 +9,11 @@
 #include "calibration/stated_step.hpp"
 #include "common/dates.hpp"
 #include "common/json.hpp"
+#include "common/text.hpp"
 #include "common/units.hpp"
 #include "common/written.hpp"
 #include "kernel/models/models.hpp"
 #include "platforms/catalog.hpp"
-#include "report/numbers.hpp"
 #include "sim/collectives/allreduce.hpp"
 #include "traces/recorded.hpp"
 
@@ -76,7 +76,7 @@ std::string read_target(JsonObject& in, bool steps_allowed, OrderedJson& to) {
       amount->fail("a plan compares allocations of different sizes; expected \"images\" or \"epochs\"");
     target = unit;
     to[unit] = amount->as_integer(1, kMaxFormImages);
-    words = report::with_thousands(amount->as_integer(1, kMaxFormImages)) + " " + unit;
+    words = with_thousands(amount->as_integer(1, kMaxFormImages)) + " " + unit;
   }
   if (target == nullptr) in.node().expected("a target: \"epochs\", \"images\" or \"steps\"");
   return words;

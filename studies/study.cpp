@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <set>
 
+#include "common/budget.hpp"
 #include "common/errors.hpp"
 #include "common/json.hpp"
 #include "common/json_value.hpp"
+#include "common/text.hpp"
 #include "plan/cheapest.hpp"
 #include "platforms/catalog.hpp"
 #include "platforms/overlay.hpp"
@@ -169,7 +171,8 @@ std::vector<Json> read_policies(const JsonNode& node) {
   return policies;
 }
 
-/// Throws ConfigError if a study has more combinations, or runs, than fit in memory.
+/// Throws ConfigError if a study has more combinations, or runs, than any may have, and BudgetExceeded for more than
+/// fit in memory.
 void check_size(const JsonNode& study, double combinations, double seeds) {
   if (combinations > kMaxCombinations)
     study.fail(
@@ -181,6 +184,10 @@ void check_size(const JsonNode& study, double combinations, double seeds) {
         fmt::format("found {:.0f} runs ({:.0f} combinations with {:.0f} seeds each), expected at most {}; "
                     "split the study",
                     combinations * seeds, combinations, seeds, kMaxRuns));
+  constexpr double kOfCombination = 100e3, kOfRun = 100;  // bytes; a run is a seed beside what it shares
+  check_memory(Bytes{combinations * kOfCombination + combinations * seeds * kOfRun},
+               fmt::format("{}: /seeds: a study of {} runs", study.file(),
+                           with_thousands(static_cast<std::int64_t>(combinations * seeds))));
 }
 
 /// The members of a scenario that all runs of a study share.

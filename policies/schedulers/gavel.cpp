@@ -197,7 +197,8 @@ Scheduler gavel_scheduler() {
               "Narayanan et al., \"Heterogeneity-aware cluster scheduling policies for deep learning workloads\", "
               "OSDI 2020, least attained service",
           .settings = kGavelSettings,
-          .decide = decide_gavel};
+          .decide = decide_gavel,
+          .events_a_job = 2.5};  // of 1,000 jobs at once: 10 us a job and decision, where an event may take 4
 }
 
 }  // namespace ganymede::policies

@@ -92,6 +92,7 @@ struct Scheduler {
   double (*rank)(const ClusterView& view, std::span<const double> settings, const JobView& job) = nullptr;
   Kinds kinds = Kinds::size;
   JobSchedule (*decide)(const SchedulerCall& call) = nullptr;  ///< null: a program of the user decides
+  double events_a_job = 0;  ///< the work of a decision for each job that runs or waits, in events of a cluster
 };
 
 /// The register, in the order in which schedulers are listed; the first is the default.

@@ -204,7 +204,7 @@ TEST(AllReduce, MessagesAreWork) {
   for (const auto& [arguments, expected] :
        {std::pair("--nodes 4 --bytes 1MiB --max-work 23",
                   "of 1 MiB: more than 23 messages would be simulated, 24; folded gives the same time, or --max-work"),
-        {"--nodes 9999 --bytes 1", "more than 50000000 messages would be simulated, 1.9994e+08"}}) {
+        {"--nodes 9999 --bytes 1", "more than 50,000,000 messages would be simulated, 199,940,004"}}) {
     const Outcome outcome = run_program(star + "--fidelity message " + arguments);
     EXPECT_EQ(outcome.code, 3) << arguments;
     EXPECT_THAT(outcome.err, HasSubstr(expected));

@@ -152,7 +152,29 @@ TEST(BadInput, MessageFidelityOfTooMuchIsRefused) {
   const Outcome outcome = run_program(simulate(scratch, "--fidelity message --set /workload/epochs=1000000"));
   EXPECT_EQ(outcome.code, 3);
   EXPECT_THAT(outcome.err, HasSubstr("scenario.json: /fidelity/mode: of "));
-  EXPECT_THAT(outcome.err, HasSubstr("more than 50000000 messages would be simulated, "));
+  EXPECT_THAT(outcome.err, HasSubstr("more than 50,000,000 messages would be simulated, "));
+}
+
+// Whatever its results will take is said before the first run, not after minutes.
+TEST(BadInput, ASweepWhoseResultsDoNotFitIsRefused) {
+  const std::string sweep =
+      "sweep " GANYMEDE_SOURCE_DIR "/studies/first-look.json --set '/seeds={\"first\":1,\"count\":";
+  const Outcome outcome = run_program(sweep + "100000}'");
+  EXPECT_EQ(outcome.code, 3);
+  EXPECT_THAT(outcome.err, HasSubstr("first-look.json: /seeds: the results of 2,800,000 runs, without --shard, would "
+                                     "take about"));
+  const Outcome shard =
+      run_program(sweep + "270000}' --max-memory 900MiB --shard 0/1 -o " + (Scratch() / "s").string());
+  EXPECT_EQ(shard.code, 3);
+  EXPECT_THAT(shard.err, HasSubstr("/seeds: a study of 9,720,000 runs would take about"));
+}
+
+TEST(BadInput, ALinkThatLeadsToItself) {
+  const Scratch scratch;
+  std::filesystem::create_symlink("loop", scratch / "loop");
+  const std::string loop = (scratch / "loop").string();
+  for (const std::string& command : {"merge " + loop, "validate " + loop, "simulate " + loop})
+    expect_rejected(command, {"loop", "symbolic links"});
 }
 
 TEST(BadInput, AnInputIsNotOverwritten) {

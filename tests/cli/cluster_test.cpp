@@ -143,6 +143,22 @@ TEST_F(ClusterExample, RefusesTracesOfCenturies) {
   EXPECT_THAT(sum.err, HasSubstr("126 years"));
 }
 
+// A decision of gavel costs with each job that waits, so that 40,000 at once would take hours, which is said at once.
+TEST_F(ClusterExample, JobsThatWouldTakeHoursAreRefusedBefore) {
+  const auto jobs = [&](int count) {
+    std::string trace = "job,arrival_s,gpus,duration_s,owner,priority\n";
+    for (int i = 0; i < count; ++i) trace += "j" + std::to_string(i) + ",0,1," + std::to_string(100 + i % 97) + ",,\n";
+    return "simulate " + file + " --set '/jobs={\"trace\":\"" + scratch.write("jobs.csv", trace) +
+           "\"}' --set /scheduler/name=gavel";
+  };
+  const Outcome outcome = run_program(jobs(40'000));
+  EXPECT_EQ(outcome.code, 3);
+  EXPECT_THAT(outcome.err, HasSubstr("/jobs: of so many jobs at a time: more than 50,000,000 events"));
+  const std::string few = jobs(100);
+  EXPECT_EQ(run_program(few + " --max-work 900").code, 3) << "also where only the loop finds it";
+  EXPECT_EQ(run_program(few).code, 0);
+}
+
 TEST(ImportJobs, RefusesImpossibleCountsAndKeepsQuotes) {
   const Scratch scratch;
   const auto import = [&](const std::string& user, const std::string& gpus) {

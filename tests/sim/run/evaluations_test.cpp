@@ -126,7 +126,7 @@ TEST(Evaluations, EventsOfWhatIsLeftAreCountedBefore) {
   EXPECT_NO_THROW(EvaluatingRun run(scenario));
   scenario.faults.network->every = Seconds{3.9e-3};
   EXPECT_THAT(message_of<BudgetExceeded>([&] { EvaluatingRun run(scenario); }),
-              testing::HasSubstr("/faults/network/every: more than 50000000 events would be simulated, 5.12821e+07"));
+              testing::HasSubstr("/faults/network/every: more than 50,000,000 events would be simulated, 51,282,051"));
 }
 
 }  // namespace
