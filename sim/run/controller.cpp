@@ -78,7 +78,7 @@ policies::Decision parse_decision(const std::string& line, const Scenario& scena
   const auto expected = [&](const std::string& what) {
     throw PolicyFault(fmt::format("answered {}, expected {}", shown.empty() ? "an empty line" : shown, what));
   };
-  const OrderedJson answer = OrderedJson::parse_or_null(line);
+  const Json answer = Json::parse_or_null(line);  // whose members are found without looking at all
   if (!answer.is_object() || !answer.contains("nodes")) expected("one line such as {\"nodes\": {\"pool's name\": 2}}");
   policies::Decision decision{.nodes = std::vector<int>(scenario.pools.size(), 0)};
   if (!answer["nodes"].is_object()) expected("\"nodes\" as an object from a pool's name to a count");

@@ -2,7 +2,8 @@
 //
 //   fuzz_replay CORPUS INPUTS [TARGET...]     so many changed inputs of each
 //   fuzz_replay CORPUS SECONDSs [TARGET...]   changed inputs of each for so many seconds, as in 60s
-//   fuzz_replay --targets                     the names, each with the files of its reader
+//   fuzz_replay --growth CORPUS INPUTS [TARGET...]   so many inputs of each that are made longer and longer
+//   (growth.hpp) fuzz_replay --targets                     the names, each with the files of its reader
 //
 // prints how many inputs each target has read. What is changed follows from GANYMEDE_FUZZ_SEED (1). A crash, or ten
 // seconds of a processor for one input, ends it and leaves the input in the file `fuzz-input-TARGET`.
@@ -19,6 +20,7 @@
 #include <optional>
 
 #include "common/file.hpp"
+#include "growth.hpp"
 #include "target.hpp"
 
 namespace ganymede::fuzz {
@@ -120,16 +122,29 @@ int main(int argc, char** argv) {
     print_targets();
     return 0;
   }
+  if (argc == 2 && std::string_view(argv[1]) == "--check-growth") {
+    check_growth();
+    return 0;
+  }
+  const bool grows = argc > 1 && std::string_view(argv[1]) == "--growth";
+  if (grows) --argc, ++argv;
   const std::optional<Effort> effort = argc < 3 ? std::nullopt : effort_of(argv[2]);
   const char* named = std::getenv("GANYMEDE_FUZZ_SEED");
   const std::optional<std::uint64_t> seed = number_in(named == nullptr ? "1" : named);
   if (!effort || !seed) {
     fmt::print(stderr,
-               "usage: fuzz_replay CORPUS INPUTS|SECONDSs [TARGET...]\n       fuzz_replay --targets\n"
+               "usage: fuzz_replay CORPUS INPUTS|SECONDSs [TARGET...]\n       fuzz_replay --growth CORPUS INPUTS "
+               "[TARGET...]\n       fuzz_replay --targets\n"
                "INPUTS, SECONDS and GANYMEDE_FUZZ_SEED are whole numbers\n");
     return 2;
   }
-  for (const Target& row : targets())
-    if (argc == 3 || std::find(argv + 3, argv + argc, row.name) != argv + argc) replay(row, argv[1], *effort, *seed);
-  return 0;
+  int superlinear = 0;
+  for (const Target& row : targets()) {
+    if (argc > 3 && std::find(argv + 3, argv + argc, row.name) == argv + argc) continue;
+    if (grows)
+      superlinear += report_growth(row, corpus_of(std::filesystem::path(argv[1]) / row.name), effort->inputs, *seed);
+    else
+      replay(row, argv[1], *effort, *seed);
+  }
+  return superlinear == 0 ? 0 : 1;
 }
