@@ -21,6 +21,7 @@
 #include "platforms/catalog.hpp"
 #include "platforms/providers.hpp"
 #include "policies/policy.hpp"
+#include "serve/upload_trial.hpp"
 #include "sim/collectives/allreduce.hpp"
 #include "traces/layer_list.hpp"
 #include "traces/recorded.hpp"
@@ -35,24 +36,6 @@ constexpr const char* kUploadSchema = "ganymede.serve-upload/1";
 const std::vector<std::string>& upload_kinds() {
   static const std::vector<std::string> names = {"trace", "platform"};
   return names;
-}
-
-/// The name as it is shown: without control characters, and at most kMaxName bytes. Throws ConfigError for a text that
-/// is not UTF-8.
-std::string shown_name(std::string name) {
-  try {
-    (void)Json(name).dump();
-  } catch (const JsonError&) {
-    throw ConfigError("name: expected UTF-8");
-  }
-  if (name.size() > UploadStore::kMaxName) {
-    std::size_t end = UploadStore::kMaxName;
-    while (end > 0 && (static_cast<unsigned char>(name[end]) & 0xC0U) == 0x80U) --end;  // not within a character
-    name.resize(end);
-  }
-  std::replace_if(
-      name.begin(), name.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; }, '?');
-  return name.empty() ? "file" : name;
 }
 
 std::shared_ptr<const Upload> checked_upload(int id, const std::string& kind, const std::string& name,
@@ -79,6 +62,22 @@ std::shared_ptr<const Upload> checked_upload(int id, const std::string& kind, co
 
 }  // namespace
 
+std::string shown_name(std::string name) {
+  try {
+    (void)Json(name).dump();
+  } catch (const JsonError&) {
+    throw ConfigError("name: expected UTF-8");
+  }
+  if (name.size() > UploadStore::kMaxName) {
+    std::size_t end = UploadStore::kMaxName;
+    while (end > 0 && (static_cast<unsigned char>(name[end]) & 0xC0U) == 0x80U) --end;  // not within a character
+    name.resize(end);
+  }
+  std::replace_if(
+      name.begin(), name.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; }, '?');
+  return name.empty() ? "file" : name;
+}
+
 std::string Upload::key() const { return fmt::format("upload:{}", id); }
 std::string Upload::file() const {
   return fmt::format("{}-{}.json", kind == UploadKind::trace ? "trace" : "platform", id);
@@ -88,6 +87,10 @@ UploadStore::UploadStore(fs::path folder, std::vector<std::string>& remarks) : f
   std::error_code error;
   for (fs::directory_iterator entry(folder_, error), end; !error && entry != end; entry.increment(error)) {
     const std::string stem = entry->path().stem().string();
+    if (stem.starts_with(kTrial)) {  // what a killed server was trying
+      std::error_code ignored;
+      fs::remove_all(entry->path(), ignored);
+    }
     int id = 0;
     const auto [rest, wrong] = std::from_chars(stem.data(), stem.data() + stem.size(), id);
     if (wrong != std::errc{} || rest != stem.data() + stem.size() || id <= 0 || id > 999'999 ||

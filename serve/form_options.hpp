@@ -19,6 +19,10 @@ namespace ganymede::serve {
 
 enum class UploadKind { trace, platform };
 
+/// The name of a file as it is shown: without control characters, and at most UploadStore::kMaxName bytes. Throws
+/// ConfigError for a text that is not UTF-8.
+std::string shown_name(std::string name);
+
 struct Upload {
   int id = 0;
   UploadKind kind = UploadKind::trace;
@@ -55,6 +59,7 @@ class UploadStore {
   void forget(int id);
   /// All of them, by id.
   Uploads all() const;
+  const std::filesystem::path& folder() const { return folder_; }
 
  private:
   std::filesystem::path file_of(int id) const;

@@ -14,6 +14,7 @@
 #include "serve/doorkeeper.hpp"
 #include "serve/job_answers.hpp"
 #include "serve/timed_server.hpp"
+#include "serve/upload_trial.hpp"
 
 namespace ganymede::serve {
 namespace {
@@ -267,7 +268,9 @@ class Server::Impl {
   /// The body is the file itself; its kind, and the name that it has on the user's machine, stand in the address.
   void add_uploads() {
     http_.Post("/api/uploads", [this](const Request& request, Response& response) {
-      const int id = jobs_.uploads().add(parameter(request, "kind"), parameter(request, "name"), request.body);
+      const std::string kind = parameter(request, "kind"), name = parameter(request, "name");
+      try_upload(kind, shown_name(name), request.body, jobs_.uploads().folder());
+      const int id = jobs_.uploads().add(kind, name, request.body);
       answer(response, {{"id", id}, {"key", fmt::format("upload:{}", id)}}, 201);
     });
     http_.Post("/api/uploads/([0-9]{1,9})/forget", [this](const Request& request, Response& response) {

@@ -12,6 +12,7 @@
 #include "common/json_value.hpp"
 #include "run_program.hpp"
 #include "serve_client.hpp"
+#include "support/when.hpp"
 
 namespace ganymede::cli {
 namespace {
@@ -66,6 +67,25 @@ TEST(ServeAttack, WhereNothingCanBeWrittenItServesOn) {
   EXPECT_EQ(refused->status, 500);
   EXPECT_THAT(refused->body, HasSubstr("cannot be written"));
   EXPECT_EQ(Json::parse(server.get("/api/jobs")->body).size(), 1U);
+  EXPECT_EQ(server.end(SIGTERM), 0);
+}
+
+// What the estimate lets pass is read by a process of its own first, which has 100 MiB of which 48 are the program's.
+TEST(ServeAttack, AFileThatTakesTooMuchEndsItsReaderAndNotTheServer) {
+  NOT_SANITIZED("the sanitizers reserve terabytes");
+  const Scratch scratch;
+  std::filesystem::create_directories(scratch / "data/uploads/trial-killed");
+  Server server(scratch, {"--max-memory", "400MiB"});
+  std::string text = "[{}";
+  while (text.size() < 1'000'000) text += ",{}";
+  const auto refused = server.post("/api/uploads?kind=platform&name=lab.json", text + "]");
+  EXPECT_EQ(refused->status, 400);
+  EXPECT_THAT(refused->body, HasSubstr("lab.json: reading it would take more than 100 MiB of memory"));
+  EXPECT_EQ(server.post("/api/uploads?kind=platform&name=lab.json", run_program("example platform").out)->status, 201);
+  std::vector<std::string> kept;
+  for (const auto& entry : std::filesystem::directory_iterator(scratch / "data/uploads"))
+    kept.push_back(entry.path().filename());
+  EXPECT_EQ(kept, std::vector<std::string>{"1.json"});
   EXPECT_EQ(server.end(SIGTERM), 0);
 }
 
