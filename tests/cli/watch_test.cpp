@@ -47,6 +47,14 @@ class Watch : public testing::Test {
   std::string plan_ = (folder_.path() / "plan.json").string(), log_ = (folder_.path() / "run.jsonl").string();
 };
 
+TEST_F(Watch, DevicesAndPipesAreNoLogs) {
+  for (const std::string log : {"/dev/zero", "/dev/null"}) {
+    const Outcome outcome = run_program("watch --plan " + plan_ + " --log " + log);
+    EXPECT_EQ(outcome.code, 2);
+    EXPECT_THAT(outcome.err, HasSubstr(log + ": is no regular file"));
+  }
+}
+
 TEST_F(Watch, FollowsARealTraining) {
   NOT_SANITIZED("follows real trainings, whose steps take several times as long there");
   ASSERT_EQ(train(" --quality 128 --quality-every 40").code, 0);
