@@ -151,7 +151,8 @@ void add_device_options(Parser command, kernel::TrainOptions& options) {
   command.add_flag("--time-algorithms", options.time_algorithms,
                    "time a GPU's convolutions, take the fastest algorithms and keep them for later trainings");
   command.add_flag("!--no-graph", options.graph, "launch a GPU's kernels one by one, not a whole step as a CUDA graph");
-  command.add_option("--threads", options.threads, "CPU threads; 0: all cores").capture_default_str();
+  command.add_option("--threads", options.threads, "CPU threads; 0: all cores, or this process's part of them")
+      .capture_default_str();
 }
 
 void check_trainable(const std::string& model) {

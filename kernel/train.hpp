@@ -40,7 +40,7 @@ struct TrainOptions {
   bool graph = true;             ///< replays a captured step (see CudaOptions)
   bool host_random = false;      ///< draws random numbers on the host (see CudaOptions)
   int batch = 64;
-  int threads = 0;  ///< threads of the CPU backend; 0: one for each processor that this process may use
+  int threads = 0;  ///< threads of the CPU backend; 0: this process's part of the machine's processors
   /// Adam's parameters; without a value: the model's (Model::adam).
   std::optional<float> learning_rate, beta1, beta2, epsilon;
   float average_decay = 0;  ///< decay of the generator's moving average (see StepOptions)

@@ -30,6 +30,17 @@ int local_rank() {
   return 0;
 }
 
+int cores_of_process(int processors, int usable) {
+  // Where the launcher binds each process to processors of its own, the part is no less than these.
+  int here = 1;
+  for (const char* variable : {"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "SLURM_STEP_TASKS_PER_NODE"})
+    if (const char* value = std::getenv(variable)) {
+      here = std::max(1, std::atoi(value));  // of Slurm's "4(x2),3" the first node's
+      break;
+    }
+  return std::clamp(processors / here, 1, usable);
+}
+
 int gpu_of_process(int visible) { return visible > 0 ? local_rank() % visible : 0; }
 
 namespace {

@@ -156,5 +156,18 @@ TEST(GpuOfProcess, IsOneOfThoseThatItSees) {
   ::unsetenv("SLURM_LOCALID");
 }
 
+TEST(CoresOfProcess, AreAPartOfTheMachineWhereSeveralRunOnIt) {
+  EXPECT_EQ(cores_of_process(16, 16), 16);
+  for (const auto& [variable, value] : {std::pair{"OMPI_COMM_WORLD_LOCAL_SIZE", "4"},
+                                        {"MPI_LOCALNRANKS", "4"},
+                                        {"SLURM_STEP_TASKS_PER_NODE", "4(x2),3"}}) {
+    ::setenv(variable, value, 1);
+    EXPECT_EQ(cores_of_process(16, 16), 4) << variable;
+    EXPECT_EQ(cores_of_process(16, 2), 2) << "bound to two by the launcher";
+    EXPECT_EQ(cores_of_process(2, 2), 1) << "more processes than processors";
+    ::unsetenv(variable);
+  }
+}
+
 }  // namespace
 }  // namespace ganymede::kernel
