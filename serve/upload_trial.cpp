@@ -46,11 +46,12 @@ void try_upload(const std::string& kind, const std::string& name, const std::str
   const TrialFolder trial(folder);
   write_file(trial.path() / kFile, text);
   const Bytes most{std::min(512.0 * (1U << 20U), memory_budget().si / 4)};
-  CommandRun run{{"--max-memory", fmt::format("{:.0f}B", most.si)}, trial.path(), "output", "log"};
+  CommandRun run{{}, trial.path(), "output", "log"};
   if (kind == "trace")
-    run.arguments.insert(run.arguments.end(), {"fits", kFile});
+    run.arguments = {"fits", kFile};
   else
-    run.arguments.insert(run.arguments.end(), {"catalog", "--provider", kFile});
+    run.arguments = {"catalog", "--provider", kFile};
+  run.arguments.insert(run.arguments.end(), {"--max-memory", fmt::format("{:.0f}B", most.si)});
   const CommandEnd end = run_command(run, StopSignal(), std::chrono::steady_clock::now() + kMostTime, {});
   const auto refuse = [&](const std::string& why) { throw ConfigError(fmt::format("{}: reading it {}", name, why)); };
   if (end.why == CommandEnd::Why::too_long) refuse("took more than a minute");

@@ -126,7 +126,7 @@ TEST_F(ClusterExample, MessageFidelityIsAFlag) {
   const Outcome many = run_program("simulate " + file + " --fidelity message");
   EXPECT_EQ(many.code, 3);
   EXPECT_THAT(many.err,
-              HasSubstr("/fidelity/mode: with the 200000 steps of the job wide: more than 50000000 messages"));
+              HasSubstr("/fidelity/mode: with the 200000 steps of the job wide: more than 50,000,000 messages"));
 }
 
 // Bills count in nanoseconds, so that no job and no cluster may last for centuries.
