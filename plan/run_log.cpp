@@ -212,7 +212,8 @@ int RunLogReader::read_foreign() {
 int RunLogReader::read() {
   // A device may never end, and of a pipe nothing could be read again.
   if (std::filesystem::exists(file_) && !std::filesystem::is_regular_file(file_))
-    throw ConfigError(fmt::format("{}: is no regular file, expected a log that grows", file_.string()));
+    throw ConfigError(fmt::format("{}: is {}, expected a log that grows", file_.string(),
+                                  std::filesystem::is_directory(file_) ? "a directory" : "no regular file"));
   std::ifstream in(file_, std::ios::binary);
   if (!in) throw ConfigError(fmt::format("{}: cannot be read", file_.string()));
   if (is_foreign()) return read_foreign();

@@ -70,14 +70,14 @@ TEST(ServeAttack, WhereNothingCanBeWrittenItServesOn) {
   EXPECT_EQ(server.end(SIGTERM), 0);
 }
 
-// What the estimate lets pass is read by a process of its own first, which has 100 MiB.
+// A file is read by a process of its own first, which has a quarter of the memory that the server may take.
 TEST(ServeAttack, AFileThatTakesTooMuchEndsItsReaderAndNotTheServer) {
   NOT_SANITIZED("the sanitizers reserve terabytes");
   const Scratch scratch;
   std::filesystem::create_directories(scratch / "data/uploads/trial-killed");
   Server server(scratch, {"--max-memory", "400MiB"});
-  std::string text = "[0";  // texts of 20 characters take 361 bytes each, estimated as 348
-  for (int i = 0; i < 280'000; ++i) text += ",\"aaaaaaaaaaaaaaaaaaaa\"";
+  std::string text = "[{}";
+  while (text.size() < 2'500'000) text += ",{}";
   const auto refused = server.post("/api/uploads?kind=platform&name=lab.json", text + "]");
   EXPECT_EQ(refused->status, 400);
   EXPECT_THAT(refused->body, HasSubstr("lab.json: reading it would take more than 100 MiB of memory"));
