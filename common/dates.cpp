@@ -38,11 +38,13 @@ std::optional<year_month_day> parse_date(std::string_view text) {
   return date.ok() ? std::optional(date) : std::nullopt;
 }
 
-/// Reads a zone ("Z", "+01:00", "-05:30") as its lead over UTC, which is at most 14 hours and 59 minutes.
+/// Reads a zone ("Z", "UTC", "+01", "+0100", "-05:30") as its lead over UTC, which is at most 14 hours and 59 minutes.
 std::optional<chrono::minutes> parse_zone(std::string_view text) {
-  if (text == "Z") return chrono::minutes{0};
-  if (text.size() != 6 || (text[0] != '+' && text[0] != '-') || text[3] != ':') return std::nullopt;
-  const auto hours = parse_digits(text, 1, 2), minutes = parse_digits(text, 4, 2);
+  if (text == "Z" || text == "UTC" || text == "GMT") return chrono::minutes{0};
+  const bool fits = text.size() == 3 || text.size() == 5 || (text.size() == 6 && text[3] == ':');
+  if (!fits || (text[0] != '+' && text[0] != '-')) return std::nullopt;
+  const auto hours = parse_digits(text, 1, 2);
+  const auto minutes = text.size() == 3 ? std::optional(0) : parse_digits(text, text.size() - 2, 2);
   if (!hours || !minutes || *hours > 14 || *minutes > 59) return std::nullopt;
   const chrono::minutes ahead = chrono::hours{*hours} + chrono::minutes{*minutes};
   return text[0] == '-' ? -ahead : ahead;
@@ -73,14 +75,8 @@ std::optional<double> parse_clock(std::string_view text) {
     for (++at; at < text.size() && text[at] >= '0' && text[at] <= '9'; ++at, unit /= 10)
       seconds += unit * (text[at] - '0');
   while (at < text.size() && text[at] == ' ') ++at;
-  const std::string_view zone = text.substr(at);
-  if (zone.empty() || zone == "Z" || zone == "UTC" || zone == "GMT") return seconds;
-  const auto hours = parse_digits(zone, 1, 2);
-  const auto minutes = zone.size() == 3 ? std::optional(0) : parse_digits(zone, zone.size() - 2, 2);
-  const bool fits = zone.size() == 3 || zone.size() == 5 || (zone.size() == 6 && zone[3] == ':');
-  if (!fits || (zone[0] != '+' && zone[0] != '-') || !hours || !minutes || *hours > 14 || *minutes > 59)
-    return std::nullopt;
-  return seconds - (zone[0] == '-' ? -60.0 : 60.0) * (*hours * 60 + *minutes);
+  const auto zone = at == text.size() ? chrono::minutes{0} : parse_zone(text.substr(at));
+  return zone ? std::optional(seconds - 60.0 * static_cast<double>(zone->count())) : std::nullopt;
 }
 
 double at_midnight(year_month_day date) { return chrono::duration<double>(sys_days(date).time_since_epoch()).count(); }
@@ -150,7 +146,7 @@ std::optional<std::int64_t> parse_time(std::string_view text) {
     second = parse_digits(text, 17, 2);
     at = 19;
   }
-  if (at >= text.size()) return std::nullopt;
+  if (at >= text.size() || (text[at] != 'Z' && text.size() != at + 6)) return std::nullopt;
   const auto zone = parse_zone(text.substr(at));
   if (!date || !hour || !minute || !second || !zone || *hour > 23 || *minute > 59 || *second > 59) return std::nullopt;
   const chrono::sys_seconds time =

@@ -185,6 +185,8 @@ std::string gpu_text(const SkyGpu& gpu) {
   if (is_chip(sheet))
     doubt += "; no kernel was measured on it, it runs no CUDA program, and the links between such chips are left out";
   if (is_chip(sheet) && sheet.name.starts_with("Gaudi")) doubt += "; fp32: taken to be a quarter of 16 bits";
+  if (sheet.name == "Gaudi")
+    doubt += "; its rate at 16 bits, bandwidth and power: from one talk, not confirmed elsewhere";
   if (part < 1) doubt += "; a share of a GPU is taken to have that share of its rates";
   if (doubt.starts_with("; ")) doubt.erase(0, 2);
   return out + "      \"source\": \"SHEETS; launch CUDA-GRAPHS\"" +

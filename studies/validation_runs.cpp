@@ -75,7 +75,8 @@ void divide(documents::ValidationResult::Coverage& sums) {
   sums.mean_half_width /= static_cast<double>(sums.cells);
 }
 
-/// Whose figures a study holds: its source up to the commit, page or remark. Two studies of one are one source.
+/// The publication that a study's figures are from: its source up to the commit, page or remark. Two studies of one
+/// publication are one source.
 std::string publication_of(const ValidatedStudy& study) {
   std::string name = study.source.substr(0, study.source.find_first_of(",:"));
   return name.substr(0, name.find(" at commit"));
