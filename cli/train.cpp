@@ -73,7 +73,8 @@ void add_learning_options(Parser command, kernel::TrainOptions& options) {
   command.add_option("--epsilon", options.epsilon, "what Adam adds to the denominator; default: 1e-8");
   command.add_option("--ema", options.average_decay,
                      "draw samples by a moving average of the generator with this decay, as 0.999; 0: none");
-  command.add_option("--loss", options.loss, "non-saturating, minimax, hinge, wgan-gp or r1; default: the model's",
+  command.add_option("--loss", options.loss,
+                     "non-saturating, minimax, hinge, wgan-gp, r1 or least-squares; default: the model's",
                      suggest("@losses"));
   command.add_option("--stage-steps", options.stage_steps,
                      "steps of each fade-in and each stay of a growing model; default: --steps in equal parts");

@@ -47,17 +47,22 @@ std::vector<std::pair<std::string, double>> memory_in_use(Gan& gan, const Tensor
   for (const auto& [kind, bytes] : kinds)
     if (kind != "activations" && kind != "shared" && kind != "workspace") always += bytes;
   std::vector<std::pair<std::string, double>> in_use;
-  const bool variational = gan.step == StepKind::variational;
+  const bool variational = gan.step == StepKind::variational, cyclic = gan.step == StepKind::cyclic;
   for (const Phase phase : phases_of(gan.step, options.gradient_penalty)) {
     const std::string_view name = kPhases[static_cast<std::size_t>(phase)].name;
     const bool computes = phase > Phase::copy && name.find("update") == std::string_view::npos;
+    const bool judges = phase == Phase::cycle_a_judge || phase == Phase::cycle_b_judge;
+    const bool in_cycle = phase >= Phase::cycle_b_forward;
     const bool by_generator = phase == Phase::generator_forward || phase == Phase::generator_backward ||
-                              phase == Phase::decoder_forward || phase == Phase::decoder_backward;
+                              phase == Phase::decoder_forward || phase == Phase::decoder_backward ||
+                              (in_cycle && !judges);
     const bool shares = name.find("forward") == std::string_view::npos || !options.activations.is_plain();
     double bytes = always;
     // The generator's activations are needed until its own backward pass, near the end of the step; an encoder's until
     // the end.
-    if (variational ? by_generator : phase >= Phase::generator_forward && phase <= Phase::generator_backward)
+    if (cyclic        ? in_cycle
+        : variational ? by_generator
+                      : phase >= Phase::generator_forward && phase <= Phase::generator_backward)
       bytes += of_generator;
     if (computes && (variational || !by_generator)) bytes += of_discriminator;
     if (computes && shares) bytes += kinds.at("shared");

@@ -8,17 +8,18 @@ namespace {
 void set_storage(Gan& gan, GanOptions options) {
   gan.discriminator.keep_tangents(options.gradient_penalty);
   // The discriminator's passes come between the generator's forward and backward pass and overwrite the shared memory;
-  // a decoder's come between the encoder's.
-  const bool variational = gan.step == StepKind::variational;
-  gan.generator.store_activations(options.activations, !variational);
-  if (!options.gradient_penalty) gan.discriminator.store_activations(options.activations, variational);
+  // a decoder's come between the encoder's, and the chains of a cyclic model take turns.
+  gan.generator.store_activations(options.activations, gan.step != StepKind::variational);
+  if (!options.gradient_penalty)
+    gan.discriminator.store_activations(options.activations, gan.step != StepKind::adversarial);
 }
 
 void plan_small(Gan& gan, Arena& arena, int batch, GanOptions options) {
   const int pixels = gan.image.pixels();
   gan.real = arena.tensor(pixels, batch);
-  gan.latent = arena.tensor(gan.generator.inputs(), batch);
-  gan.d_logits = arena.tensor(1, batch);
+  const bool cyclic = gan.step == StepKind::cyclic;
+  if (!cyclic) gan.latent = arena.tensor(gan.generator.inputs(), batch);
+  gan.d_logits = arena.tensor(gan.step == StepKind::variational ? 1 : gan.discriminator.outputs(), batch);
   gan.losses = arena.floats(kLossSlots);
   if (gan.fading) {
     gan.coarse = arena.tensor(gan.image.halves(gan.image.channels).coarse_features(), batch);
@@ -27,8 +28,13 @@ void plan_small(Gan& gan, Arena& arena, int batch, GanOptions options) {
   if (options.gradient_penalty)
     for (Tensor* images : {&gan.between, &gan.direction}) *images = arena.tensor(pixels, batch);
   if (gan.classes > 0) *gan.labels = arena.tensor(gan.classes, batch);
-  if (gan.step == StepKind::adversarial) return;
+  if (gan.step == StepKind::adversarial && gan.reduction == 1) return;
   gan.direction = arena.tensor(pixels, batch);
+  if (cyclic) {
+    for (Tensor* images : {&gan.other, &gan.fake[0], &gan.fake[1], &gan.d_fake}) *images = arena.tensor(pixels, batch);
+    return;
+  }
+  if (gan.step == StepKind::adversarial) return;
   gan.noise = arena.tensor(gan.generator.inputs(), batch);
   gan.d_code = arena.tensor(gan.discriminator.outputs(), batch);
 }
@@ -127,6 +133,8 @@ void Gan::place_classes(TensorOps& ops, const std::function<int(int)>& of_image)
 
 void Gan::place_real(TensorOps& ops, std::span<const std::uint8_t> host_bytes) {
   ops.load_images(real, host_bytes.first(real.size()), darkest, channels());
+  if (step == StepKind::cyclic)
+    ops.load_images(other, host_bytes.subspan(real.size(), other.size()), darkest, channels());
   if (classes > 0) ops.load_images(*labels, host_bytes.subspan(real.size()), 0, classes);
   if (!fading) return;
   const BlockShape halves = image.halves(image.channels);
@@ -142,6 +150,11 @@ double Gan::step_flops_per_image(int discriminator_updates, bool gradient_penalt
   if (step == StepKind::variational)
     return 3 * g + 3 * d - d_first + generator.recomputed_flops_per_image() +
            discriminator.recomputed_flops_per_image();
+  // Each generator twice forward and back, once without the gradient of its images; each discriminator three times
+  // forward, twice back without that gradient and once without that of its weights.
+  if (step == StepKind::cyclic)
+    return 6 * g - g_first + 8 * d - 2 * d_first + 2 * generator.recomputed_flops_per_image() +
+           3 * discriminator.recomputed_flops_per_image();
   // The generator's forward pass; then, for real and for fake images, the discriminator's forward pass and the
   // gradients of its weights and activations (a forward pass's cost each), without the gradient of the images.
   double discriminator_update = g + 2 * (3 * d - d_first);

@@ -27,6 +27,7 @@ struct ImageShape {
 enum class StepKind {
   adversarial,  ///< the discriminator's updates, then the generator's, through the discriminator
   variational,  ///< an autoencoder's: the discriminator is its encoder, the generator its decoder, updated together
+  cyclic,       ///< translations between two domains of images, there and back: both networks are pairs
 };
 
 /// How people are told of a step's losses.
@@ -52,7 +53,19 @@ struct StepRandom {
 };
 
 /// The floats in device memory to which a step writes its losses.
-enum LossSlot { kLossReal, kLossFake, kLossPenalty, kLossGenerator, kLossSlots };
+enum LossSlot {
+  kLossReal,
+  kLossFake,
+  kLossPenalty,
+  kLossGenerator,
+  // A cyclic step has those above for its first pair of chains, and these.
+  kLossOtherReal,
+  kLossOtherFake,
+  kLossOtherGenerator,
+  kLossCycle,  // also the error of images that were reduced and restored
+  kLossOtherCycle,
+  kLossSlots
+};
 
 /// The state of a progressively growing model (Karras et al. 2018): stage 0 makes the smallest images, each later stage
 /// images of twice the size. While `fading`, the newest layers are blended in.
@@ -81,7 +94,8 @@ struct Gan {
   bool dense = false;  ///< the networks see an image's features as channels of one position
   float darkest = 0;   ///< the value of black in the networks' images, 0 or -1; white is 1
   StepKind step = StepKind::adversarial;
-  int classes = 0;  ///< those of the labels that the networks see; 0: they see none
+  int reduction = 1;  ///< above 1 the generator's input are images of so many times fewer rows and columns
+  int classes = 0;    ///< those of the labels that the networks see; 0: they see none
   /// [classes x batch]: 1 at an image's class, else 0. Shared with the layers that read it.
   std::shared_ptr<Tensor> labels = std::make_shared<Tensor>();
   Network generator;
@@ -97,6 +111,12 @@ struct Gan {
   Tensor between = {}, direction = {};  ///< the gradient penalty's images, and the tangent's direction
   /// Only an autoencoder has these (TensorOps::sample_code). The gradient of its images is in `direction`.
   Tensor noise = {}, d_code = {};
+  /// Only a cyclic model has these: the second domain's images, what the two chains of the generator make of both
+  /// domains, and the gradient of such images. Chain 0 of the generator takes images of `real`, chain 1 those of
+  /// `other`; each chain of the discriminator judges what that chain of the generator makes.
+  Tensor other = {}, fake[2] = {}, d_fake = {};
+  /// The real images that a chain of the generator takes.
+  Tensor domain(std::size_t chain) const { return chain == 0 ? real : other; }
   Buffer small = {};
   Buffer shared = {};   ///< memory that both networks use in turns
   Buffer average = {};  ///< moving average of the generator's parameters; empty without GanOptions::average
@@ -104,12 +124,20 @@ struct Gan {
   /// Allocates everything for batches of `batch_size` images and draws the initial weights from `seed`. Throws
   /// Infeasible if memory is short.
   void prepare(TensorOps& ops, int batch_size, std::uint64_t seed, GanOptions options = {});
-  /// Makes images of the loader's bytes (see TensorOps::load_images) the real ones; a label's bytes for each class
-  /// follow those of all images. While newest layers fade in, real images do so too: each is a mix of the image and its
-  /// version at half the size.
+  /// Makes images of the loader's bytes (see TensorOps::load_images) the real ones; those of the second domain follow
+  /// those of the first, and a label's bytes for each class those of all images. While newest layers fade in, real
+  /// images do so too: each is a mix of the image and its version at half the size.
   void place_real(TensorOps& ops, std::span<const std::uint8_t> host_bytes);
   /// Makes `of_image(i)` the class of each image i. Must be called between steps; does nothing without classes.
   void place_classes(TensorOps& ops, const std::function<int(int)>& of_image);
+  /// Whether the generator makes images of images, and not of random numbers.
+  bool takes_images() const { return step == StepKind::cyclic || reduction > 1; }
+  /// The blocks of an image of which a reduced one has the means.
+  BlockShape reduced() const { return {image.channels, image.frames, image.height, image.width, 1, reduction}; }
+  /// How often place_real() loads images or labels.
+  int loads() const { return 1 + (step == StepKind::cyclic ? 1 : 0) + (classes > 0 ? 1 : 0); }
+  /// Bytes that place_real() takes.
+  std::size_t batch_bytes() const { return real.size() + other.size() + labels->size(); }
   bool has_average() const { return average.bytes() > 0; }
 
   /// Bytes that prepare(batch_size) would allocate on the device, by kind ("parameters", "activations", ...). Must be

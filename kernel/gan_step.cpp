@@ -1,6 +1,7 @@
 #include "kernel/gan_step.hpp"
 
 #include <algorithm>
+#include <initializer_list>
 
 namespace ganymede::kernel {
 namespace {
@@ -18,6 +19,8 @@ Terms terms_of(AdversarialLoss loss) {
       return {LossTerm::hinge_real, LossTerm::hinge_fake, LossTerm::negative_logit};
     case AdversarialLoss::wasserstein:
       return {LossTerm::negative_logit, LossTerm::logit, LossTerm::negative_logit};
+    case AdversarialLoss::least_squares:
+      return {LossTerm::square_real, LossTerm::square_fake, LossTerm::whole_square_real};
     case AdversarialLoss::non_saturating:
     case AdversarialLoss::r1:
       break;
@@ -33,6 +36,12 @@ constexpr GradientRequest kSecondBatch{.weights = true, .accumulate = true, .inp
 constexpr GradientRequest kFrozen{.weights = false, .accumulate = false, .input = true};
 constexpr GradientRequest kGeneratorUpdate{.weights = true, .accumulate = false, .input = false};
 
+/// Weight of the cycles' error, a mean over the values of an image, beside the adversarial loss (Zhu et al. 2017).
+constexpr float kCycleWeight = 10;
+
+/// Weight of the mean absolute error of restored images (Isola et al. 2017, whose inputs are images too).
+constexpr float kContentWeight = 100;
+
 /// Deviation of a pixel around an autoencoder's image, where black is -1 and white 1.
 constexpr float kPixelDeviation = 0.5F;
 
@@ -40,14 +49,19 @@ using LayerDone = std::function<void(std::size_t)>;
 /// For backward passes whose gradients are not final yet or not needed.
 constexpr auto kNoReduction = [](std::size_t) {};
 
+/// The generator's input: random numbers, or the real images reduced.
 Tensor latent(Gan& gan, TensorOps& ops, RandomStream& random) {
-  ops.fill_normal(gan.latent, random);
+  if (gan.reduction > 1)
+    ops.pool(gan.latent, gan.real, gan.reduced(), 1.0F / static_cast<float>(gan.reduced().elements()));
+  else
+    ops.fill_normal(gan.latent, random);
   return gan.latent;
 }
 
-/// Writes the loss into its slot; returns its gradient with respect to the logits, [1 x batch].
+/// Writes the loss, a mean over all logits, into its slot; returns its gradient with respect to them.
 Tensor adversarial_gradient(Gan& gan, TensorOps& ops, Tensor logits, LossTerm term, LossSlot slot) {
-  ops.adversarial_loss(gan.losses + slot, gan.d_logits, logits, term);
+  const auto in_a_row = [](Tensor x) { return Tensor{x.data, 1, x.features * x.batch}; };
+  ops.adversarial_loss(gan.losses + slot, in_a_row(gan.d_logits), in_a_row(logits), term);
   return gan.d_logits;
 }
 
@@ -139,6 +153,11 @@ void begin_adversarial_step(Gan& gan, TensorOps& ops, StepRandom& random, const 
       backward(discriminator, ops, adversarial_gradient(gan, ops, logits, terms.generator, kLossGenerator), kFrozen,
                kNoReduction);
   clock.begin_phase(Phase::generator_backward);
+  if (gan.reduction > 1) {
+    ops.absolute_error(gan.losses + kLossCycle, gan.direction, fake, gan.real,
+                       kContentWeight / static_cast<float>(gan.image.pixels()));
+    ops.combine(d_fake, 1, gan.direction, 1);
+  }
   backward(generator, ops, d_fake, kGeneratorUpdate, generator_done(clock, reducers));
   if (reducers.generator != nullptr) reducers.generator->wait();
   clock.begin_phase(Phase::generator_update);
@@ -173,12 +192,73 @@ void begin_variational_step(Gan& gan, TensorOps& ops, StepRandom& random, const 
   update(encoder, ops, options.adam);
 }
 
+/// Adds the gradients of one cycle: images of a domain, translated by `chain`, must fool its discriminator, and the
+/// generator's other chain must give the images back.
+void add_cycle(Gan& gan, TensorOps& ops, StepRandom& random, const Terms& terms, StepClock& clock, std::size_t chain,
+               bool accumulate, const LayerDone& layer_done) {
+  const std::size_t back = 1 - chain;
+  const Tensor fake = gan.fake[chain];
+  clock.begin_phase(chain == 1 ? Phase::cycle_b_forward : Phase::cycle_a_forward);
+  ops.copy(fake, forward(gan.generator, ops, gan.domain(chain), random.dropout, chain));
+  const Tensor again = forward(gan.generator, ops, fake, random.dropout, back);
+  ops.absolute_error(gan.losses + (chain == 0 ? kLossCycle : kLossOtherCycle), gan.direction, again, gan.domain(chain),
+                     kCycleWeight / static_cast<float>(gan.image.pixels()));
+  clock.begin_phase(chain == 1 ? Phase::cycle_b_judge : Phase::cycle_a_judge);
+  const Tensor logits = forward(gan.discriminator, ops, fake, random.dropout, chain);
+  const Tensor d_logits =
+      adversarial_gradient(gan, ops, logits, terms.generator, chain == 0 ? kLossGenerator : kLossOtherGenerator);
+  ops.copy(gan.d_fake, backward(gan.discriminator, ops, d_logits, kFrozen, kNoReduction, chain));
+  clock.begin_phase(chain == 1 ? Phase::cycle_b_backward : Phase::cycle_a_backward);
+  const GradientRequest through{.weights = true, .accumulate = accumulate, .input = true};
+  ops.combine(gan.d_fake, 1, backward(gan.generator, ops, gan.direction, through, layer_done, back), 1);
+  const GradientRequest last{.weights = true, .accumulate = accumulate, .input = false};
+  backward(gan.generator, ops, gan.d_fake, last, layer_done, chain);
+}
+
+/// CycleGAN (Zhu et al. 2017). Within a cycle each chain of the generator passes once forward and once back, so that
+/// the activations of one pass suffice. The cycle from the second domain is the first, and in each phase the second
+/// chain comes first, so that gradients become final from the last layer on, which is the order of the buckets.
+void begin_cyclic_step(Gan& gan, TensorOps& ops, StepRandom& random, const StepOptions& options, StepClock& clock,
+                       const LoadReal& load_real, Reducers reducers) {
+  Network& discriminator = gan.discriminator;
+  const Terms terms = terms_of(options.loss);
+  clock.begin_update(0);
+  load_real();
+  add_cycle(gan, ops, random, terms, clock, 1, false, kNoReduction);
+  add_cycle(gan, ops, random, terms, clock, 0, true, generator_done(clock, reducers));
+  if (reducers.generator != nullptr) reducers.generator->wait();
+  clock.begin_phase(Phase::generator_update);
+  update(gan.generator, ops, options.adam);
+
+  const auto judge = [&](Phase forwards, Phase backwards, bool real, const LayerDone& done) {
+    Tensor logits[2];
+    clock.begin_phase(forwards);
+    for (const std::size_t chain : {1, 0})
+      logits[chain] =
+          forward(discriminator, ops, real ? gan.domain(1 - chain) : gan.fake[chain], random.dropout, chain);
+    clock.begin_phase(backwards);
+    for (const std::size_t chain : {1, 0}) {
+      const LossSlot slot = real ? chain == 0 ? kLossReal : kLossOtherReal : chain == 0 ? kLossFake : kLossOtherFake;
+      backward(discriminator, ops, adversarial_gradient(gan, ops, logits[chain], real ? terms.real : terms.fake, slot),
+               real ? kFirstBatch : kSecondBatch, done, chain);
+    }
+  };
+  judge(Phase::discriminator_forward_real, Phase::discriminator_backward_real, true, kNoReduction);
+  judge(Phase::discriminator_forward_fake, Phase::discriminator_backward_fake, false,
+        discriminator_done(clock, reducers));
+  if (reducers.discriminator != nullptr) reducers.discriminator->wait();
+  clock.begin_phase(Phase::discriminator_update);
+  update(discriminator, ops, options.adam);
+}
+
 }  // namespace
 
 void begin_gan_step(Gan& gan, TensorOps& ops, StepRandom& random, const StepOptions& options, StepClock& clock,
                     const LoadReal& load_real, Reducers reducers) {
-  (gan.step == StepKind::variational ? begin_variational_step : begin_adversarial_step)(gan, ops, random, options,
-                                                                                        clock, load_real, reducers);
+  const auto begin = gan.step == StepKind::variational ? begin_variational_step
+                     : gan.step == StepKind::cyclic    ? begin_cyclic_step
+                                                       : begin_adversarial_step;
+  begin(gan, ops, random, options, clock, load_real, reducers);
   update_average(gan, ops, options.average_decay);
   ops.end_step(gan.losses, kLossSlots);
 }
@@ -186,8 +266,13 @@ void begin_gan_step(Gan& gan, TensorOps& ops, StepRandom& random, const StepOpti
 Losses take_losses(TensorOps& ops) {
   float values[kLossSlots];
   ops.take(values);
-  return {double{values[kLossReal]} + double{values[kLossFake]} + double{values[kLossPenalty]},
-          double{values[kLossGenerator]}};
+  const auto sum = [&](std::initializer_list<LossSlot> slots) {
+    double total = 0;  // a slot that a step does not use is 0
+    for (const LossSlot slot : slots) total += double{values[slot]};
+    return total;
+  };
+  return {sum({kLossReal, kLossFake, kLossPenalty, kLossOtherReal, kLossOtherFake}),
+          sum({kLossGenerator, kLossOtherGenerator, kLossCycle, kLossOtherCycle})};
 }
 
 Losses gan_step(Gan& gan, TensorOps& ops, StepRandom& random, const StepOptions& options, StepClock& clock,

@@ -14,11 +14,13 @@ enum class AdversarialLoss {
   non_saturating,  ///< cross-entropy; the generator maximises log D(G(z))
   minimax,  ///< cross-entropy; the generator minimises log(1 - D(G(z))), which saturates while the discriminator wins
   hinge,    ///< Lim and Ye 2017
-  wasserstein,  ///< with gradient penalty (Gulrajani et al. 2017), whose authors use no batch norm in the critic
-  r1,           ///< non-saturating, with a penalty of the gradient at real images (Mescheder et al. 2018)
+  wasserstein,    ///< with gradient penalty (Gulrajani et al. 2017), whose authors use no batch norm in the critic
+  r1,             ///< non-saturating, with a penalty of the gradient at real images (Mescheder et al. 2018)
+  least_squares,  ///< Mao et al. 2017
 };
 /// The names that --loss takes, in the order of AdversarialLoss.
-inline constexpr std::string_view kLossNames[] = {"non-saturating", "minimax", "hinge", "wgan-gp", "r1"};
+inline constexpr std::string_view kLossNames[] = {"non-saturating", "minimax", "hinge",
+                                                  "wgan-gp",        "r1",      "least-squares"};
 /// Whether a loss has a penalty of the discriminator's gradient by the images.
 constexpr bool has_penalty(AdversarialLoss loss) {
   return loss == AdversarialLoss::wasserstein || loss == AdversarialLoss::r1;
@@ -45,8 +47,8 @@ struct Reducers {
 using LoadReal = std::function<void()>;
 
 /// One step of the model's kind (Gan::step). Adversarial: the discriminator's updates, each on a batch of real and one
-/// of fake images, then the generator's update, which uses the fake images of the last discriminator update. Does not
-/// wait for the losses.
+/// of fake images, then the generator's update, which uses the fake images of the last discriminator update. Cyclic:
+/// the generators' update, then that of the discriminators on the same fake images. Does not wait for the losses.
 void begin_gan_step(Gan& gan, TensorOps& ops, StepRandom& random, const StepOptions& options, StepClock& clock,
                     const LoadReal& load_real, Reducers reducers = {});
 /// The losses of the first step that has begun and whose losses were not taken yet; at most kStepsAhead have begun.

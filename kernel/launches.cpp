@@ -116,7 +116,7 @@ StepLaunches launches_of(const TrainOptions& options, Growth growth) {
   StepClock clock;
   clock.record(ops, gan.generator.layers().size(), gan.discriminator.layers().size(), options.discriminator_steps);
   StepRandom random(options.seed);
-  const std::vector<std::uint8_t> pixels(gan.real.size() + gan.labels->size());
+  const std::vector<std::uint8_t> pixels(gan.batch_bytes());
   LaunchList list{kCountedBatch, {}};
   const bool listed = gan_options_of(options).activations.is_plain();
   if (listed) ops.list_launches(&list);

@@ -208,6 +208,11 @@ std::unique_ptr<Layer> dropped_logit(std::string name, int features, float slope
 /// Gan::labels; it is read at each pass.
 std::unique_ptr<Layer> labelled(std::string name, int channels, int positions, int classes,
                                 std::shared_ptr<const Tensor> labels);
+/// Instance norm (Ulyanov et al. 2016) without scale and shift, then LeakyReLU; slope 0 is ReLU, 1 leaves it out.
+std::unique_ptr<Layer> instance_norm_leaky(std::string name, int channels, int positions, float slope);
+/// x + inner(x) (He et al. 2016). The inner layers have as many inputs as outputs and no statistics; the last one's
+/// backward pass must not read its output.
+std::unique_ptr<Layer> residual(std::string name, Layers inner);
 /// 1 / (1 + exp(-x)), for images with values in [0, 1].
 std::unique_ptr<Layer> sigmoid(std::string name, int features);
 

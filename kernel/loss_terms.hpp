@@ -30,6 +30,12 @@ GANYMEDE_DEVICE LossOfLogit<Real> loss_of_logit(Real l, LossTerm term) {
       return l > -1 ? LossOfLogit<Real>{1 + l, 1} : LossOfLogit<Real>{0, 0};
     case LossTerm::negative_logit:
       return {-l, -1};
+    case LossTerm::square_real:
+      return {(l - 1) * (l - 1) / 2, l - 1};
+    case LossTerm::square_fake:
+      return {l * l / 2, l};
+    case LossTerm::whole_square_real:
+      return {(l - 1) * (l - 1), 2 * (l - 1)};
     case LossTerm::logit:
       break;
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
+#include <iterator>
 
 namespace ganymede::kernel {
 namespace {
@@ -25,11 +26,19 @@ std::size_t total(const std::vector<ParameterSpec>& specs) {
 
 }  // namespace
 
-Network::Network(std::string name, Layers layers) : name_(std::move(name)), layers_(std::move(layers)) {
-  assert(!layers_.empty());
-  while (lowest_ + 1 < layers_.size() && layers_[lowest_]->parameters().empty()) ++lowest_;
-  for (std::size_t i = 0; i < layers_.size(); ++i) {
-    assert(i == 0 || layers_[i]->inputs() == layers_[i - 1]->outputs());
+Network::Network(std::string name, Layers first, Layers second) : name_(std::move(name)) {
+  assert(!first.empty());
+  add_chain(std::move(first));
+  if (!second.empty()) add_chain(std::move(second));
+}
+
+void Network::add_chain(Layers layers) {
+  const std::size_t begin = layers_.size();
+  std::move(layers.begin(), layers.end(), std::back_inserter(layers_));
+  Chain& chain = chains_.emplace_back(Chain{begin, layers_.size(), begin});
+  while (chain.lowest + 1 < chain.end && layers_[chain.lowest]->parameters().empty()) ++chain.lowest;
+  for (std::size_t i = begin; i < chain.end; ++i) {
+    assert(i == begin || layers_[i]->inputs() == layers_[i - 1]->outputs());
     append(parameter_ranges_, *layers_[i], layers_[i]->parameters());
     append(statistic_ranges_, *layers_[i], layers_[i]->statistics());
     parameter_count_ += total(layers_[i]->parameters());
@@ -46,6 +55,12 @@ std::size_t Network::layer_floats(std::size_t layer) const { return padded(layer
 double Network::forward_flops_per_image() const {
   double sum = 0;
   for (const auto& layer : layers_) sum += layer->forward_flops_per_image();
+  return sum;
+}
+
+double Network::first_layer_flops_per_image() const {
+  double sum = 0;
+  for (const Chain& chain : chains_) sum += layers_[chain.lowest]->forward_flops_per_image();
   return sum;
 }
 
@@ -123,16 +138,19 @@ void Network::plan(Arena& arena, int batch, const SharedMemory& shared) {
 }
 
 std::vector<std::size_t> Network::segment_starts() const {
-  // A segment's input is kept, so its first layer must not overwrite it.
-  std::vector<std::size_t> possible;
-  for (std::size_t i = 0; i < layers_.size(); ++i)
-    if (!layers_[i]->is_in_place()) possible.push_back(i);
-  const std::size_t wanted =
-      std::max<std::size_t>(1, static_cast<std::size_t>(std::lround(std::sqrt(static_cast<double>(possible.size())))));
-  std::vector<std::size_t> starts{0};
-  for (std::size_t i = 1; i < wanted; ++i) {
-    const std::size_t start = possible[i * possible.size() / wanted];
-    if (start > starts.back()) starts.push_back(start);
+  std::vector<std::size_t> starts;
+  for (const Chain& chain : chains_) {
+    // A segment's input is kept, so its first layer must not overwrite it.
+    std::vector<std::size_t> possible;
+    for (std::size_t i = chain.begin; i < chain.end; ++i)
+      if (!layers_[i]->is_in_place()) possible.push_back(i);
+    const auto root = std::lround(std::sqrt(static_cast<double>(possible.size())));
+    const std::size_t wanted = std::max<std::size_t>(1, static_cast<std::size_t>(root));
+    starts.push_back(chain.begin);
+    for (std::size_t i = 1; i < wanted; ++i) {
+      const std::size_t start = possible[i * possible.size() / wanted];
+      if (start > starts.back()) starts.push_back(start);
+    }
   }
   return starts;
 }
@@ -155,7 +173,7 @@ void Network::plan_segment(Segment& segment, Arena memory, int batch) {
 // block. If no other network overwrites the blocks, the last two segments are still there when the backward pass
 // begins.
 void Network::plan_segments(Arena& arena, int batch, const SharedMemory& shared) {
-  assert(!keeps_tangents_);
+  assert(!keeps_tangents_ && (chains_.size() == 1 || memory_is_reused_));
   segments_ = make_segments();
   for (std::size_t s = 0; s < segments_.size(); ++s) {
     Segment& segment = segments_[s];
@@ -165,7 +183,8 @@ void Network::plan_segments(Arena& arena, int batch, const SharedMemory& shared)
     segment.kept = reinterpret_cast<std::uint8_t*>(
         arena.bytes(compressed_bytes(storage_.compression, count, arena.element_type())));
   }
-  if (memory_is_reused_) output_ = arena.tensor(outputs(), batch);
+  for (Chain& chain : chains_)
+    if (memory_is_reused_) chain.output = arena.tensor(outputs(), batch);
 }
 
 void Network::restore(TensorOps& ops, Segment& segment) {
@@ -210,7 +229,8 @@ void Network::prepare(TensorOps& ops, int batch, RandomStream& initial, const Sh
     parameter += padded(layer->parameters());
     statistic += padded(layer->statistics());
   }
-  for (std::size_t i = 0; i + 1 < layers_.size(); ++i) layers_[i]->join(*layers_[i + 1]);
+  for (const Chain& chain : chains_)
+    for (std::size_t i = chain.begin; i + 1 < chain.end; ++i) layers_[i]->join(*layers_[i + 1]);
   draw_initial_values(ops, initial);
 }
 
@@ -236,16 +256,15 @@ void Network::draw_initial_values(TensorOps& ops, RandomStream& initial) {
   }
 }
 
-Tensor Network::forward(TensorOps& ops, Tensor x, RandomStream& noise) {
-  if (segments_.empty()) {
-    for (const auto& layer : layers_) {
-      ops.begin_layer(layer->name());
-      x = layer->forward(ops, x, noise);
-    }
+Tensor Network::forward(TensorOps& ops, Tensor x, RandomStream& noise, std::size_t number) {
+  const Chain& chain = chains_[number];
+  for (std::size_t i = chain.begin; segments_.empty() && i < chain.end; ++i) {
+    ops.begin_layer(layers_[i]->name());
+    x = layers_[i]->forward(ops, x, noise);
     ops.begin_layer("");
-    return x;
   }
   for (Segment& segment : segments_) {
+    if (segment.first < chain.begin || segment.end > chain.end) continue;
     segment.noise = noise.state();
     ops.copy(segment.input, x);
     x = segment.input;
@@ -254,9 +273,9 @@ Tensor Network::forward(TensorOps& ops, Tensor x, RandomStream& noise) {
     if (!storage_.recompute && segment.kept != nullptr)
       ops.pack(storage_.compression, segment.kept, segment.input.data, segment.elements);
   }
-  if (!memory_is_reused_) return x;
-  ops.copy(output_, x);
-  return output_;
+  if (segments_.empty() || !memory_is_reused_) return x;
+  ops.copy(chain.output, x);
+  return chain.output;
 }
 
 Tensor Network::tangent(TensorOps& ops, Tensor x_dot) {
@@ -269,8 +288,8 @@ Tensor Network::tangent(TensorOps& ops, Tensor x_dot) {
   return x_dot;
 }
 
-Tensor Network::infer(TensorOps& ops, Tensor x) {
-  for (const auto& layer : layers_) x = layer->infer(ops, x);
+Tensor Network::infer(TensorOps& ops, Tensor x, std::size_t number) {
+  for (std::size_t i = chains_[number].begin; i < chains_[number].end; ++i) x = layers_[i]->infer(ops, x);
   return x;
 }
 

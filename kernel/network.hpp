@@ -1,7 +1,7 @@
 #pragma once
-// A chain of layers. Its parameters, gradients and Adam moments are one flat buffer each, so that an update is a single
-// operation and a bucket of gradients is a plain range. Between the arrays of a buffer there may be padding, which is
-// zero (see padded()); files hold the arrays without it.
+// A chain of layers, or several that are updated together. Its parameters, gradients and Adam moments are one flat
+// buffer each, so that an update is a single operation and a bucket of gradients is a plain range. Between the arrays
+// of a buffer there may be padding, which is zero (see padded()); files hold the arrays without it.
 
 #include <cstdint>
 #include <string>
@@ -53,8 +53,9 @@ struct SharedMemory {
 
 class Network {
  public:
-  /// Each layer's outputs() must equal the next one's inputs().
-  Network(std::string name, Layers layers);
+  /// Each layer's outputs() must equal the next one's inputs(). With `second` the network has two chains, which take
+  /// and give tensors of the same shapes: a pass goes through one of them, an update changes both.
+  Network(std::string name, Layers first, Layers second = {});
 
   const std::string& name() const { return name_; }
   int inputs() const { return layers_.front()->inputs(); }
@@ -73,11 +74,11 @@ class Network {
   const std::vector<NamedRange>& parameters() const { return parameter_ranges_; }
   const std::vector<NamedRange>& statistics() const { return statistic_ranges_; }
 
-  /// FLOPs of matrix products in one forward pass.
+  /// FLOPs of matrix products in one forward pass, through each chain.
   double forward_flops_per_image() const;
-  /// FLOPs of the lowest layer with parameters, which are saved where nothing needs the gradients of the network's
-  /// input.
-  double first_layer_flops_per_image() const { return layers_[lowest_]->forward_flops_per_image(); }
+  /// FLOPs of the lowest layer with parameters (of each chain), which are saved where nothing needs the gradients of
+  /// the network's input.
+  double first_layer_flops_per_image() const;
   /// FLOPs of a gradient penalty: forward pass, backward pass to the input, tangent, backward pass through both.
   double penalty_flops_per_image() const;
   /// Tells whether tangent() will be called. Must be called before the functions below that plan memory.
@@ -115,12 +116,13 @@ class Network {
   float* moment_data(std::size_t moment = 0) const { return moment_memory_.floats() + moment * parameter_floats_; }
   float* statistic_data() const { return statistic_memory_.floats(); }
 
-  // The passes, as in Layer; gan_step calls them through the free functions below.
-  Tensor forward(TensorOps& ops, Tensor x, RandomStream& noise);
-  Tensor infer(TensorOps& ops, Tensor x);
+  // The passes through a chain, as in Layer; gan_step calls them through the free functions below.
+  Tensor forward(TensorOps& ops, Tensor x, RandomStream& noise, std::size_t chain = 0);
+  Tensor infer(TensorOps& ops, Tensor x, std::size_t chain = 0);
   /// Calls layer_done(i) after layer i's part, when the gradients of its parameters are computed.
   template <class LayerDone>
-  Tensor backward(TensorOps& ops, Tensor dy, const GradientRequest& request, const LayerDone& layer_done);
+  Tensor backward(TensorOps& ops, Tensor dy, const GradientRequest& request, const LayerDone& layer_done,
+                  std::size_t chain = 0);
   void update(TensorOps& ops, const AdamParameters& rule);
   /// The tangent of the last forward pass along x_dot.
   Tensor tangent(TensorOps& ops, Tensor x_dot);
@@ -133,6 +135,12 @@ class Network {
   void set_updates(std::int64_t updates) { updates_ = updates; }
 
  private:
+  struct Chain {
+    std::size_t begin, end;  ///< range of layers
+    std::size_t lowest;      ///< its first layer with parameters; those above it always need gradients of their input
+    Tensor output = {};      ///< a copy, if memory_is_reused_
+  };
+
   /// Layers whose activations are kept, and overwritten, together.
   struct Segment {
     std::size_t first, end;     ///< range of layers
@@ -142,6 +150,8 @@ class Network {
     RandomStream::State noise;  ///< state before the segment's forward pass, to draw the same noise again
   };
 
+  /// Adds layers as the next chain.
+  void add_chain(Layers layers);
   void plan(Arena& arena, int batch, const SharedMemory& shared);
   void plan_segments(Arena& arena, int batch, const SharedMemory& shared);
   std::vector<Segment> make_segments() const;
@@ -153,7 +163,7 @@ class Network {
 
   std::string name_;
   Layers layers_;
-  std::size_t lowest_ = 0;  ///< the first layer with parameters; those above it always need gradients of their input
+  std::vector<Chain> chains_;
   std::vector<NamedRange> parameter_ranges_, statistic_ranges_;
   std::size_t parameter_count_ = 0, statistic_count_ = 0, parameter_floats_ = 0, statistic_floats_ = 0;
   Buffer parameter_memory_, gradient_memory_, moment_memory_, statistic_memory_, activation_memory_, own_shared_;
@@ -162,19 +172,21 @@ class Network {
   bool keeps_tangents_ = false;
   ActivationStorage storage_;
   bool memory_is_reused_ = false;
-  Tensor output_;                  // a copy, if memory_is_reused_
   std::vector<Segment> segments_;  // empty: activations are stored plainly
   std::int64_t updates_ = 0;
 };
 
 template <class LayerDone>
-Tensor Network::backward(TensorOps& ops, Tensor dy, const GradientRequest& request, const LayerDone& layer_done) {
+Tensor Network::backward(TensorOps& ops, Tensor dy, const GradientRequest& request, const LayerDone& layer_done,
+                         std::size_t chain) {
+  const auto [begin, end, lowest, output] = chains_[chain];
   std::size_t segment = segments_.size();
-  for (std::size_t i = layers_.size(); i-- > 0;) {
+  while (segment > 0 && segments_[segment - 1].end > end) --segment;
+  for (std::size_t i = end; i-- > begin;) {
     if (segment > 0 && i + 1 == segments_[segment - 1].end) restore(ops, segments_[--segment]);
     void* scratch = gradient_[dy.data == gradient_[0].data ? 1 : 0].data;
     ops.begin_layer(layers_[i]->name());
-    dy = layers_[i]->backward(ops, dy, scratch, {request.weights, request.accumulate, request.input || i > lowest_});
+    dy = layers_[i]->backward(ops, dy, scratch, {request.weights, request.accumulate, request.input || i > lowest});
     ops.begin_layer("");
     layer_done(i);
   }
@@ -186,20 +198,20 @@ void Network::tangent_backward(TensorOps& ops, Tensor dy_dot, const LayerDone& l
   Adjoints d{{}, dy_dot};
   for (std::size_t i = layers_.size(); i-- > 0;) {
     ops.begin_layer(layers_[i]->name());
-    d = layers_[i]->tangent_backward(ops, d, unused_scratch(d, gradient_, gradient_dot_), i > lowest_);
+    d = layers_[i]->tangent_backward(ops, d, unused_scratch(d, gradient_, gradient_dot_), i > chains_[0].lowest);
     ops.begin_layer("");
     layer_done(i);
   }
 }
 
 // Free functions with which gan_step reads like the algorithm.
-inline Tensor forward(Network& network, TensorOps& ops, Tensor x, RandomStream& noise) {
-  return network.forward(ops, x, noise);
+inline Tensor forward(Network& network, TensorOps& ops, Tensor x, RandomStream& noise, std::size_t chain = 0) {
+  return network.forward(ops, x, noise, chain);
 }
 template <class LayerDone>
 Tensor backward(Network& network, TensorOps& ops, Tensor dy, const GradientRequest& request,
-                const LayerDone& layer_done) {
-  return network.backward(ops, dy, request, layer_done);
+                const LayerDone& layer_done, std::size_t chain = 0) {
+  return network.backward(ops, dy, request, layer_done, chain);
 }
 inline void update(Network& network, TensorOps& ops, const AdamParameters& rule) { network.update(ops, rule); }
 

@@ -124,6 +124,54 @@ std::string sample_grid(Gan& gan, TensorOps& ops, std::uint64_t seed, int count,
   return png_of(gan, sample_images(gan, ops, seed, count, only), count, 1);
 }
 
+std::string translation_grid(Gan& gan, TensorOps& ops, const ReadDomain& read, int count) {
+  constexpr int kViews = 3;  // the image, its translation, and back
+  const auto extent = [](int value) { return static_cast<std::size_t>(value); };
+  const WithAverage average(gan, ops);
+  const Tensor images = gan.direction;  // free between steps
+  const std::vector<int> domains = gan.reduction > 1 ? std::vector{0} : std::vector{0, 1};
+  const int columns = kViews * static_cast<int>(domains.size());
+  const std::size_t values = extent(gan.image.pixels()), channels = extent(gan.image.channels),
+                    batch = extent(gan.batch);
+  std::vector<std::uint8_t> bytes(values);
+  std::vector<float> rows(images.size()), cells(extent(columns * count) * values);
+  const auto take = [&](int first, int column) {
+    for (std::size_t i = 0; i < batch && first + static_cast<int>(i) < count; ++i) {
+      float* cell = cells.data() + ((extent(first) + i) * extent(columns) + extent(column)) * values;
+      for (std::size_t v = 0; v < values; ++v) {  // PNGs have a pixel's channels together
+        const std::size_t row = v % channels * (values / channels) + v / channels;
+        cell[v] = (rows[row * batch + i] - gan.darkest) / (1 - gan.darkest);
+      }
+    }
+  };
+  for (int first = 0; first < count; first += gan.batch)
+    for (const int domain : domains) {
+      for (int i = 0; i < gan.batch; ++i) {
+        read(domain, std::min(first + i, count - 1), bytes.data());
+        for (std::size_t v = 0; v < values; ++v)
+          rows[v * batch + extent(i)] = gan.darkest + (1 - gan.darkest) * static_cast<float>(bytes[v]) / 255.0F;
+      }
+      ops.write_rows(images, rows, gan.channels());
+      take(first, kViews * domain + (gan.reduction > 1 ? 2 : 0));
+      if (gan.reduction > 1) {
+        ops.pool(gan.latent, images, gan.reduced(), 1.0F / static_cast<float>(gan.reduced().elements()));
+        ops.upsample(images, gan.latent, gan.reduced(), 1);
+        ops.read_rows(rows, images, gan.channels());
+        take(first, 0);
+        ops.read_rows(rows, gan.generator.infer(ops, gan.latent), gan.channels());
+        take(first, 1);
+        continue;
+      }
+      Tensor x = images;
+      for (const int view : {1, 2}) {
+        x = gan.generator.infer(ops, x, extent(view == 1 ? domain : 1 - domain));
+        ops.read_rows(rows, x, gan.channels());
+        take(first, kViews * domain + view);
+      }
+    }
+  return png_grid(cells, gan.image, count, columns);
+}
+
 std::string png_of(const Gan& gan, const std::vector<float>& samples, int count, int gap) {
   const ImageShape shape{gan.whole.height, gan.whole.width, gan.whole.channels};
   const int frames = gan.image.frames;

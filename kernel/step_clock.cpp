@@ -57,11 +57,24 @@ void append(std::vector<traces::TraceBucket>& all, std::vector<traces::TraceBuck
 }  // namespace
 
 std::vector<Phase> phases_of(StepKind kind, bool gradient_penalty) {
-  std::vector<Phase> phases;
-  for (Phase phase{}; static_cast<std::size_t>(phase) < kPhaseCount; phase = Phase{static_cast<int>(phase) + 1}) {
-    const bool variational = phase >= Phase::encoder_forward, shared = phase <= Phase::copy;
-    if (!shared && variational != (kind == StepKind::variational)) continue;
-    if (phase != Phase::discriminator_gradient_penalty || gradient_penalty) phases.push_back(phase);
+  std::vector<Phase> phases{Phase::load, Phase::copy};
+  const auto add = [&](Phase first, Phase last) {
+    for (int phase = static_cast<int>(first); phase <= static_cast<int>(last); ++phase)
+      if (Phase{phase} != Phase::discriminator_gradient_penalty || gradient_penalty) phases.push_back(Phase{phase});
+  };
+  switch (kind) {
+    case StepKind::adversarial:
+      add(Phase::discriminator_forward_real, Phase::generator_update);
+      break;
+    case StepKind::variational:
+      add(Phase::encoder_forward, Phase::encoder_update);
+      break;
+    case StepKind::cyclic:
+      add(Phase::cycle_b_forward, Phase::cycle_a_backward);
+      phases.insert(phases.end(), {Phase::generator_update, Phase::discriminator_forward_real,
+                                   Phase::discriminator_backward_real, Phase::discriminator_forward_fake,
+                                   Phase::discriminator_backward_fake, Phase::discriminator_update});
+      break;
   }
   return phases;
 }
@@ -225,10 +238,12 @@ traces::TraceBatch make_trace_batch(const Gan& gan, const StepClock& clock, std:
   batch.warmup_steps_dropped = static_cast<int>(warmup);
   batch.wall_s = after_warmup(clock.wall_s(), warmup);
   const int updates = clock.discriminator_updates();
-  const bool variational = gan.step == StepKind::variational;
+  const bool variational = gan.step == StepKind::variational, generator_first = gan.step != StepKind::adversarial;
   const bool penalty = !clock.times(Phase::discriminator_gradient_penalty).seconds.empty();
   // The phases that finish the gradients of the two networks.
-  const Phase of_generator = variational ? Phase::decoder_backward : Phase::generator_backward;
+  const Phase of_generator = variational                    ? Phase::decoder_backward
+                             : gan.step == StepKind::cyclic ? Phase::cycle_a_backward
+                                                            : Phase::generator_backward;
   const Phase of_discriminator = variational ? Phase::encoder_backward
                                  : penalty   ? Phase::discriminator_gradient_penalty
                                              : Phase::discriminator_backward_fake;
@@ -237,10 +252,11 @@ traces::TraceBatch make_trace_batch(const Gan& gan, const StepClock& clock, std:
   const std::vector<Phase> phases = phases_of(gan.step, penalty);
   auto of_the_generator =
       make_buckets(gan.generator, clock.generator_ready_s(), sum(clock.times(of_generator).seconds), of_generator);
-  if (variational) append(batch.buckets, std::exchange(of_the_generator, {}));  // ready before the encoder's
+  if (generator_first) append(batch.buckets, std::exchange(of_the_generator, {}));
   for (int update = 0; update < updates; ++update) {
     for (const Phase phase : phases)
-      if (phase < kFirstOfGenerator) batch.phases.push_back(make_phase(clock, phase, update, warmup));
+      if (generator_first || phase < kFirstOfGenerator)
+        batch.phases.push_back(make_phase(clock, phase, update, warmup));
     auto buckets = make_buckets(gan.discriminator, clock.discriminator_ready_s(), backward_s, of_discriminator);
     for (traces::TraceBucket& bucket : buckets) {
       bucket.after_phase = name_of(of_discriminator, update);
@@ -249,7 +265,7 @@ traces::TraceBatch make_trace_batch(const Gan& gan, const StepClock& clock, std:
     append(batch.buckets, std::move(buckets));
   }
   for (const Phase phase : phases)
-    if (phase >= kFirstOfGenerator) batch.phases.push_back(make_phase(clock, phase, 0, warmup));
+    if (!generator_first && phase >= kFirstOfGenerator) batch.phases.push_back(make_phase(clock, phase, 0, warmup));
   append(batch.buckets, std::move(of_the_generator));
   return batch;
 }

@@ -18,7 +18,7 @@ namespace ganymede::kernel {
 
 // The phases of a training step, which StepClock times and a step trace lists.
 
-/// In the order of a step. A phase that a training does not have is missing in its trace.
+/// A phase that a training does not have is missing in its trace; phases_of() gives their order.
 enum class Phase {
   load,
   copy,
@@ -39,6 +39,12 @@ enum class Phase {
   encoder_backward,
   decoder_update,
   encoder_update,
+  cycle_b_forward,  // from here on those of a cyclic step, beside updates and the discriminators' phases
+  cycle_b_judge,
+  cycle_b_backward,
+  cycle_a_forward,
+  cycle_a_judge,
+  cycle_a_backward,
 };
 
 /// The phases before this one form the discriminator's update, which a step may repeat.
@@ -74,6 +80,12 @@ inline constexpr PhaseInfo kPhases[] = {
     {"encoder.backward", "encoder", "compute"},
     {"decoder.update", "decoder", "compute"},
     {"encoder.update", "encoder", "compute"},
+    {"cycle_b.forward", "generator", "compute"},
+    {"cycle_b.judge", "generator", "compute"},
+    {"cycle_b.backward", "generator", "compute"},
+    {"cycle_a.forward", "generator", "compute"},
+    {"cycle_a.judge", "generator", "compute"},
+    {"cycle_a.backward", "generator", "compute"},
 };
 inline constexpr std::size_t kPhaseCount = std::size(kPhases);
 /// The phases of a step of this kind, in order. With several discriminator updates those before kFirstOfGenerator

@@ -58,9 +58,11 @@ void check_rates(const TrainOptions& options) {
 }
 
 Dataset open_checked(const TrainOptions& options, ImageShape shape) {
-  Dataset dataset = open_dataset(options.dataset, shape, {.now = false, .cached = options.image_cache});
-  if (dataset.images.count < options.batch)
-    refuse("--batch", options.batch, fmt::format("at most the {} images of {}", dataset.images.count, dataset.name));
+  const bool two = find_model(options.model).build_default().step == StepKind::cyclic;
+  Dataset dataset =
+      (two ? open_domains : open_dataset)(options.dataset, shape, {.now = false, .cached = options.image_cache});
+  if (dataset.count() < options.batch)
+    refuse("--batch", options.batch, fmt::format("at most the {} images of {}", dataset.count(), dataset.name));
   return dataset;
 }
 
@@ -86,11 +88,13 @@ void check(const TrainOptions& options) {
   if (options.backend == "cpu" && !options.precision.empty() && options.precision != "fp32")
     refuse("--precision", options.precision, "fp32 with --backend cpu");
   if (!options.loss.empty()) check_name("--loss", options.loss, kLossNames);
-  if (model.build_default().step == StepKind::variational) {
-    if (!options.loss.empty()) refuse("--loss", options.loss, fmt::format("none: {} has no adversary", model.name));
-    if (options.discriminator_steps != 1)
-      refuse("--d-steps", options.discriminator_steps, fmt::format("1: {} updates both networks once", model.name));
-  }
+  const Gan gan = model.build_default();
+  if (gan.step == StepKind::variational && !options.loss.empty())
+    refuse("--loss", options.loss, fmt::format("none: {} has no adversary", model.name));
+  if (gan.takes_images() && has_penalty(step_options_of(options).loss))
+    refuse("--loss", options.loss, fmt::format("one without a gradient penalty for {}", model.name));
+  if (gan.step != StepKind::adversarial && options.discriminator_steps != 1)
+    refuse("--d-steps", options.discriminator_steps, fmt::format("1: {} updates both networks once", model.name));
   if (options.stage_steps < 0 || options.stage_steps > kMaxSteps)
     refuse("--stage-steps", options.stage_steps, fmt::format("1 to {}", kMaxSteps));
   if (options.stage_steps > 0 && !model.grows())
@@ -150,8 +154,7 @@ std::unique_ptr<Backend> make_backend(const TrainOptions& options) {
   CudaOptions cuda{.device = options.gpu,
                    .graph = options.graph && !options.host_random,
                    .host_random = options.host_random,
-                   // A load of labels beside each of images.
-                   .loads_a_step = options.discriminator_steps * (build_gan(options).classes > 0 ? 2 : 1),
+                   .loads_a_step = options.discriminator_steps * build_gan(options).loads(),
                    .choices = options.time_algorithms ? &kept_choices() : nullptr,
                    .plans = &kept_plans()};
   if (!options.precision.empty()) cuda.precision = Precision(index_of(kPrecisionNames, options.precision));
@@ -245,14 +248,14 @@ const Dataset& Trainer::whole_dataset() {
 
 void Trainer::start_loader(std::int64_t epoch, std::size_t position) {
   const auto bytes = static_cast<std::size_t>(gan_->image.pixels());
-  const auto read_whole = [this](std::uint32_t index, std::uint8_t* out) { dataset_.read(index, out); };
-  const auto read_small = [this, bytes](std::uint32_t index, std::uint8_t* out) {
-    std::memcpy(out, stage_images_.pixels.data() + index * bytes, bytes);
-  };
-  const bool whole = gan_->image == image_;
-  batches_.emplace(dataset_.images.count, bytes, whole ? Loader::Read(read_whole) : Loader::Read(read_small),
-                   options_.batch, options_.seed, options_.loader, shard(),
-                   ImageLabels{dataset_.labels, gan_->classes});
+  ReadImage read = [this](std::uint32_t index, std::uint8_t*out) { dataset_.read(index, out); }, other;
+  if (gan_->image != image_)
+    read = [this, bytes](std::uint32_t index, std::uint8_t* out) {
+      std::memcpy(out, stage_images_.pixels.data() + index * bytes, bytes);
+    };
+  if (dataset_.other) other = [this](std::uint32_t index, std::uint8_t* out) { dataset_.other->read(index, out); };
+  batches_.emplace(dataset_.count(), bytes, std::move(read), options_.batch, options_.seed, options_.loader, shard(),
+                   BesideImages{dataset_.labels, gan_->classes, std::move(other)});
   batches_->seek(epoch, position);
   ops_->timeline().discard_step();
 }

@@ -56,8 +56,8 @@ void Trainer::restore(const SafeTensors& checkpoint, const std::string& file) {
   in.expect("data", fmt::format("{:016x}", data_sum_));
   const std::int64_t steps = in.number("steps", 0), epoch = in.number("epoch", 1), position = in.number("position", 0);
   const std::int64_t g_updates = in.number("generator.updates", 0), d_updates = in.number("discriminator.updates", 0);
-  if (position > dataset_.images.count)
-    throw ConfigError(fmt::format("{}: found position {} in {} images", file, position, dataset_.images.count));
+  if (position > dataset_.count())
+    throw ConfigError(fmt::format("{}: found position {} in {} images", file, position, dataset_.count()));
   const auto latent = in.state("latent"), dropout = in.state("dropout");
   // The checkpoint's tensors have the form of the last step's stage.
   steps_done_ = std::max<std::int64_t>(0, steps - 1);

@@ -4,8 +4,9 @@
 Draws initial weights with PyTorch, writes them as safetensors, trains both programs for some steps from these weights
 on the same batches and latents, and compares the losses of every step and the weights at the end. Random numbers are
 those of ganymede, which this script draws too (xoshiro256++, polar method, Fisher-Yates). It covers the models
-without dropout: dcgan-28, dcgan-32 and dcgan-64, the conditional cgan-28 and cgan-32, and the autoencoders vae-28 and
-vae-32, whose losses are those of the encoder (divergence) and the decoder (reconstruction).
+without dropout: dcgan-28, dcgan-32 and dcgan-64, the conditional cgan-28 and cgan-32, the autoencoders vae-28 and
+vae-32, whose losses are those of the encoder (divergence) and the decoder (reconstruction), cyclegan-32, whose
+generators' loss includes the cycles', and srgan-32, whose generator's includes the error of the restored images.
 
 Adam's epsilon is 1e-4, its rate 1e-5, and the initial weights have a standard deviation of 0.1, so that rounding errors
 do not grow. With the usual 1e-8, 2e-4 and 0.02, batch norms divide by deviations near their own epsilon, and Adam steps
@@ -39,7 +40,7 @@ except ImportError:
 
 MASK = (1 << 64) - 1
 SHAPES = {"28": (1, 28, 7), "32": (3, 32, 4), "64": (3, 64, 4)}
-MODELS = ("dcgan-28", "dcgan-32", "dcgan-64", "cgan-28", "cgan-32", "vae-28", "vae-32")
+MODELS = ("dcgan-28", "dcgan-32", "dcgan-64", "cgan-28", "cgan-32", "vae-28", "vae-32", "cyclegan-32", "srgan-32")
 LATENT, CODE, CLASSES, CHANNELS, SLOPE = 100, 32, 10, 64, 0.2
 RATE, EPSILON = 1e-5, 1e-4
 
@@ -160,6 +161,114 @@ class Labelled(nn.Module):
         return self.inner(torch.cat([x, planes], 1))
 
 
+class Residual(nn.Module):
+    def __init__(self, channels):
+        super().__init__()
+        self.conv1, self.conv2 = (nn.Conv2d(channels, channels, 3, 1, 1, bias=False) for _ in range(2))
+        self.norm = nn.InstanceNorm2d(channels)
+
+    def forward(self, x):
+        return x + self.norm(self.conv2(F.relu(self.norm(self.conv1(x)))))
+
+
+class Bias(nn.Module):
+    def __init__(self, channels):
+        super().__init__()
+        self.bias = nn.Parameter(torch.zeros(channels))
+
+    def forward(self, x):
+        return x + self.bias.reshape(1, -1, 1, 1)
+
+
+class Translator(Chain):
+    def __init__(self, channels):
+        super().__init__()
+        self.add("conv1", nn.Conv2d(channels, 16, 7, 1, 3, bias=False))
+        for number, width in ((2, 16), (3, 32)):
+            self.add(f"conv{number}", nn.Conv2d(width, 2 * width, 4, 2, 1, bias=False))
+        for number in (1, 2, 3):
+            self.add(f"block{number}", Residual(64))
+        for number, width in ((4, 64), (5, 32)):
+            self.add(f"conv{number}", nn.ConvTranspose2d(width, width // 2, 4, 2, 1, bias=False))
+        self.add("conv6", nn.Conv2d(16, channels, 7, 1, 3, bias=False))
+        self.add("bias6", Bias(channels))
+
+    def forward(self, x):
+        for name in self.order:
+            x = getattr(self, name)(x)
+            if name.startswith("conv") and name != "conv6":
+                x = F.relu(F.instance_norm(x))
+        return torch.tanh(x)
+
+
+class Judge(Chain):
+    def __init__(self, channels):
+        super().__init__()
+        self.add("conv1", nn.Conv2d(channels, 32, 4, 2, 1, bias=False))
+        self.add("bias1", Bias(32))
+        self.add("conv2", nn.Conv2d(32, 64, 4, 2, 1, bias=False))
+        self.add("conv3", nn.Conv2d(64, 1, 4, 1, 1, bias=False))
+        self.add("bias3", Bias(1))
+
+    def forward(self, x):
+        x = F.leaky_relu(self.bias1(self.conv1(x)), SLOPE)
+        x = F.leaky_relu(F.instance_norm(self.conv2(x)), SLOPE)
+        return self.bias3(self.conv3(x))
+
+
+class PlainResidual(nn.Module):
+    def __init__(self, channels):
+        super().__init__()
+        self.conv1, self.conv2 = (nn.Conv2d(channels, channels, 3, 1, 1, bias=False) for _ in range(2))
+        self.bias1, self.bias2 = Bias(channels), Bias(channels)
+
+    def forward(self, x):
+        return x + self.bias2(self.conv2(F.leaky_relu(self.bias1(self.conv1(x)), SLOPE)))
+
+
+class Restorer(Chain):
+    def __init__(self, channels):
+        super().__init__()
+        self.add("conv1", nn.Conv2d(channels, 64, 3, 1, 1, bias=False))
+        self.add("bias1", Bias(64))
+        for number in (1, 2, 3):
+            self.add(f"block{number}", PlainResidual(64))
+        for number, width in ((2, 64), (3, 32)):
+            self.add(f"conv{number}", nn.ConvTranspose2d(width, width // 2, 4, 2, 1, bias=False))
+            self.add(f"bias{number}", Bias(width // 2))
+        self.add("conv4", nn.Conv2d(16, channels, 7, 1, 3, bias=False))
+        self.add("bias4", Bias(channels))
+
+    def forward(self, x):
+        for name in self.order:
+            x = getattr(self, name)(x)
+            if name.startswith("bias") and name != "bias4":
+                x = F.leaky_relu(x, SLOPE)
+        return torch.tanh(x)
+
+
+class Named(nn.Module):
+    """A network whose parameters' names begin with a word."""
+
+    def __init__(self, name, network):
+        super().__init__()
+        self.add_module(name, network)
+        self.forward = network.forward
+
+
+class Pair(nn.Module):
+    """Two networks under one optimizer."""
+
+    def __init__(self, names, kind, channels):
+        super().__init__()
+        self.names = names
+        for name in names:
+            self.add_module(name, kind(channels))
+
+    def __getitem__(self, chain):
+        return getattr(self, self.names[chain])
+
+
 def draw(module):
     for layer in module.modules():
         if isinstance(layer, (nn.Conv2d, nn.ConvTranspose2d)):
@@ -210,6 +319,11 @@ def write_idx(path, images):
         file.write(images.numpy().tobytes())
 
 
+def write_labels(folder, labels):
+    with open(os.path.join(folder, "train-labels-idx1-ubyte"), "wb") as file:
+        file.write(struct.pack(">II", 0x801, len(labels)) + bytes(labels.tolist()))
+
+
 class Batches:
     """The order of images of kernel/data/batches.cpp."""
 
@@ -236,6 +350,8 @@ class Batches:
 
 
 def losses_of(name):
+    if name == "least-squares":
+        return (lambda l: ((l - 1) ** 2).mean() / 2), (lambda l: (l**2).mean() / 2), (lambda l: ((l - 1) ** 2).mean())
     up, down = (lambda l: F.softplus(-l).mean()), (lambda l: F.softplus(l).mean())
     return {
         "non-saturating": (up, down, up),
@@ -268,6 +384,29 @@ def train_autoencoder(options, decoder, encoder, images, labels):
     return history
 
 
+def train_cycles(options, generators, judges, images, others):
+    rates = dict(lr=RATE, betas=(0.5, 0.999), eps=EPSILON)
+    g_adam, d_adam = (torch.optim.Adam(pair.parameters(), **rates) for pair in (generators, judges))
+    batches = Batches(images, options.batch, options.seed, others)
+    real_loss, fake_loss, generator_loss = losses_of(options.loss)
+    history = []
+    for _ in range(options.steps):
+        first = batches.next()
+        real = (first, batches.classes.float() * (2.0 / 255.0) - 1.0)
+        g_adam.zero_grad()
+        fake = [generators[chain](real[chain]) for chain in (0, 1)]
+        wish = sum(generator_loss(judges[chain](fake[chain])) + 10 * F.l1_loss(generators[1 - chain](fake[chain]), real[chain])
+                   for chain in (0, 1))
+        wish.backward()
+        g_adam.step()
+        d_adam.zero_grad()
+        lie = sum(real_loss(judges[chain](real[1 - chain])) + fake_loss(judges[chain](fake[chain].detach())) for chain in (0, 1))
+        lie.backward()
+        d_adam.step()
+        history.append((lie.item(), wish.item()))
+    return history
+
+
 def train(options, generator, discriminator, images, labels):
     rates = dict(lr=RATE, betas=(0.5, 0.999), eps=EPSILON)
     g_adam, d_adam = torch.optim.Adam(generator.parameters(), **rates), torch.optim.Adam(discriminator.parameters(), **rates)
@@ -281,7 +420,10 @@ def train(options, generator, discriminator, images, labels):
             generator.labels = discriminator.labels = batches.classes
             real = real_loss(discriminator(images_now))
             real.backward()
-            fake = generator(normals(latents, LATENT, options.batch).reshape(-1, LATENT, 1, 1))
+            if options.model.startswith("srgan"):
+                fake = generator(F.avg_pool2d(images_now, 4))
+            else:
+                fake = generator(normals(latents, LATENT, options.batch).reshape(-1, LATENT, 1, 1))
             lie = fake_loss(discriminator(fake.detach()))
             lie.backward()
             penalty = torch.zeros(())
@@ -300,6 +442,8 @@ def train(options, generator, discriminator, images, labels):
             d_adam.step()
         g_adam.zero_grad()
         wish = generator_loss(discriminator(fake))
+        if options.model.startswith("srgan"):
+            wish = wish + 100 * F.l1_loss(fake, images_now)
         wish.backward()
         g_adam.step()
         history.append((real.item() + lie.item() + penalty.item(), wish.item()))
@@ -314,26 +458,35 @@ def main():
     parser.add_argument("--backend", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--batch", type=int, default=8)
     parser.add_argument("--d-steps", type=int, default=1)
-    parser.add_argument("--loss", choices=("non-saturating", "minimax", "hinge", "wgan-gp", "r1", "divergence"), default="non-saturating",
+    parser.add_argument("--loss", choices=("non-saturating", "minimax", "hinge", "wgan-gp", "r1", "least-squares", "divergence"), default="non-saturating",
                         help="divergence: that of an autoencoder, which has no other")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--tolerance", type=float, default=5e-4, help="of losses: relative above 1, absolute below")
     options = parser.parse_args()
     torch.manual_seed(options.seed)
     channels, size, least = SHAPES[options.model[-2:]]
+    cyclic = options.model.startswith("cyclegan")
     is_vae, classes = options.model.startswith("vae"), CLASSES if options.model.startswith("cgan") else 0
     generator = Generator(channels, size, least, CODE if is_vae else LATENT + classes)
     discriminator = Discriminator(channels + classes, size, least, 2 * CODE if is_vae else 1)
+    if cyclic:
+        generator, discriminator = Pair(("ab", "ba"), Translator, channels), Pair(("b", "a"), Judge, channels)
+    if options.model.startswith("srgan"):
+        generator, discriminator = Named("up", Restorer(channels)), Named("d", Judge(channels))
     if classes:
         generator, discriminator = Labelled(generator), Labelled(discriminator)
     draw(generator)
     draw(discriminator)
     labels = torch.randint(0, CLASSES, (3 * options.batch + 1,))
     images = torch.randint(0, 256, (3 * options.batch + 1, channels, size, size), dtype=torch.uint8)
+    if cyclic:  # the second domain stands where the labels do: chosen with the images
+        labels = torch.randint(0, 256, images.shape, dtype=torch.uint8)
     with tempfile.TemporaryDirectory() as folder:
-        write_idx(os.path.join(folder, "train-images-idx3-ubyte"), images)
-        with open(os.path.join(folder, "train-labels-idx1-ubyte"), "wb") as file:
-            file.write(struct.pack(">II", 0x801, len(labels)) + bytes(labels.tolist()))
+        for part, domain in (("A", images), ("B", labels)) if cyclic else (("", images),):
+            os.makedirs(os.path.join(folder, part), exist_ok=True)
+            write_idx(os.path.join(folder, part, "train-images-idx3-ubyte"), domain)
+        if not cyclic:
+            write_labels(folder, labels)
         before, after = os.path.join(folder, "before.safetensors"), os.path.join(folder, "after.safetensors")
         write_safetensors(before, tensors_of(options, generator, discriminator))
         # On a machine with little of ours, bench/kernel_step takes the same options and prints the same.
@@ -344,7 +497,7 @@ def main():
                    "--host-random", *(["--precision", "fp32"] if options.backend == "cuda" else [])]
         ours = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)["history"]
         found = read_safetensors(after)
-    theirs = (train_autoencoder if is_vae else train)(options, generator, discriminator, images, labels)
+    theirs = (train_autoencoder if is_vae else train_cycles if cyclic else train)(options, generator, discriminator, images, labels)
     names = ("divergence", "reconstruction") if is_vae else ("discriminator", "generator")
     shown = {entry["step"]: (entry["discriminator"], entry["generator"]) for entry in ours}
     form = "divergence" if is_vae else f"{options.loss}, {options.d_steps} discriminator update(s) a step"

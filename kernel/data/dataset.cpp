@@ -156,6 +156,7 @@ fs::path own_temporary_folder() {
 }  // namespace
 
 void Dataset::read(std::uint32_t index, std::uint8_t* out) const {
+  index %= static_cast<std::uint32_t>(images.count);
   if (images.pixels.empty()) return pictures->read(index, out);
   const auto bytes = static_cast<std::size_t>(images.shape().pixels());
   std::memcpy(out, images.pixels.data() + index * bytes, bytes);
@@ -163,6 +164,7 @@ void Dataset::read(std::uint32_t index, std::uint8_t* out) const {
 
 void Dataset::decode_all() {
   if (images.pixels.empty()) images = pictures->decode_all();
+  if (other) other->decode_all();
 }
 
 std::uint64_t Dataset::fingerprint(bool with_labels) const {
@@ -170,7 +172,8 @@ std::uint64_t Dataset::fingerprint(bool with_labels) const {
     return fnv1a({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   };
   const std::uint64_t of_labels = with_labels ? hash(labels) : 0;
-  return of_labels ^ (pictures ? pictures->fingerprint() : hash(images.pixels));
+  const std::uint64_t of_first = of_labels ^ (pictures ? pictures->fingerprint() : hash(images.pixels));
+  return other ? 3 * of_first + other->fingerprint() : of_first;
 }
 
 fs::path cache_directory() {
@@ -219,6 +222,35 @@ Dataset open_dataset(const std::string& name, ImageShape shape, PictureReading p
                                   images.height, images.width, images.channels, shape.height, shape.width,
                                   shape.channels));
   return dataset;
+}
+
+Dataset open_domains(const std::string& name, ImageShape shape, PictureReading pictures) {
+  if (name == kBuiltinDataset) {
+    Dataset first = open_dataset(name, shape, pictures);
+    auto second = std::make_shared<Dataset>(first);
+    first.images.count /= 2;
+    second->images.count -= first.images.count;
+    const std::ptrdiff_t bytes = std::ptrdiff_t{first.images.count} * shape.pixels();
+    first.images.pixels.resize(static_cast<std::size_t>(bytes));
+    second->images.pixels.erase(second->images.pixels.begin(), second->images.pixels.begin() + bytes);
+    for (std::uint8_t& value : second->images.pixels) value = static_cast<std::uint8_t>(255 - value);
+    first.labels = second->labels = {};
+    first.other = std::move(second);
+    return first;
+  }
+  std::error_code ignored;
+  for (const auto& [a, b] : {std::pair{"A", "B"}, std::pair{"trainA", "trainB"}}) {
+    const fs::path first = fs::path(name) / a, second = fs::path(name) / b;
+    if (!fs::is_directory(first, ignored) || !fs::is_directory(second, ignored)) continue;
+    Dataset dataset = open_dataset(first.string(), shape, pictures);
+    dataset.other = std::make_shared<Dataset>(open_dataset(second.string(), shape, pictures));
+    dataset.name = name;
+    return dataset;
+  }
+  throw ConfigError(
+      fmt::format("--dataset: {}: found neither the folders A and B nor trainA and trainB, expected one of images for "
+                  "each of two domains, or the word {}",
+                  name, kBuiltinDataset));
 }
 
 void check_labels(const Dataset& dataset, int classes, const std::string& model) {

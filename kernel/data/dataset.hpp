@@ -1,8 +1,10 @@
 #pragma once
 // Where training images come from: the built-in glyphs, or a directory with MNIST's files, CIFAR-10's, or pictures.
 
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -18,9 +20,13 @@ struct Dataset {
   Images images;                          ///< pixels are empty for picture files until decode_all()
   std::vector<std::uint8_t> labels = {};  ///< empty if the data set has none
   std::shared_ptr<const PictureStore> pictures = {};
+  /// The images of a second domain (see open_domains); null if there is none.
+  std::shared_ptr<Dataset> other = {};
 
-  /// Writes image `index`, of images.shape().pixels() bytes, to `out`. Any thread may call it. Throws ConfigError with
-  /// the file if it is a damaged picture.
+  /// Images in the larger domain. The smaller one's are used more than once in an epoch.
+  int count() const { return other ? std::max(images.count, other->images.count) : images.count; }
+  /// Writes image `index`, of images.shape().pixels() bytes, to `out`; behind the last image the first follows. Any
+  /// thread may call it. Throws ConfigError with the file if it is a damaged picture.
   void read(std::uint32_t index, std::uint8_t* out) const;
   /// Decodes all picture files into `images.pixels`; does nothing if that was done. Throws ConfigError with the file if
   /// one is damaged.
@@ -47,6 +53,11 @@ inline constexpr const char* kBuiltinDataset = "builtin";
 /// Throws ConfigError if the directory has none of these, a file is damaged, labels and images differ in number, or the
 /// images have another shape.
 Dataset open_dataset(const std::string& name, ImageShape shape, PictureReading pictures = {});
+
+/// Opens images of two domains, of which no pairs are known: `A` and `B`, or `trainA` and `trainB`, in a directory,
+/// each read as open_dataset() does; domain B is Dataset::other. "builtin" is the first half of the built-in images as
+/// they are and the second half in negative. Throws ConfigError if the directory has neither two folders.
+Dataset open_domains(const std::string& name, ImageShape shape, PictureReading pictures = {});
 
 /// Throws ConfigError unless each image has one of these classes, from which `model` learns.
 void check_labels(const Dataset& dataset, int classes, const std::string& model);

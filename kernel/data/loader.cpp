@@ -12,17 +12,18 @@
 
 namespace ganymede::kernel {
 
-Loader::Loader(int images, std::size_t image_bytes, Read read, int batch, std::uint64_t seed, LoaderOptions options,
-               Shard shard, ImageLabels labels)
+Loader::Loader(int images, std::size_t image_bytes, ReadImage read, int batch, std::uint64_t seed,
+               LoaderOptions options, Shard shard, BesideImages beside)
     : image_bytes_(image_bytes),
       read_(std::move(read)),
       options_(options),
       shard_(shard),
-      labels_(labels),
+      beside_(std::move(beside)),
       order_(images, batch * shard.ranks, seed),
       slots_(static_cast<std::size_t>(options.prefetch) + 1) {
   for (Slot& slot : slots_) {
-    slot.bytes.resize(static_cast<std::size_t>(batch) * (image_bytes + static_cast<std::size_t>(labels.classes)));
+    const std::size_t pixels = beside_.other ? 2 * image_bytes : image_bytes;
+    slot.bytes.resize(static_cast<std::size_t>(batch) * (pixels + static_cast<std::size_t>(beside_.classes)));
     slot.indices.resize(static_cast<std::size_t>(batch));
   }
   start();
@@ -66,11 +67,12 @@ void Loader::draw(Slot& slot) {
 
 void Loader::fill(Slot& slot) {
   const std::size_t batch = slot.indices.size();
-  for (std::size_t i = 0; i < batch; ++i) read_(slot.indices[i], slot.bytes.data() + i * image_bytes_);
-  std::uint8_t* label = slot.bytes.data() + batch * image_bytes_;
-  for (std::size_t i = 0; labels_.classes > 0 && i < batch; ++i, label += labels_.classes) {
-    std::fill_n(label, labels_.classes, std::uint8_t{0});
-    label[labels_.of_images[slot.indices[i]]] = 255;
+  std::uint8_t* to = slot.bytes.data();
+  for (const ReadImage* read : {&read_, &beside_.other})
+    for (std::size_t i = 0; *read && i < batch; ++i, to += image_bytes_) (*read)(slot.indices[i], to);
+  for (std::size_t i = 0; beside_.classes > 0 && i < batch; ++i, to += beside_.classes) {
+    std::fill_n(to, beside_.classes, std::uint8_t{0});
+    to[beside_.labels[slot.indices[i]]] = 255;
   }
 }
 

@@ -48,28 +48,30 @@ struct LoaderOptions {
   int threads = 1;   ///< threads that make batches
 };
 
-/// A class for each image, below `classes`; no classes: the batches have none.
-struct ImageLabels {
-  std::span<const std::uint8_t> of_images = {};
-  int classes = 0;
+/// Writes image `index` to `out`. A loader's threads call it at once. If it throws, Loader::next() throws the same for
+/// that batch.
+using ReadImage = std::function<void(std::uint32_t index, std::uint8_t* out)>;
+
+/// What a batch has beside its images.
+struct BesideImages {
+  std::span<const std::uint8_t> labels = {};  ///< a class for each image, below `classes`
+  int classes = 0;                            ///< 0: the batches have no labels
+  ReadImage other = {};                       ///< an image of a second domain, as large as the first; null: none
 };
 
 class Loader {
  public:
-  /// Writes image `index` to `out`. Several threads call it at once. If it throws, next() throws the same for that
-  /// batch.
-  using Read = std::function<void(std::uint32_t index, std::uint8_t* out)>;
-
   /// Draws batches of `batch` images out of `images`, of `image_bytes` bytes each. With several processes all draw the
   /// same global batches of ranks x `batch` images, and each loads its shard's part.
-  Loader(int images, std::size_t image_bytes, Read read, int batch, std::uint64_t seed, LoaderOptions options,
-         Shard shard = {}, ImageLabels labels = {});
+  Loader(int images, std::size_t image_bytes, ReadImage read, int batch, std::uint64_t seed, LoaderOptions options,
+         Shard shard = {}, BesideImages beside = {});
   ~Loader();
   Loader(const Loader&) = delete;
   Loader& operator=(const Loader&) = delete;
 
-  /// The next batch's bytes, [batch x image] and then [batch x classes]: 255 at an image's class, else 0. They are
-  /// valid until the next call. Waits until the batch is made. Allocates nothing.
+  /// The next batch's bytes, [batch x image], then [batch x image] of the second domain if there is one, and [batch x
+  /// classes]: 255 at an image's class, else 0. They are valid until the next call. Waits until the batch is made.
+  /// Allocates nothing.
   std::span<const std::uint8_t> next();
 
   /// The bytes that next() will return, if that batch is already made; valid until next() has been called twice. Always
@@ -99,10 +101,10 @@ class Loader {
   void fill(Slot& slot);
 
   std::size_t image_bytes_;
-  Read read_;
+  ReadImage read_;
   LoaderOptions options_;
   Shard shard_;
-  ImageLabels labels_;
+  BesideImages beside_;
   Order order_;
   std::int64_t epoch_ = 1;
   std::size_t position_ = 0;

@@ -18,6 +18,8 @@
   ROW(cgan_32) \
   ROW(vae_28) \
   ROW(vae_32) \
+  ROW(cyclegan_32) \
+  ROW(srgan_32) \
   ROW(progressive_gan) \
   ROW(progressive_gan_video)
 // clang-format on

@@ -10,7 +10,7 @@
 namespace ganymede::kernel {
 
 /// Steps that may have ended before the results of the first of them are taken, and floats of a step's results.
-inline constexpr std::size_t kStepsAhead = 2, kStepResults = 4;
+inline constexpr std::size_t kStepsAhead = 2, kStepResults = 9;
 
 /// The queue of one device. Operations run in the order in which they were called; a GPU's run later than the call.
 class DeviceTimeline {

@@ -95,6 +95,9 @@ enum class LossTerm {
   hinge_fake,            ///< max(0, 1 + l)
   negative_logit,        ///< -l: the generator of hinge and Wasserstein loss; the critic on real images
   logit,                 ///< l: the critic on fake images (Arjovsky et al. 2017)
+  square_real,           ///< (l - 1)^2 / 2: the discriminator on real images (Mao et al. 2017)
+  square_fake,           ///< l^2 / 2: the discriminator on fake images
+  whole_square_real,     ///< (l - 1)^2: the generator, as CycleGAN weights it (Zhu et al. 2017)
 };
 
 struct AdamParameters {
@@ -112,6 +115,7 @@ struct Adjoints {
 };
 
 inline constexpr float kPixelNormEpsilon = 1e-8F;
-inline constexpr float kStddevEpsilon = 1e-8F;  ///< added to the variance in minibatch_stddev
+inline constexpr float kInstanceNormEpsilon = 1e-5F;  ///< PyTorch's default for nn.InstanceNorm2d
+inline constexpr float kStddevEpsilon = 1e-8F;        ///< added to the variance in minibatch_stddev
 
 }  // namespace ganymede::kernel

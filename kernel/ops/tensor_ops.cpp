@@ -126,6 +126,18 @@ void TensorOps::batch_norm_leaky_backward(Tensor dy, Tensor x, const BatchNormPa
   do_batch_norm_leaky_backward(dy, x, parameters, d_scale, d_shift, accumulate);
 }
 
+void TensorOps::instance_norm_leaky_forward(Tensor y, Tensor x, float* moments, int channels, float slope) {
+  assert(same_shape(y, x) && y.data != x.data && x.features % channels == 0);
+  const Counted counted(*this, "instance_norm", y, traffic(x), traffic(y) + 2.0 * channels * x.batch);
+  do_instance_norm_leaky_forward(y, x, moments, channels, slope);
+}
+
+void TensorOps::instance_norm_leaky_backward(Tensor dy, Tensor x, const float* moments, int channels, float slope) {
+  assert(same_shape(dy, x) && x.features % channels == 0);
+  const Counted counted(*this, "instance_norm_backward", dy, 2 * traffic(x) + 2.0 * channels * x.batch, traffic(dy));
+  do_instance_norm_leaky_backward(dy, x, moments, channels, slope);
+}
+
 void TensorOps::leaky_dropout_forward(Tensor x, Mask mask, LeakyDropoutParameters parameters, RandomStream& random) {
   assert(same_shape(x, mask) && parameters.keep > 0 && parameters.keep <= 1);
   const Counted counted(*this, "leaky_dropout", x, traffic(x), traffic(x) + count_of(x) / kFloat);
@@ -288,6 +300,12 @@ void TensorOps::squared_error(float* loss, Tensor dy, Tensor y, Tensor x, float 
   assert(same_shape(dy, y) && same_shape(y, x));
   const Counted counted(*this, "squared_error", y, 2 * traffic(y), traffic(dy));
   do_squared_error(loss, dy, y, x, weight);
+}
+
+void TensorOps::absolute_error(float* loss, Tensor dy, Tensor y, Tensor x, float weight) {
+  assert(same_shape(dy, y) && same_shape(y, x));
+  const Counted counted(*this, "absolute_error", y, 2 * traffic(y), traffic(dy));
+  do_absolute_error(loss, dy, y, x, weight);
 }
 
 void TensorOps::sample_code(Tensor z, Tensor code, Tensor noise) {

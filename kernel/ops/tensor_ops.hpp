@@ -126,6 +126,13 @@ class TensorOps {
                                          const BatchNormParameters& parameters, float* d_scale, float* d_shift,
                                          bool accumulate);
 
+  /// y = leaky((x - mean) / sqrt(variance + kInstanceNormEpsilon)) with mean and biased variance of each channel of
+  /// each image over its positions (Ulyanov et al. 2016). `moments`, floats [2 x channels x batch], receives the means
+  /// and the inverse deviations.
+  void instance_norm_leaky_forward(Tensor y, Tensor x, float* moments, int channels, float slope);
+  /// In place: dy becomes dx; `x` is the forward pass's input, `moments` what it has written.
+  void instance_norm_leaky_backward(Tensor dy, Tensor x, const float* moments, int channels, float slope);
+
   /// In place: x / sqrt(mean over the channels of x^2 + 1e-8) at each position (Karras et al. 2018). `scale`, floats
   /// [positions x batch], receives the factors.
   void pixel_norm_forward(Tensor x, float* scale, int channels);
@@ -217,6 +224,8 @@ class TensorOps {
   void classification_loss(float* loss, Tensor d_logits, Tensor logits, std::span<const std::uint8_t> host_labels);
   /// *loss = weight * mean over the batch of |y - x|^2, dy = its gradient.
   void squared_error(float* loss, Tensor dy, Tensor y, Tensor x, float weight);
+  /// *loss = weight * mean over the batch of the sum of |y - x|, dy = its gradient, 0 where both are equal.
+  void absolute_error(float* loss, Tensor dy, Tensor y, Tensor x, float weight);
   /// A variational autoencoder's sample (Kingma and Welling 2014): z = mean + exp(log variance / 2) noise, where `code`
   /// [2 z.features x batch] holds the means and then the logarithms of the variances.
   void sample_code(Tensor z, Tensor code, Tensor noise);
@@ -276,6 +285,9 @@ class TensorOps {
   virtual void do_batch_norm_leaky_tangent_backward(Adjoints dx, Adjoints dy, Tensor x_dot, Tensor x,
                                                     const BatchNormParameters& parameters, float* d_scale,
                                                     float* d_shift, bool accumulate) = 0;
+  virtual void do_instance_norm_leaky_forward(Tensor y, Tensor x, float* moments, int channels, float slope) = 0;
+  virtual void do_instance_norm_leaky_backward(Tensor dy, Tensor x, const float* moments, int channels,
+                                               float slope) = 0;
   virtual void do_pixel_norm_forward(Tensor x, float* scale, int channels) = 0;
   virtual void do_pixel_norm_backward(Tensor dy, Tensor y, const float* scale, int channels) = 0;
   virtual void do_minibatch_stddev_forward(Tensor y, Tensor x, int positions) = 0;
@@ -324,6 +336,7 @@ class TensorOps {
   virtual void do_classification_loss(float* loss, Tensor d_logits, Tensor logits,
                                       std::span<const std::uint8_t> host_labels) = 0;
   virtual void do_squared_error(float* loss, Tensor dy, Tensor y, Tensor x, float weight) = 0;
+  virtual void do_absolute_error(float* loss, Tensor dy, Tensor y, Tensor x, float weight) = 0;
   virtual void do_sample_code(Tensor z, Tensor code, Tensor noise) = 0;
   virtual void do_sample_code_backward(float* loss, Tensor d_code, Tensor dz, Tensor code, Tensor noise) = 0;
 

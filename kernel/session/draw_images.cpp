@@ -19,6 +19,11 @@ Gan built_gan(const Checkpoint& checkpoint) {
   const Metadata metadata = checkpoint.metadata();
   const Model& model = find_model(metadata.text("model"));
   const ImageShape image = find_image(model, metadata.text("image"));
+  if (model.build_default().takes_images())
+    throw ConfigError(
+        fmt::format("{}: found {}, which makes images of images, expected a model that draws them from random numbers; "
+                    "`ganymede train --samples` shows what it has learned",
+                    checkpoint.file, model.name));
   const std::int64_t steps_before = std::max<std::int64_t>(0, metadata.number("steps", 0) - 1);
   return model.build(image, stage_after(model, image, steps_before, metadata.number("stage-steps", 0)).growth);
 }

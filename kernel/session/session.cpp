@@ -23,6 +23,7 @@ namespace ganymede::kernel {
 namespace {
 
 constexpr int kSamples = 64;
+constexpr int kTranslations = 12;      // of each domain
 constexpr std::int64_t kReports = 10;  // number of steps whose losses are reported
 
 /// Set by SIGINT and SIGTERM: the training ends after the current step.
@@ -133,7 +134,13 @@ class Replica {
   void write_samples(const std::string& file) {
     trainer_.pause();
     const SingleProcessScope single(trainer_.ops());
-    write_file(file, sample_grid(trainer_.gan(), trainer_.ops(), options_.train.seed, kSamples));
+    const Dataset& dataset = trainer_.dataset();
+    if (!trainer_.gan().takes_images())
+      return write_file(file, sample_grid(trainer_.gan(), trainer_.ops(), options_.train.seed, kSamples));
+    const auto read = [&](int domain, int index, std::uint8_t* out) {
+      (domain == 0 ? dataset : *dataset.other).read(static_cast<std::uint32_t>(index), out);
+    };
+    write_file(file, translation_grid(trainer_.gan(), trainer_.ops(), read, kTranslations));
   }
 
   Quality measure() {
@@ -235,7 +242,7 @@ void Replica::after_step(const Progress& progress, RunLogWriter& log) {
 
 void Replica::describe_run() {
   report_.dataset = trainer_.dataset().name;
-  report_.images = trainer_.dataset().images.count;
+  report_.images = trainer_.dataset().count();
   report_.epoch = trainer_.epoch();
   report_.backend = trainer_.backend().info;
   report_.reduces_on_device = trainer_.backend().gradient_reducer != nullptr;

@@ -20,6 +20,9 @@ void check_measurements(const SessionOptions& options) {
   if (options.samples_every < 0 || (options.samples_every > 0 && options.samples.empty()))
     throw ConfigError(fmt::format("--samples-every: found {}, expected 1 or more, and --samples with the file's name",
                                   options.samples_every));
+  if (options.quality != 0 && find_model(options.train.model).build_default().takes_images())
+    throw ConfigError(fmt::format("--quality: found {}, expected none: {} draws no images from random numbers",
+                                  options.quality, options.train.model));
   if (options.quality_every < 0 || (options.quality_every > 0 && options.quality == 0))
     throw ConfigError(
         fmt::format("--quality-every: found {}, expected 1 or more, and --quality with the number of images",

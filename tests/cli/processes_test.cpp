@@ -49,12 +49,14 @@ class Processes : public testing::Test {
 };
 
 TEST_F(Processes, OfHalfABatchGiveTheLossesOfOneOfTheWhole) {
-  // One model with dropout, and those with batch norms over the whole batch.
-  for (const char* model : {"mlp-gan", "dcgan-28", "cgan-28", "vae-28"}) {
+  // One model with dropout, those with batch norms over the whole batch, and one whose absolute error has a gradient
+  // that jumps where rounding makes two images equal.
+  for (const char* model : {"mlp-gan", "dcgan-28", "cgan-28", "vae-28", "cyclegan-32"}) {
     const std::string arguments = std::string("--steps 6 --model ") + model;
     const Json whole = history(1, arguments + " --batch 16");
-    expect_near(history(2, arguments + " --batch 8 --sync-batch-norm"), whole, 2e-6);
-    expect_near(history(4, arguments + " --batch 4 --sync-batch-norm"), whole, 2e-6);
+    const double tolerance = model == std::string("cyclegan-32") ? 5e-5 : 2e-6;
+    expect_near(history(2, arguments + " --batch 8 --sync-batch-norm"), whole, tolerance);
+    expect_near(history(4, arguments + " --batch 4 --sync-batch-norm"), whole, tolerance);
   }
 }
 

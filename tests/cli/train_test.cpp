@@ -123,18 +123,45 @@ TEST(Train, AClassIsDrawnByItsNumber) {
   EXPECT_THAT(beyond.err, HasSubstr("--class: found 10, expected 0 to 9 for cgan-28"));
 }
 
-TEST(Train, AnAutoencodersTraceIsSimulated) {
+/// Trains, and simulates with what was recorded; returns what the training prints.
+std::string trained_and_simulated(const std::string& options) {
   const Scratch scratch;
-  const std::string trace = (scratch / "vae.json").string();
-  const Outcome trained = run_program("train --model vae-28 --batch 4 --steps 12 --trace " + trace);
-  ASSERT_EQ(trained.code, 0) << trained.err;
-  EXPECT_THAT(trained.out, HasSubstr("reconstruction loss"));
+  const std::string trace = (scratch / "trace.json").string();
+  const Outcome trained = run_program("train " + options + " --batch 4 --trace " + trace);
+  EXPECT_EQ(trained.code, 0) << trained.err;
   const std::string scenario = (scratch / "scenario.json").string();
-  ASSERT_EQ(run_program("example scenario -o " + scenario).code, 0);
+  EXPECT_EQ(run_program("example scenario -o " + scenario).code, 0);
   const Outcome simulated = run_program("simulate " + scenario + " --set /workload/trace=" + trace +
                                         " --set /workload/batch_per_gpu=4 --format json");
   EXPECT_EQ(simulated.code, 0) << simulated.err;
   EXPECT_GT(Json::parse(simulated.out)["time"]["total_s"].get<double>(), 0);
+  return trained.out;
+}
+
+TEST(Train, AnAutoencodersTraceIsSimulated) {
+  EXPECT_THAT(trained_and_simulated("--model vae-28 --steps 12"), HasSubstr("reconstruction loss"));
+}
+
+TEST(Train, TheTraceOfTranslationsIsSimulated) {
+  EXPECT_THAT(trained_and_simulated("--model cyclegan-32 --steps 3"), HasSubstr("images/s"));
+}
+
+TEST(Train, TranslationsAreShownButNotDrawnFromRandomNumbers) {
+  const Scratch scratch;
+  const std::string folder = (scratch / "run").string(), grid = (scratch / "grid.png").string();
+  ASSERT_EQ(
+      run_program("train --model cyclegan-32 --batch 2 --steps 1 --checkpoint " + folder + " --samples " + grid).code,
+      0);
+  EXPECT_THAT(content_of(grid), HasSubstr("PNG"));
+  for (const std::string& command : {"generate --checkpoint " + folder + " -o " + (scratch / "x.png").string(),
+                                     "serve --listen 127.0.0.1:0 --generator " + folder}) {
+    const Outcome refused = run_program(command);
+    EXPECT_EQ(refused.code, 2) << command;
+    EXPECT_THAT(refused.err, HasSubstr("found cyclegan-32, which makes images of images")) << command;
+  }
+  const Outcome none = run_program("train --model cyclegan-32 --steps 1 --dataset " + (scratch / "").string());
+  EXPECT_EQ(none.code, 2);
+  EXPECT_THAT(none.err, HasSubstr("found neither the folders A and B nor trainA and trainB"));
 }
 
 TEST(Train, BadInputIsLocated) {

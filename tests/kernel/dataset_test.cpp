@@ -103,7 +103,7 @@ INSTANTIATE_TEST_SUITE_P(Threads, LoaderTest,
                          testing::Values(LoaderOptions{0, 1}, LoaderOptions{1, 1}, LoaderOptions{4, 1},
                                          LoaderOptions{3, 4}));
 
-Loader::Read numbers() {
+ReadImage numbers() {
   return [](std::uint32_t index, std::uint8_t* out) { *out = static_cast<std::uint8_t>(index); };
 }
 

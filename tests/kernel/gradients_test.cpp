@@ -188,6 +188,14 @@ TEST_P(GradientTest, MinibatchStddev) { check_layer(*minibatch_stddev("layer", 3
 TEST_P(GradientTest, Labelled) {
   check_layer(*labelled("layer", 2, 3, 4, std::make_shared<Tensor>(device_.tensor(4, 5))), 5);
 }
+TEST_P(GradientTest, InstanceNorm) { check_layer(*instance_norm_leaky("layer", 3, 9, 1), 4); }
+TEST_P(GradientTest, Residual) {
+  Layers inner;
+  inner.push_back(convolution("first", {2, 3, 3, 2, 3, 1, 1}, 1));
+  inner.push_back(instance_norm_leaky("norm", 2, 9, 1));
+  inner.push_back(convolution("second", {2, 3, 3, 2, 3, 1, 1}, 1));
+  check_layer(*residual("layer", std::move(inner)), 4);
+}
 TEST_P(GradientTest, Faded) {
   Layers main, skip;
   main.push_back(upsample("up", {.channels = 2, .height = 4, .width = 4}));
@@ -248,6 +256,9 @@ TEST_P(GradientTest, AdversarialLosses) {
       {LossTerm::hinge_fake, [](double l) { return std::max(0.0, 1 + l); }},
       {LossTerm::negative_logit, [](double l) { return -l; }},
       {LossTerm::logit, [](double l) { return l; }},
+      {LossTerm::square_real, [](double l) { return (l - 1) * (l - 1) / 2; }},
+      {LossTerm::square_fake, [](double l) { return l * l / 2; }},
+      {LossTerm::whole_square_real, [](double l) { return (l - 1) * (l - 1); }},
   };
   for (const auto& [term, of] : terms) {
     const Tensor logits = device_.tensor(1, 13, -3, 3), gradient = device_.tensor(1, 13);

@@ -57,7 +57,9 @@ TEST(Models, FitTheirImagesAndTheirLatents) {
       EXPECT_EQ(gan.image, image);
       EXPECT_EQ(gan.generator.outputs(), image.pixels()) << model.name;
       EXPECT_EQ(gan.discriminator.inputs(), image.pixels()) << model.name;
-      EXPECT_EQ(gan.discriminator.outputs(), gan.step == StepKind::variational ? 2 * gan.generator.inputs() : 1);
+      EXPECT_EQ(gan.discriminator.outputs(), gan.step == StepKind::variational ? 2 * gan.generator.inputs()
+                                             : gan.takes_images()              ? 7 * 7  // patches of 22x22 pixels
+                                                                               : 1);
       EXPECT_FALSE(model.summary.empty());
     }
 }

@@ -74,6 +74,8 @@ class CudaOps final : public TensorOps {
   void do_batch_norm_leaky_tangent_backward(Adjoints dx, Adjoints dy, Tensor x_dot, Tensor x,
                                             const BatchNormParameters& p, float* d_scale, float* d_shift,
                                             bool accumulate) override;
+  void do_instance_norm_leaky_forward(Tensor y, Tensor x, float* moments, int channels, float slope) override;
+  void do_instance_norm_leaky_backward(Tensor dy, Tensor x, const float* moments, int channels, float slope) override;
   void do_pixel_norm_forward(Tensor x, float* scale, int channels) override;
   void do_pixel_norm_backward(Tensor dy, Tensor y, const float* scale, int channels) override;
   void do_minibatch_stddev_forward(Tensor y, Tensor x, int positions) override;
@@ -117,6 +119,7 @@ class CudaOps final : public TensorOps {
   void do_append_channels(Tensor y, Tensor x, Tensor more, int positions) override;
   void do_leading_channels(Tensor dx, Tensor dy, int positions) override;
   void do_squared_error(float* loss, Tensor dy, Tensor y, Tensor x, float weight) override;
+  void do_absolute_error(float* loss, Tensor dy, Tensor y, Tensor x, float weight) override;
   void do_sample_code(Tensor z, Tensor code, Tensor noise) override;
   void do_sample_code_backward(float* loss, Tensor d_code, Tensor dz, Tensor code, Tensor noise) override;
 

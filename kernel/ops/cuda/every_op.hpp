@@ -12,3 +12,4 @@
 #include "kernel/ops/cuda/norms.hpp"
 #include "kernel/ops/cuda/products.hpp"
 #include "kernel/ops/cuda/random_ops.hpp"
+#include "kernel/ops/cuda/translations.hpp"

@@ -1,7 +1,8 @@
-// Batch norm and pixel norm, compiled for GPUs: of CudaOps what this header defines.
+// Norms and the absolute error, compiled for GPUs: of CudaOps what these headers define.
 
 #include "kernel/ops/cuda/gpu_device.hpp"
 #include "kernel/ops/cuda/norms.hpp"
+#include "kernel/ops/cuda/translations.hpp"
 
 namespace ganymede::kernel::cuda {
 

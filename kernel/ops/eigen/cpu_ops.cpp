@@ -51,6 +51,24 @@ void CpuOps::do_bias_leaky_backward(Tensor dy, Tensor y, float* d_bias, int chan
   });
 }
 
+void CpuOps::do_instance_norm_leaky_forward(Tensor y, Tensor x, float* moments, int channels, float slope) {
+  const int positions = x.features / channels, batch = x.batch;
+  float* const inverse_deviations = moments + std::ptrdiff_t{channels} * batch;
+  over(channels, double{1} * positions * batch, [&](int begin, int end) {
+    kernels_.instance_norm_forward(x.floats(), y.floats(), moments, inverse_deviations,
+                                   {positions, batch, kInstanceNormEpsilon, slope}, begin, end);
+  });
+}
+
+void CpuOps::do_instance_norm_leaky_backward(Tensor dy, Tensor x, const float* moments, int channels, float slope) {
+  const int positions = x.features / channels, batch = x.batch;
+  const float* const inverse_deviations = moments + std::ptrdiff_t{channels} * batch;
+  over(channels, double{1} * positions * batch, [&](int begin, int end) {
+    kernels_.instance_norm_backward(dy.floats(), x.floats(), moments, inverse_deviations,
+                                    {positions, batch, kInstanceNormEpsilon, slope}, begin, end);
+  });
+}
+
 void CpuOps::do_pixel_norm_forward(Tensor x, float* scale, int channels) {
   const int length = x.features / channels * x.batch;
   over(length, channels, [&](int begin, int end) {
@@ -222,6 +240,17 @@ void CpuOps::do_squared_error(float* loss, Tensor dy, Tensor y, Tensor x, float 
     const float difference = y.floats()[i] - x.floats()[i];
     sum += double{difference} * double{difference};
     dy.floats()[i] = factor * difference;
+  }
+  *loss = static_cast<float>(double{weight} * sum / y.batch);
+}
+
+void CpuOps::do_absolute_error(float* loss, Tensor dy, Tensor y, Tensor x, float weight) {
+  const float factor = weight / static_cast<float>(y.batch);
+  double sum = 0;
+  for (std::size_t i = 0; i < y.size(); ++i) {
+    const float difference = y.floats()[i] - x.floats()[i];
+    sum += std::abs(double{difference});
+    dy.floats()[i] = difference > 0 ? factor : difference < 0 ? -factor : 0.0F;
   }
   *loss = static_cast<float>(double{weight} * sum / y.batch);
 }

@@ -25,6 +25,8 @@ class CpuOps : public TensorOps {
   void do_bias_leaky_forward(Tensor x, const float* bias, int channels, float factor, float slope) override;
   void do_bias_leaky_backward(Tensor dy, Tensor y, float* d_bias, int channels, float factor, float slope,
                               bool accumulate) override;
+  void do_instance_norm_leaky_forward(Tensor y, Tensor x, float* moments, int channels, float slope) override;
+  void do_instance_norm_leaky_backward(Tensor dy, Tensor x, const float* moments, int channels, float slope) override;
   void do_pixel_norm_forward(Tensor x, float* scale, int channels) override;
   void do_pixel_norm_backward(Tensor dy, Tensor y, const float* scale, int channels) override;
   void do_pool(Tensor coarse, Tensor fine, const BlockShape& shape, float factor) override;
@@ -41,6 +43,7 @@ class CpuOps : public TensorOps {
   void do_append_channels(Tensor y, Tensor x, Tensor more, int positions) override;
   void do_leading_channels(Tensor dx, Tensor dy, int positions) override;
   void do_squared_error(float* loss, Tensor dy, Tensor y, Tensor x, float weight) override;
+  void do_absolute_error(float* loss, Tensor dy, Tensor y, Tensor x, float weight) override;
   void do_sample_code(Tensor z, Tensor code, Tensor noise) override;
   void do_sample_code_backward(float* loss, Tensor d_code, Tensor dz, Tensor code, Tensor noise) override;
 

@@ -125,6 +125,7 @@ void batch_norm_backward(float* dy, const float* x, const BatchNormRows& rows, f
 
 #include "kernel/ops/eigen/batch_norm_tangent.inl"
 #include "kernel/ops/eigen/growing.inl"
+#include "kernel/ops/eigen/instance_norm.inl"
 
 void leaky_dropout_forward(float* x, const std::uint8_t* mask, float inverse_keep, float slope, std::size_t begin,
                            std::size_t end) {
@@ -207,6 +208,8 @@ constexpr CpuKernels kKernels = {GANYMEDE_INSTRUCTIONS,
                                  sigmoid_backward,
                                  bias_leaky_forward,
                                  bias_leaky_backward,
+                                 instance_norm_forward,
+                                 instance_norm_backward,
                                  pixel_norm_forward,
                                  pixel_norm_backward,
                                  pool,

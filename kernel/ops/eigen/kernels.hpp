@@ -82,6 +82,12 @@ struct BatchNormTangents {
   const float *dy, *dy_dot, *x_dot;
 };
 
+/// A channel of an instance norm: [positions x batch], with a mean and a deviation for each image.
+struct InstanceNormRows {
+  int positions, batch;
+  float epsilon, slope;
+};
+
 /// The extents of a BlockShape without its channels, and the batch.
 struct Blocks {
   int frames, height, width, batch;  ///< extents of the fine grid, and the batch
@@ -137,11 +143,16 @@ struct CpuKernels {
   void (*tanh_backward)(float* dy, const float* y, std::size_t begin, std::size_t end);
   void (*sigmoid_forward)(float* x, std::size_t begin, std::size_t end);
   void (*sigmoid_backward)(float* dy, const float* y, std::size_t begin, std::size_t end);
-  // Ranges [begin, end): channels for bias_leaky, columns of [channels x length] for pixel_norm, rows of the coarse
-  // grid [channels x frames x height] for pool and upsample.
+  // Ranges [begin, end): channels for bias_leaky and instance_norm, columns of [channels x length] for pixel_norm, rows
+  // of the coarse grid [channels x frames x height] for pool and upsample.
   void (*bias_leaky_forward)(float* x, const float* bias, float factor, float slope, int length, int begin, int end);
   void (*bias_leaky_backward)(float* dy, const float* y, float* d_bias, float factor, float slope, bool accumulate,
                               int length, int begin, int end);
+  // The moments are [channels x batch].
+  void (*instance_norm_forward)(const float* x, float* y, float* mean, float* inverse_deviation,
+                                const InstanceNormRows& rows, int begin, int end);
+  void (*instance_norm_backward)(float* dy, const float* x, const float* mean, const float* inverse_deviation,
+                                 const InstanceNormRows& rows, int begin, int end);
   void (*pixel_norm_forward)(float* x, float* scale, int channels, float epsilon, int length, int begin, int end);
   void (*pixel_norm_backward)(float* dy, const float* y, const float* scale, int channels, int length, int begin,
                               int end);
