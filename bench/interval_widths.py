@@ -39,6 +39,7 @@ def rows_of(result):
             parts = cell["parts"]
             step, several = parts["step_s"], "several machines" in cell["evidence"]
             assumed = several and cell["executor"] == "graph" and cell["evidence"].startswith("assumed")
+            assumed = assumed and not cell["evidence"].endswith("servers")
             squares = [1.6449 * math.sqrt(2) * cell["repeat"], 0.5 * parts["pause_s"] / (step + parts["pause_s"]),
                        parts["links_half_width"], (step - parts["alone_s"] - parts["collectives_s"]) / step,
                        GRAPH_OVER_ASSUMED_NETWORK if assumed else FLOOR]

@@ -22,6 +22,7 @@ struct StepEvidence {
   bool eager = true;          ///< the executor, see worker_variation.hpp
   bool own_program = false;   ///< it trains as ours does, whose exchange is the simulated one
   bool several_machines = false;
+  bool servers = false;    ///< gradients go to parameter servers and not into an all-reduce
   double collectives = 0;  ///< share of the step that simulated collectives add
   double workers = 0;      ///< share of the step that workers who differ add
   double pauses = 0;       ///< share of the time that training pauses

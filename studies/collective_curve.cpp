@@ -32,12 +32,12 @@ CollectiveCurve::CollectiveCurve(const JsonNode& node, const JsonNode& root) {
 }
 
 std::string CollectiveCurve::evidence() const {
-  return fmt::format("collective, {}, {}", to_string(machine_.evidence),
+  return fmt::format("collective, {}, {}", to_string(machine_.links(nodes_)),
                      nodes_ > 1 ? "several machines" : "one machine");
 }
 
 double CollectiveCurve::interval() const {
-  return portable_exp(link_factor_ * calibration::half_width_of_collective(machine_.evidence, nodes_ > 1));
+  return portable_exp(link_factor_ * calibration::half_width_of_collective(machine_.links(nodes_), nodes_ > 1));
 }
 
 std::vector<double> CollectiveCurve::predict() const {

@@ -31,7 +31,7 @@ class CollectiveCurve {
   /// The 90 % interval of a prediction, as a factor in either direction.
   double interval() const;
   /// The interval has the width that rehearsals of such links suggest.
-  void set_rehearsed(const RehearsedLinks& rehearsed) { link_factor_ = rehearsed.factor(machine_.evidence); }
+  void set_rehearsed(const RehearsedLinks& rehearsed) { link_factor_ = rehearsed.factor(machine_.links(nodes_)); }
   /// Microseconds of a call, by cell.
   std::vector<double> predict() const;
 

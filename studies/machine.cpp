@@ -27,6 +27,12 @@ platforms::Platform in_burst(platforms::Platform platform) {
 
 }  // namespace
 
+LinkEvidence Machine::links(int nodes) const {
+  return stated ? *stated
+                : calibration::link_evidence(
+                      as_shipped->fabric_label(as_shipped->instance(instance), nodes, gpus_per_node));
+}
+
 JsonNode find_named(const JsonNode& root, const char* section, const JsonNode& name) {
   const std::string key = name.as_string();
   std::vector<std::string> known;
@@ -47,13 +53,13 @@ Machine read_machine(const JsonNode& node) {
       own ? platforms::read_platform(from) : platforms::load_catalog(from.as_string(), from.directory(), &from);
   const auto network = machine.optional("network");
   const bool sustained = network && network->as_choice({"burst", "sustained"}) == "sustained";
-  out.evidence = own ? LinkEvidence::assumed : LinkEvidence::datasheet;
+  if (own) out.stated = LinkEvidence::assumed;
   if (auto evidence = machine.optional("evidence")) {
     const std::string word = evidence->as_choice({"measured", "fitted", "datasheet", "assumed"});
-    out.evidence = word == "fitted" ? LinkEvidence::fitted : calibration::link_evidence(word);
+    out.stated = word == "fitted" ? LinkEvidence::fitted : calibration::link_evidence(word);
   }
-  if (own && out.evidence >= LinkEvidence::datasheet)
-    set_labels(platform, out.evidence == LinkEvidence::assumed ? "assumed" : "datasheet");
+  if (own && *out.stated >= LinkEvidence::datasheet)
+    set_labels(platform, *out.stated == LinkEvidence::assumed ? "assumed" : "datasheet");
   out.as_shipped = std::make_shared<const platforms::Platform>(std::move(platform));
   out.platform = sustained ? out.as_shipped : std::make_shared<const platforms::Platform>(in_burst(*out.as_shipped));
   const JsonNode type = machine.required("instance");

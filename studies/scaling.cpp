@@ -197,9 +197,10 @@ std::vector<Baseline> ScalingSeries::baselines(const ScalingCell& cell) const {
 
 std::string ScalingSeries::evidence_of(const ScalingCell& cell) const {
   if (fits_several()) return "fitted to several GPUs";
-  return fmt::format("{}, {}, {}, {}", to_string(machine_.evidence),
-                     cell.gpus > machine_.gpus_per_node ? "several machines" : "one machine",
-                     measured_batch(cell) ? "measured batch" : "other batch", eager_ ? "eager" : "graph");
+  return fmt::format("{}, {}, {}, {}{}", to_string(machine_.links(nodes(cell))),
+                     nodes(cell) > 1 ? "several machines" : "one machine",
+                     measured_batch(cell) ? "measured batch" : "other batch", eager_ ? "eager" : "graph",
+                     nodes(cell) > 1 && scheme_.row->has_servers ? " with servers" : "");
 }
 
 CellPrediction ScalingSeries::predict(const ScalingCell& cell) const {
@@ -209,10 +210,11 @@ CellPrediction ScalingSeries::predict(const ScalingCell& cell) const {
   const double alike = simulate(cell, 1, serial_host_s_, true);
   const double alone = simulate(cell, 0, serial_host_s_, true);
   const double pause = images_of(cell) * pause_s_per_image(cell.gpus);
-  const calibration::StepEvidence evidence{.link = link_evidence(),
+  const calibration::StepEvidence evidence{.link = link_evidence(nodes(cell)),
                                            .link_factor = link_factor_,
                                            .eager = eager_,
-                                           .several_machines = cell.gpus > machine_.gpus_per_node,
+                                           .several_machines = nodes(cell) > 1,
+                                           .servers = scheme_.row->has_servers,
                                            .collectives = (alike - alone) / step,
                                            .workers = (step - alike) / step,
                                            .pauses = pause / (step + pause),

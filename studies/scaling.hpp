@@ -102,7 +102,7 @@ class ScalingSeries {
   /// Another batch size is predicted with these constants instead of batch_step.hpp's.
   void set_fixed_step(double on_v100_s, double exponent) { fixed_s_ = on_v100_s, fixed_exponent_ = exponent; }
   /// Intervals have the width that rehearsals of such links suggest.
-  void set_rehearsed(const RehearsedLinks& rehearsed) { link_factor_ = rehearsed.factor(link_evidence()); }
+  void set_rehearsed(const RehearsedLinks& rehearsed) { link_factor_ = rehearsed.factor(link_evidence(2)); }
   /// Fits the series to its fit cells and returns the results as sentences for people. `before` are series that were
   /// fitted earlier; this one may take its links from one of them. Throws ConfigError if the series that it names is
   /// not among them.
@@ -146,7 +146,8 @@ class ScalingSeries {
   int networks() const;
   bool fits_several() const { return fits_links_ || fits_serial_host_ || !links_as_.empty(); }
   std::string evidence_of(const ScalingCell& cell) const;
-  LinkEvidence link_evidence() const { return fits_several() ? LinkEvidence::fitted : machine_.evidence; }
+  LinkEvidence link_evidence(int nodes) const { return fits_several() ? LinkEvidence::fitted : machine_.links(nodes); }
+  int nodes(const ScalingCell& cell) const { return cell.gpus > machine_.gpus_per_node ? 2 : 1; }  // 2: several
 
   std::string name_;
   Unit unit_ = Unit::seconds;

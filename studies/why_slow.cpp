@@ -268,7 +268,7 @@ class Scaling {
     for (platforms::Instance& other : platform.instances)
       if (other.name == instance.name) other = instance;
     const auto changed = std::make_shared<const platforms::Platform>(std::move(platform));
-    return {changed, changed, instance.name, per_node_, LinkEvidence::datasheet};
+    return {changed, changed, instance.name, per_node_, {}};
   }
 
   void add_shares(const CellPrediction& normal) {

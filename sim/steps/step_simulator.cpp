@@ -272,7 +272,9 @@ double StepSimulator::half_width(const Workers& workers, const StepDistribution&
   calibration::StepEvidence evidence{.link = calibration::LinkEvidence::measured,
                                      .eager = calibration::is_eager(scenario_.trace.software),
                                      .own_program = scenario_.trace.software.name == "ganymede",
-                                     .several_machines = layout_.node_sizes.size() + scenario_.servers.nodes > 1};
+                                     .several_machines = layout_.node_sizes.size() + scenario_.servers.nodes > 1,
+                                     .servers = scenario_.synchronization.mode == Mode::async_parameter_server ||
+                                                scenario_.synchronization.scheme.row->has_servers};
   for (std::size_t p = 0; p < step.pools.size(); ++p) {
     evidence.collectives += step.pools[p].exposed.si / all;
     evidence.workers += step.pools[p].compute.si * (workers.slowest[p] - 1) / all;

@@ -259,6 +259,12 @@ TEST(Replay, OfEveryCellThroughSimulateHasTheSameErrorModel) {
       EXPECT_LT(cell["replay"]["interval"][0].get<double>(), cell["replay"]["interval"][1].get<double>())
           << cell.dump();
       EXPECT_NEAR(cell["replay"]["value"].get<double>() / cell["predicted"].get<double>(), 1, 0.15) << cell.dump();
+      // A run's interval holds 95 %, so it is 1.19 times as wide; it knows the trace's error, and not how often a
+      // publication's own figures differ.
+      const auto width = [](const OrderedJson& of) { return std::log(of[1].get<double>() / of[0].get<double>()); };
+      const double ratio = width(cell["replay"]["interval"]) / width(cell["interval_90"]);
+      EXPECT_GT(ratio, 0.75) << cell.dump();
+      EXPECT_LT(ratio, 1.7) << cell.dump();
     }
   const OrderedJson all = documents::validation_json(all_of(results));
   for (const OrderedJson& row : all["coverage"])
