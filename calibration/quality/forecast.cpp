@@ -9,6 +9,7 @@
 #include <limits>
 #include <set>
 
+#include "calibration/quality/published.hpp"
 #include "calibration/quality/sample.hpp"
 #include "common/random.hpp"
 #include "common/statistics.hpp"
@@ -62,7 +63,7 @@ double rate_of_survivor(const QualityPrior& prior, double log_time, RandomStream
   for (int i = 0; i < kMostTries; ++i) {
     const double log_hazard = prior.log_hazard + prior.log_hazard_sd * random.normal();
     rate = portable_exp(std::clamp(log_hazard, -30.0, 30.0));
-    if (random.exponential() >= rate * log_time) break;
+    if (random.exponential() >= rate * (log_time + prior.log_lasted)) break;
   }
   return rate;
 }
@@ -209,9 +210,11 @@ std::string rests_on(const QualityModel& model, const QualityKind& kind) {
 }
 
 std::vector<std::string> notes_of(const QualityModel& model, const QualityQuestion& question,
-                                  const UsefulPoints& useful, const QualityOutlook& outlook) {
+                                  const UsefulPoints& useful, const std::optional<PublishedTraining>& published,
+                                  const QualityOutlook& outlook) {
   const std::string& dataset = question.kind.levels[kDatasetFactor];
   std::vector<std::string> notes{rests_on(model, question.kind)};
+  if (published) notes.push_back(published->text);
   for (const std::size_t factor : model.unknown(question.kind)) {
     const std::string& level = question.kind.levels.at(factor);
     notes.push_back(level.empty()
@@ -253,7 +256,9 @@ QualityOutlook forecast_quality(const QualityModel& model, const QualityQuestion
     out.best_seen = out.best_seen > 0 ? std::min(out.best_seen, point.fid) : point.fid;
   }
   out.horizon = question.horizon > 0 ? question.horizon : std::max(kHorizon, 10 * out.images_seen);
-  const QualityPrior prior = prior_of(model, question.kind);
+  const auto published = published_training(question.kind);
+  QualityPrior prior = prior_of(model, question.kind);
+  if (published) prior = with_published(model, std::move(prior), *published);
   const Posterior posterior = posterior_of(model, prior, question);
   out.diverged = posterior.useful.diverged;
   const double from = portable_log(std::max(kFirstImages, out.images_seen) / 1e6);
@@ -264,7 +269,7 @@ QualityOutlook forecast_quality(const QualityModel& model, const QualityQuestion
   for (const double fid : question.targets) out.targets.push_back(outlook_of(later, question, fid, beyond, ahead.to));
   out.curve = best_so_far(drawn, out.best_seen, ahead);
   out.best = out.curve.back().best;
-  out.notes = notes_of(model, question, posterior.useful, out);
+  out.notes = notes_of(model, question, posterior.useful, published, out);
   return out;
 }
 

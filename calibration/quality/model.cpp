@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <charconv>
 #include <cmath>
 
 #include "common/random.hpp"
@@ -22,15 +23,14 @@ const QualityEffect* effect_of(const QualityModel& model, std::size_t factor, co
 
 struct ModelFamily {
   const char* prefix;  ///< of the model's name
-  const char *backbone, *conditioning, *loss;
+  const char *backbone, *conditioning, *loss, *ada;
 };
 /// Defaults of this program's models, and of the published networks whose layers it lists, as their papers train them.
-constexpr ModelFamily kFamilies[] = {{"dcgan", "dcgan", "no", "vanilla"},
-                                     {"stylegan2", "stylegan2", "no", "logistic"},
-                                     {"stylegan3", "stylegan3", "no", "logistic"},
-                                     {"biggan", "big_resnet", "projgan", "hinge"},
-                                     {"progressive-gan", "progressive", "no", "wasserstein"},
-                                     {"mlp-gan", "mlp", "no", "vanilla"}};
+constexpr ModelFamily kFamilies[] = {
+    {"dcgan", "dcgan", "no", "vanilla", "0"},          {"stylegan2-ada", "stylegan2", "no", "logistic", "1"},
+    {"stylegan2", "stylegan2", "no", "logistic", "0"}, {"stylegan3", "stylegan3", "no", "logistic", "0"},
+    {"biggan", "big_resnet", "projgan", "hinge", "0"}, {"progressive-gan", "progressive", "no", "wasserstein", "0"},
+    {"mlp-gan", "mlp", "no", "vanilla", "0"}};
 
 }  // namespace
 
@@ -135,9 +135,12 @@ QualityKind kind_of_model(const std::string& model) {
   QualityKind kind;
   for (const ModelFamily& family : kFamilies)
     if (model.starts_with(family.prefix)) {
-      kind.levels = {"", family.backbone, family.conditioning, family.loss, "0", "0"};
+      kind.levels = {"", family.backbone, family.conditioning, family.loss, "0", family.ada};
       break;
     }
+  // A recipe's name ends with the size of its images where that is not its usual one.
+  const std::size_t dash = model.rfind('-');
+  if (dash != std::string::npos) std::from_chars(model.data() + dash + 1, model.data() + model.size(), kind.pixels);
   return kind;
 }
 

@@ -23,6 +23,7 @@ inline constexpr std::size_t kDatasetFactor = 0;
 struct QualityKind {
   std::array<std::string, kQualityFactors> levels;  ///< empty: not known
   double batch = 0;                                 ///< images of one update, accumulation included; 0: not known
+  int pixels = 0;                                   ///< of an image's side; 0: not known
 };
 
 /// The level of the factor `dataset`, for example "CIFAR10 (test 10000)".
@@ -88,6 +89,7 @@ Matrix with_variances(const Matrix& like, const Shape& variances);
 struct QualityPrior {
   ShapePrior shape;
   double log_hazard = 0, log_hazard_sd = 0;  ///< of ln(divergences per e-fold of the images)
+  double log_lasted = 0;  ///< e-folds of the images that a training of the kind is known to have gone without one
 };
 QualityPrior prior_of(const QualityModel& model, const QualityKind& kind);
 

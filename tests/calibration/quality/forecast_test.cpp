@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include "calibration/quality/published.hpp"
 #include "support/drawn_runs.hpp"
 #include "support/when.hpp"
 
@@ -10,6 +11,7 @@ namespace {
 
 using testing::Contains;
 using testing::HasSubstr;
+using testing::Not;
 
 const QualityModel& fitted() {
   static const QualityModel model = [] {
@@ -173,6 +175,41 @@ TEST(QualityForecast, TheSameQuestionGetsTheSameAnswer) {
   const QualityOutlook a = forecast_quality(fitted(), question), b = forecast_quality(fitted(), question);
   EXPECT_EQ(a.targets[0].images.low, b.targets[0].images.low);
   EXPECT_EQ(a.best.high, b.best.high);
+}
+
+/// The best FID of StyleGAN2 within 25M images of a dataset that no recorded training has.
+QualityOutlook stylegan2_on(const std::string& dataset, const std::string& reference = "") {
+  QualityKind kind = kind_of_model("stylegan2-256");
+  kind.levels[kDatasetFactor] = dataset_level(dataset, reference);
+  kind.batch = 64;
+  return forecast_quality(embedded_quality_model(), {kind, {}, {5}, 25e6});
+}
+
+TEST(QualityForecast, APublishedTrainingSaysWhatItsKindComesTo) {
+  const QualityOutlook known = stylegan2_on("FFHQ"), unknown = stylegan2_on("faces");
+  EXPECT_THAT(known.notes, Contains(HasSubstr("on ffhq at 256 pixels got to an FID of 3.66 within 25 million images")));
+  // Some trainings still diverge early, so the median is above the published one.
+  EXPECT_GT(known.best.median, 3.66);
+  EXPECT_LT(std::log(known.best.median / 3.66), 0.4 * std::log(unknown.best.median / 3.66));
+  EXPECT_GT(known.targets[0].probability, 1.5 * unknown.targets[0].probability);
+  // Another laboratory's trainings (open-mmlab/mmagic, configs/styleganv2) got to 3.99, and 2.82 at 1024 pixels.
+  EXPECT_LT(known.best.low, 3.99);
+  EXPECT_GT(known.best.high, 3.99);
+  const QualityOutlook large = stylegan2_on("FFHQ-1024");
+  EXPECT_LT(large.best.low, 2.82);
+  EXPECT_GT(large.best.high, 2.82);
+}
+
+TEST(QualityForecast, OnlyTrainingsOfItsKindAreKnownToIt) {
+  // An FID against test images is another quantity.
+  EXPECT_THAT(stylegan2_on("FFHQ", "test 10000").notes, Not(Contains(HasSubstr("a published training"))));
+  QualityKind ada = kind_of_model("stylegan2-ada-512");
+  EXPECT_EQ(ada.pixels, 512);
+  ada.levels[kDatasetFactor] = dataset_level("AFHQ Dog", "");
+  ASSERT_TRUE(published_training(ada));
+  EXPECT_EQ(published_training(ada)->fid, 7.4);
+  ada.levels[5] = "0";  // without ADA it diverges
+  EXPECT_FALSE(published_training(ada));
 }
 
 }  // namespace

@@ -1,0 +1,24 @@
+#pragma once
+// Trainings of which only the best FID is published. They tell what others of their kind may come to.
+
+#include <optional>
+#include <string>
+
+#include "calibration/quality/model.hpp"
+
+namespace ganymede::calibration {
+
+struct PublishedTraining {
+  double images = 0, fid = 0;
+  std::string text;  ///< a sentence with its source
+};
+
+/// The published training of these networks on this dataset, of the nearest size of image, that had ADA or had not;
+/// none if the dataset's FIDs compare with anything but the images that are trained on.
+std::optional<PublishedTraining> published_training(const QualityKind& kind);
+
+/// What is expected of a training if another one of its kind is known to have come so far: what the two share moves to
+/// where the published one lies, and trainings of one kind still differ as `model` says.
+QualityPrior with_published(const QualityModel& model, QualityPrior prior, const PublishedTraining& published);
+
+}  // namespace ganymede::calibration
