@@ -18,12 +18,13 @@ struct Row {
 };
 
 /// FIDs of 50,000 images, as GaParmar/clean-fid's README.md quotes them from their papers. StyleGAN2's (Karras et al.
-/// 2020) took 25M images of FFHQ and 48M, 88M and 100M of LSUN's churches, cats and horses by its appendix; those at
-/// 256 pixels and with ADA (Karras et al. 2020, "Limited Data") the 25M of NVlabs/stylegan2-ada's paper configurations.
+/// 2020) take 25M images of FFHQ, 88M of LSUN's churches and cats and 100M of its horses by the commands of
+/// NVlabs/stylegan2's README.md; those at 256 pixels and with ADA (Karras et al. 2020, "Limited Data") take the 25M of
+/// the paper configurations in NVlabs/stylegan2-ada's train.py.
 /// Trainings of small sets without ADA diverge long before, so these are not here.
 constexpr Row kRows[] = {
     {"stylegan2", "0", "ffhq", 1024, 25e6, 2.84},    {"stylegan2", "0", "ffhq", 256, 25e6, 3.66},
-    {"stylegan2", "1", "ffhq", 256, 25e6, 3.88},     {"stylegan2", "0", "lsunchurch", 256, 48e6, 3.86},
+    {"stylegan2", "1", "ffhq", 256, 25e6, 3.88},     {"stylegan2", "0", "lsunchurch", 256, 88e6, 3.86},
     {"stylegan2", "0", "lsuncat", 256, 88e6, 6.93},  {"stylegan2", "0", "lsunhorse", 256, 100e6, 3.43},
     {"stylegan2", "1", "afhqcat", 512, 25e6, 3.55},  {"stylegan2", "1", "afhqdog", 512, 25e6, 7.40},
     {"stylegan2", "1", "afhqwild", 512, 25e6, 3.05}, {"stylegan2", "1", "metfaces", 1024, 25e6, 18.22},
