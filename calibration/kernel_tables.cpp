@@ -3,16 +3,68 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
 #include <sstream>
 
 #include "calibration/kernels/error_of_sums.hpp"
+#include "calibration/kernels/gpu_sheets.hpp"
+#include "calibration/kernels/row_predictor.hpp"
+#include "common/errors.hpp"
 #include "common/json_value.hpp"
 #include "common/printable.hpp"
+#include "common/text.hpp"
 #include "common/units.hpp"
 #include "report/table.hpp"
 #include "traces/layer_list.hpp"
 
 namespace ganymede::calibration {
+
+std::vector<KernelErrors> compare(std::span<const MeasuredKernel> kernels) {
+  const RowPredictor predictor(built_in_kernel_parameters(), kernels);
+  struct Compared {
+    std::vector<std::pair<double, double>> kernels;  // predicted and measured seconds
+    std::size_t held = 0;
+  };
+  std::map<std::pair<KernelKind, std::string>, Compared> groups;
+  for (const MeasuredKernel& row : kernels) {
+    const KernelTime time = predictor(row);
+    Compared& group = groups[{row.kernel.kind, row.gpu}];
+    group.kernels.emplace_back(time.central_s, row.measured_s);
+    group.held += time.low_s <= row.measured_s && row.measured_s <= time.high_s;
+  }
+  RandomStream random(kSumSeed, "kernels/sums");
+  std::vector<KernelErrors> all;
+  for (const auto& [key, group] : groups) {
+    KernelErrors& errors = all.emplace_back();
+    errors.kind = to_string(key.first);
+    errors.gpu = key.second;
+    errors.kernels = group.kernels.size();
+    const auto count = static_cast<double>(errors.kernels);
+    for (const auto& [predicted, measured] : group.kernels) errors.mean_error += std::abs(predicted / measured - 1);
+    errors.mean_error /= count;
+    errors.held = static_cast<double>(group.held) / count;
+    errors.summed = std::min(kSumOf, errors.kernels);
+    errors.sum20_error = error_of_sums(group.kernels, random);
+  }
+  return all;
+}
+
+std::vector<MeasuredKernel> kernels_on_gpu(std::vector<MeasuredKernel> kernels, const std::string& gpu,
+                                           const std::string& file) {
+  const GpuSheet* wanted = find_gpu_sheet(gpu);
+  std::vector<std::string> names;
+  for (const auto& kernel : kernels)
+    if (std::find(names.begin(), names.end(), kernel.gpu) == names.end()) names.push_back(kernel.gpu);
+  std::erase_if(kernels, [&](const MeasuredKernel& kernel) {
+    return kernel.gpu != gpu && (wanted == nullptr || find_gpu_sheet(kernel.gpu) != wanted);
+  });
+  if (kernels.empty())
+    throw ConfigError(fmt::format("--gpu {}: {} has no kernel of it; it has {}", gpu, file, list_of(names)));
+  return kernels;
+}
+
 namespace {
 
 constexpr std::size_t kShortWidth = 100;  // columns
@@ -245,5 +297,40 @@ std::string to_table(const std::vector<KernelErrors>& errors, std::size_t width)
 }
 
 std::string to_csv(const std::vector<KernelErrors>& errors) { return errors_table(errors, false).csv(); }
+
+namespace {
+
+std::string with_commas(const std::set<std::string>& names) { return fmt::format("{}", fmt::join(names, ", ")); }
+
+}  // namespace
+
+std::vector<platforms::ListedName> list_gpus() {
+  std::map<std::string, std::set<std::string>> providers_of;  // by the sheet's name, else by the catalog's
+  std::map<std::string, std::string> others;
+  platforms::for_each_instance([&](const platforms::Platform& platform, const platforms::Instance& instance) {
+    const platforms::Gpu& gpu = platform.gpu_of(instance);
+    const GpuSheet* sheet = find_gpu_sheet(gpu.name);
+    const std::string& name = sheet == nullptr ? gpu.name : sheet->name;
+    providers_of[name].insert(platform.name);
+    if (sheet == nullptr)
+      others[name] = fmt::format("{} fp32, {}", to_string(gpu.fp32), to_string(gpu.memory_bandwidth));
+  });
+  std::vector<platforms::ListedName> rows;
+  const auto add = [&](const std::string& name, std::string summary) {
+    if (const auto found = providers_of.find(name); found != providers_of.end())
+      summary += "; " + with_commas(found->second);
+    rows.push_back({name, std::move(summary)});
+  };
+  for (const GpuSheet& gpu : gpu_sheets()) {
+    std::string summary =
+        fmt::format("{} multiprocessors, {} fp32, {}", gpu.multiprocessors, to_string(FlopsPerSecond{gpu.fp32_flops()}),
+                    to_string(BytesPerSecond{gpu.memory_bandwidth}));
+    if (gpu.tensor_fp16_flops > 0)
+      summary += fmt::format(", {} on tensor cores", to_string(FlopsPerSecond{gpu.tensor_fp16_flops}));
+    add(gpu.name, std::move(summary));
+  }
+  for (const auto& [name, summary] : others) add(name, summary + "; times of its kernels are not known");
+  return rows;
+}
 
 }  // namespace ganymede::calibration

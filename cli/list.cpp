@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <memory>
 
-#include "calibration/gpu_list.hpp"
+#include "calibration/kernel_tables.hpp"
 #include "cli/command.hpp"
 #include "cli/progress.hpp"
 #include "cli/shared_options.hpp"
@@ -13,7 +13,6 @@
 #include "common/errors.hpp"
 #include "common/json.hpp"
 #include "common/json_value.hpp"
-#include "common/schema_bundle.hpp"
 #include "common/text.hpp"
 #include "documents/schemas.hpp"
 #include "kernel/models/models.hpp"
@@ -250,7 +249,8 @@ void declare_schema(Parser command, Shared& shared) {
   add_output(command, shared);
   command.callback([what, &shared] {
     for (const EmbeddedText& schema : embedded_schemas())
-      if (schema.name == *what) emit(shared, bundled_schema(schema.text, embedded_schema_definitions(), listed_names));
+      if (schema.name == *what)
+        emit(shared, documents::bundled_schema(schema.text, embedded_schema_definitions(), listed_names));
     for (const documents::DescribedDocument& document : documents::described_documents())
       if (document.name == *what) emit(shared, document.schema().dump(1) + "\n");
   });

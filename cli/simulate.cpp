@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "cli/member_flags.hpp"
 #include "cli/progress.hpp"
+#include "cli/request_flags.hpp"
 #include "cli/shared_options.hpp"
 #include "common/errors.hpp"
 #include "common/json.hpp"

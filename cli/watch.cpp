@@ -20,7 +20,6 @@
 #include "plan/paid.hpp"
 #include "report/forecasts.hpp"
 #include "report/numbers.hpp"
-#include "report/paid.hpp"
 #include "serve/timed_server.hpp"
 #include "sim/run/simulate.hpp"
 #include "traces/bill_file.hpp"

@@ -1,7 +1,7 @@
 #pragma once
 // A bill that was paid beside the plan of the training, item by item.
 
-#include "documents/paid_bill.hpp"
+#include "documents/forecast.hpp"
 #include "documents/result.hpp"
 #include "plan/watch.hpp"
 #include "traces/bill_file.hpp"

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "common/json.hpp"
-#include "documents/service_plan.hpp"
+#include "documents/service_result.hpp"
 #include "platforms/platform.hpp"
 
 namespace ganymede::plan {

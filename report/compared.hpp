@@ -22,4 +22,29 @@ std::string compared_csv(const std::vector<Compared>& all);
 /// `ganymede.compare/1`: {"rows": [{"name", "row" as in a plan, or "reason"}]}, in the order that was asked for.
 std::string compared_json(const std::vector<Compared>& all);
 
+// What a described job costs as it asks, and what would be cheaper, as text, CSV and JSON.
+
+struct LikeOffer {
+  std::string provider, region, market, instance, gpu;
+  int nodes = 1, gpus = 0;  ///< of all nodes
+  double usd_per_hour = 0;  ///< of all nodes
+  std::string as_of;
+  bool asked = false;  ///< it is what the file asks for
+};
+
+struct LikeAnswer {
+  std::string format, gpu;
+  int gpus_per_node = 0, nodes = 1;
+  bool spot = false;
+  double hours = 0;               ///< that the job may take; 0: it does not say
+  std::vector<LikeOffer> offers;  ///< cheaper ones first, then those that are asked for
+  std::vector<std::string> notes;
+};
+
+/// With the age of the prices on the day `today`.
+std::string like_text(const LikeAnswer& answer, const std::string& today, std::size_t width = kAnyWidth);
+std::string like_csv(const LikeAnswer& answer);
+/// `ganymede.like/1`.
+std::string like_json(const LikeAnswer& answer);
+
 }  // namespace ganymede::report

@@ -54,4 +54,8 @@ std::string forecast_text(const documents::Forecast& forecast, std::size_t width
 /// The same as metrics of Prometheus in its text format, version 0.0.4.
 std::string forecast_metrics(const documents::Forecast& forecast);
 
+// A paid bill beside a plan, as a table.
+
+std::string paid_bill_text(const documents::PaidBill& paid, std::size_t width = kAnyWidth);
+
 }  // namespace ganymede::report

@@ -3,7 +3,6 @@
 
 #include <string>
 
-#include "documents/service_plan.hpp"
 #include "documents/service_result.hpp"
 #include "report/table.hpp"
 

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "report/like.hpp"
+#include "report/compared.hpp"
 #include "studies/task_file.hpp"
 
 namespace ganymede::studies {

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <utility>
 
-#include "sim/cluster/beats.hpp"
+#include "sim/cluster/job_steps.hpp"
 #include "sim/ledger/nanoseconds.hpp"
 #include "sim/run/run_configuration.hpp"
 

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "sim/cluster/cluster_state.hpp"
 #include "sim/engine/live_simulation.hpp"
 #include "sim/steps/step_distribution_cache.hpp"
 #include "sim/steps/step_simulator.hpp"
@@ -42,5 +43,12 @@ class JobSteps {
 /// By endpoint of the schedules of a job, whose rank i is the endpoint members[i] of its pool: the endpoint there.
 std::vector<int> endpoints_of(const Topology& job, std::vector<int> members, const FabricGraph& pool,
                               int gpus_per_node);
+
+// The beat of jobs that share links: some steps of each, message by message.
+
+/// The mean step of each of these jobs, which share links of one pool, from their phases on. Empty if that takes more
+/// messages than `messages_left`, which becomes less by those that are simulated, or than one group may take.
+std::vector<double> beat(const ClusterContext& context, const std::vector<const RunningJob*>& jobs,
+                         double& messages_left);
 
 }  // namespace ganymede::sim

@@ -5,7 +5,6 @@
 #include <limits>
 #include <vector>
 
-#include "sim/engine/color.hpp"
 #include "sim/engine/message_graph.hpp"
 
 namespace ganymede::sim {

@@ -5,8 +5,8 @@
 #include <limits>
 
 #include "common/units.hpp"
-#include "sim/engine/color.hpp"
 #include "sim/engine/folded_simulation.hpp"
+#include "sim/engine/message_graph.hpp"
 
 namespace ganymede::sim {
 

@@ -6,7 +6,6 @@
 
 #include "common/errors.hpp"
 #include "sim/engine/flow_events.hpp"
-#include "sim/engine/steady_state.hpp"
 #include "sim/engine/transfer_progress.hpp"
 
 namespace ganymede::sim {

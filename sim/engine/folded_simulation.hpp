@@ -1,6 +1,6 @@
 #pragma once
 // Simulates a quotient (symmetry.hpp) flow by flow, by the rules of schedule.hpp with classes instead of ranks. In a
-// stage of like rounds it looks for a state that repeats (steady_state.hpp), and then skips the repetitions.
+// stage of like rounds it looks for a state that repeats (transfer_progress.hpp), and then skips the repetitions.
 
 #include <cstdint>
 #include <memory>

@@ -2,6 +2,7 @@
 // The messages of jobs on a fabric as a graph: which members and which links each message joins. Members are the
 // endpoints of communicators, once for each lane.
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -9,10 +10,25 @@
 #include <vector>
 
 #include "sim/engine/collective_jobs.hpp"
-#include "sim/engine/color.hpp"
 #include "sim/engine/fabric_graph.hpp"
 
 namespace ganymede::sim {
+
+// Colours: hashes of 64 bits that tell classes apart. Two different things have the same colour with a probability of
+// about 2^-64.
+
+using Color = std::uint64_t;
+
+/// A permutation of 64 bits in which each input bit affects all output bits (the finaliser of splitmix64).
+inline Color mixed(Color x) {
+  x += 0x9e3779b97f4a7c15ULL;
+  x = (x ^ (x >> 30U)) * 0xbf58476d1ce4e5b9ULL;
+  x = (x ^ (x >> 27U)) * 0x94d049bb133111ebULL;
+  return x ^ (x >> 31U);
+}
+/// The colour of something that had `color` and now also differs by `more`.
+inline Color with(Color color, Color more) { return mixed(color ^ mixed(more)); }
+inline Color with(Color color, double more) { return with(color, std::bit_cast<Color>(more)); }
 
 /// A message of some consecutive stages of one call. Its two ends are members.
 struct Message {

@@ -1,4 +1,3 @@
-#include "calibration/kernel_comparison.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,7 +1,5 @@
 // Tests how a folded simulation skips rounds: it compares its states and counts messages.
 
-#include "sim/engine/steady_state.hpp"
-
 #include <gtest/gtest.h>
 
 #include "engines.hpp"
