@@ -1,7 +1,8 @@
-// ganymede completion: scripts with which shells complete commands, options, names and files.
+// ganymede completion: scripts by which shells complete commands, options, names and files. A script asks the program.
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "cli/command.hpp"
@@ -10,289 +11,188 @@
 namespace ganymede::cli {
 namespace {
 
-std::string replaced(std::string text, std::string_view what, std::string_view with) {
-  for (std::size_t at = 0; (at = text.find(what, at)) != std::string::npos; at += with.size())
-    text.replace(at, what.size(), with);
-  return text;
-}
+/// The script gets a first line, which may say "files" (names of files may stand there, too) and "list" (more may
+/// follow the name, after a comma), and then a name a line.
+constexpr const char* kBash = R"SH(# bash completion for ganymede, as `ganymede completion bash` prints it.
 
-/// The text in single quotes of a POSIX shell.
-std::string quoted(const std::string& text) { return "'" + replaced(text, "'", R"('\'')") + "'"; }
-
-/// The name of a command for use in the name of a function: "import_layers".
-std::string identifier(const CommandDoc& command) {
-  std::string name = "_ganymede";
-  for (const auto& part : command.path) name += "_" + replaced(part, "-", "_");
-  return name;
-}
-
-/// The names of options, with blanks between them.
-std::string all_names(const std::vector<OptionDoc>& options) {
-  std::vector<std::string> names;
-  for (const OptionDoc& option : options) names.insert(names.end(), option.names.begin(), option.names.end());
-  return fmt::format("{}", fmt::join(names, " "));
-}
-
-/// Shell cases by which a script finds the command that was typed: each word that extends the command before it.
-std::string path_cases(const CommandDoc& program) {
-  return rendered(program,
-                  [](const CommandDoc& command) {
-                    return command.path.empty() ? "" : fmt::format(" | '{}'", command.name());
-                  })
-      .substr(3);
-}
-
-/// Shell cases of an option's names at a command.
-std::string option_cases(const CommandDoc& command, const OptionDoc& option) {
-  std::string cases;
-  for (const auto& name : option.names)
-    cases += fmt::format("{}'{}:{}'", cases.empty() ? "" : " | ", command.name(), name);
-  return cases;
-}
-
-// ---- bash
-
-constexpr const char* kBashHead = R"SH(# bash completion for ganymede, as `ganymede completion bash` prints it.
-
-_ganymede_offer() {  # $1: the word, $2: names, $3: files too, $4: several with commas
-  local word=$1 before=
-  if [[ -n $4 && $word == *,* ]]; then
-    before=${word%,*},
-    word=${word##*,}
-  fi
-  mapfile -t COMPREPLY < <(compgen -P "$before" -W "$2" -- "$word")
-  [[ -z $4 ]] || compopt -o nospace 2>/dev/null
-  if [[ -n $3 ]]; then
-    local -a files
-    mapfile -t files < <(compgen -f -- "$1")
+_ganymede() {
+  local offered files=()
+  mapfile -t offered < <("${COMP_WORDS[0]}" completion bash -- "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
+  COMPREPLY=("${offered[@]:1}")
+  if [[ ${offered[0]} == *files* ]]; then
+    mapfile -t files < <(compgen -f -- "${COMP_WORDS[COMP_CWORD]}")
     COMPREPLY+=("${files[@]}")
     [[ ${#files[@]} -eq 0 ]] || compopt -o filenames 2>/dev/null
   fi
+  [[ ${offered[0]} != *list* ]] || compopt -o nospace 2>/dev/null
 }
 
-_ganymede() {
-  local cur=${COMP_WORDS[COMP_CWORD]} option='' path='' word
-  COMPREPLY=()
-  # "--option=value" is three words.
-  if [[ $cur == '=' ]]; then
-    option=${COMP_WORDS[COMP_CWORD - 1]} cur=''
-  elif [[ ${COMP_WORDS[COMP_CWORD - 1]} == '=' ]]; then
-    option=${COMP_WORDS[COMP_CWORD - 2]}
-  elif [[ ${COMP_WORDS[COMP_CWORD - 1]} == -* ]]; then
-    option=${COMP_WORDS[COMP_CWORD - 1]}
-  fi
-  local places=0 skip=''
-  for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
-    if [[ $word == '=' ]]; then  # what follows is the option's
-      skip=yes
-      continue
-    elif [[ -n $skip ]]; then
-      skip=''
-      continue
-    elif [[ $word == -* ]]; then
-      case "$path:$word" in
+complete -o bashdefault -o default -F _ganymede ganymede
 )SH";
 
-/// A call of _ganymede_offer. With nothing to offer, readline completes names of files.
-std::string bash_offer(const OptionDoc& option) {
-  if (option.offered.empty()) return option.files ? "" : "COMPREPLY=()";
-  return fmt::format("_ganymede_offer \"$cur\" {} '{}' '{}'", quoted(fmt::format("{}", fmt::join(option.offered, " "))),
-                     option.files ? "files" : "", option.list ? "list" : "");
+constexpr const char* kZsh = R"SH(#compdef ganymede
+# zsh completion for ganymede, as `ganymede completion zsh` prints it.
+
+_ganymede() {
+  local -a offered more
+  offered=("${(@f)$($words[1] completion zsh -- "${(@)words[2,CURRENT]}" 2>/dev/null)}")
+  local kind=$offered[1]
+  shift offered
+  [[ $kind != *list* ]] || more=(-S '')
+  [[ ${#offered} -eq 0 ]] || _describe -t names name offered $more
+  [[ $kind != *files* ]] || _files
 }
 
-/// The values of an option.
-std::string bash_values(const CommandDoc& command) {
-  std::string out;
-  for (const OptionDoc& option : command.options) {
-    if (option.value.empty()) continue;
-    const std::string offer = bash_offer(option);
-    out += fmt::format("    {}) {}{}return ;;\n", option_cases(command, option), offer, offer.empty() ? "" : "; ");
-  }
+_ganymede "$@"
+)SH";
+
+constexpr const char* kFish = R"SH(# fish completion for ganymede, as `ganymede completion fish` prints it.
+
+function __ganymede_offer
+    set -l words (commandline -opc)
+    set -l word (commandline -ct)
+    test (count $word) -eq 1; or set word ''
+    set -l offered ($words[1] completion fish -- $words[2..-1] $word 2>/dev/null)
+    string match -q '*files*' -- $offered[1]; and __fish_complete_path $word
+    test (count $offered) -lt 2; or printf '%s\n' $offered[2..-1]
+end
+
+complete -c ganymede -f -a '(__ganymede_offer)'
+)SH";
+
+struct Shell {
+  const char* name;
+  const char* script;
+  const char* before_description;  ///< between a name and its description; empty: the shell shows none
+};
+constexpr Shell kShells[] = {{"bash", kBash, ""}, {"zsh", kZsh, ":"}, {"fish", kFish, "\t"}};
+
+struct Offer {
+  std::string name, description;
+};
+
+/// What may stand in place of the last word of a line.
+struct Offers {
+  std::vector<Offer> names;
+  bool files = false, list = false;
+  std::string before;  ///< of the word, to be kept: "--scheme=" or "ring,"
+};
+
+const OptionDoc* option_of(const CommandDoc& command, const std::string& name) {
+  const auto found = std::find_if(command.options.begin(), command.options.end(), [&](const OptionDoc& option) {
+    return std::find(option.names.begin(), option.names.end(), name) != option.names.end();
+  });
+  return found == command.options.end() ? nullptr : &*found;
+}
+
+Offers values_of(const OptionDoc& option, const std::string& word, std::string before) {
+  Offers out{.names = {}, .files = option.files, .list = option.list, .before = std::move(before)};
+  const std::size_t comma = option.list ? word.rfind(',') : std::string::npos;
+  if (comma != std::string::npos) out.before += word.substr(0, comma + 1);
+  for (const std::string& name : option.offered) out.names.push_back({name, ""});
   return out;
 }
 
-/// The commands below a command, and its positional arguments.
-std::string bash_places(const CommandDoc& command) {
-  std::string out;
-  std::vector<std::string> below;
-  for (const CommandDoc& one : command.commands) below.push_back(one.path.back());
-  if (!below.empty())
-    out += fmt::format("    '{}:0') _ganymede_offer \"$cur\" '{}' ;;\n", command.name(), fmt::join(below, " "));
-  for (std::size_t i = 0; i < command.arguments.size(); ++i)
-    if (const OptionDoc& argument = command.arguments[i]; !argument.offered.empty())
-      out += fmt::format("    '{}:'{} {} ;;\n", command.name(), argument.repeats ? "*)" : fmt::format("{})", i),
-                         bash_offer(argument));
-  return out;
-}
+/// The command that the words before the last one name, how many arguments follow it, and the option whose value the
+/// last word is. Bash makes three words of "--option=value".
+struct Place {
+  const CommandDoc* command;
+  std::size_t arguments = 0;
+  const OptionDoc* option = nullptr;
+};
 
-/// The flags of a command, which take no value.
-std::string bash_flags(const CommandDoc& command) {
-  std::string flags;
-  for (const OptionDoc& option : command.options)
-    if (option.value.empty()) flags += (flags.empty() ? "" : " | ") + option_cases(command, option);
-  return fmt::format("        {}) ;;\n", flags);
-}
-
-// ---- zsh
-
-/// The text for a specification of _arguments, inside single quotes.
-std::string zsh_text(const std::string& text) {
-  std::string out = replaced(text, "\\", "\\\\");
-  for (const char* special : {"[", "]", ":"}) out = replaced(out, special, std::string("\\") + special);
-  return replaced(out, "'", R"('\'')");
-}
-
-std::string zsh_values(const OptionDoc& option) {
-  const std::string names = fmt::format("{}", fmt::join(option.offered, " "));
-  if (option.offered.empty()) return option.files ? "_files" : " ";
-  if (option.list && option.files) return fmt::format("{{_sequence compadd - {}; _files}}", names);
-  if (option.list) return fmt::format("_sequence compadd - {}", names);
-  return option.files ? fmt::format("{{compadd - {}; _files}}", names) : fmt::format("({})", names);
-}
-
-std::string zsh_option(const OptionDoc& option) {
-  const std::string value =
-      option.value.empty() ? "" : fmt::format(":{}:{}", zsh_text(option.value), zsh_values(option));
-  const std::string what = fmt::format("[{}]{}", zsh_text(option.description), value);
-  if (option.repeats) {
-    std::string lines;
-    for (const auto& name : option.names) lines += fmt::format(" \\\n    '*{}{}'", name, what);
-    return lines;
-  }
-  if (option.names.size() == 1) return fmt::format(" \\\n    '{}{}'", option.names[0], what);
-  return fmt::format(" \\\n    '({})'{{{}}}'{}'", fmt::join(option.names, " "), fmt::join(option.names, ","), what);
-}
-
-/// The function that completes a command.
-std::string zsh_function(const CommandDoc& command) {
-  std::string spec, cases;
-  for (const OptionDoc& option : command.options) spec += zsh_option(option);
-  for (const OptionDoc& argument : command.arguments)
-    spec += fmt::format(" \\\n    '{}:{}:{}'",
-                        argument.repeats    ? "*"
-                        : argument.required ? ""
-                                            : ":",
-                        zsh_text(argument.place), zsh_values(argument));
-  std::string out = fmt::format("\n{}() {{\n", identifier(command));
-  if (command.commands.empty()) {
-    return out + fmt::format("  _arguments -s{}\n}}\n", spec);
-  }
-  out += "  local context state state_descr line curcontext=$curcontext\n  typeset -A opt_args\n";
-  out += fmt::format("  _arguments -C -s{} \\\n    '1:command:->command' '*::argument:->argument'\n", spec);
-  out += "  case $state in\n    command)\n      local -a commands=(\n";
-  for (const CommandDoc& below : command.commands) {
-    out += fmt::format("        {}\n", quoted(replaced(below.path.back() + ":" + below.summary, "\\", "\\\\")));
-    cases += fmt::format("        {}) {} ;;\n", below.path.back(), identifier(below));
-  }
-  return out +
-         "      )\n      _describe -t commands command commands\n      ;;\n    argument)\n      case $line[1] in\n" +
-         cases + "      esac\n      ;;\n  esac\n}\n";
-}
-
-// ---- fish
-
-std::string fish_quoted(const std::string& text) {
-  return "'" + replaced(replaced(text, "\\", "\\\\"), "'", "\\'") + "'";
-}
-
-std::string fish_values(const OptionDoc& option) {
-  const std::string names = fmt::format("{}", fmt::join(option.offered, " "));
-  if (option.offered.empty()) return option.files ? " -r -F" : " -x";
-  const std::string values = option.list ? fmt::format("(__fish_append , {})", names) : names;
-  return fmt::format(" -r{} -a {}", option.files ? " -F" : " -f", fish_quoted(values));
-}
-
-constexpr const char* kFishHead = R"SH(# fish completion for ganymede, as `ganymede completion fish` prints it.
-
-# Whether the command line is at the command of these words.
-function __ganymede_at
-    set -l path
-    for word in (commandline -opc)[2..-1]
-        switch (string join -- ' ' $path $word)
-            case )SH";
-
-std::string fish_lines(const CommandDoc& command) {
-  const std::string at = fmt::format("complete -c ganymede -n '__ganymede_at {}'", command.name());
-  std::string out = "\n";
-  for (const CommandDoc& below : command.commands)
-    out += fmt::format("{} -f -a {} -d {}\n", at, below.path.back(), fish_quoted(below.summary));
-  for (const OptionDoc& argument : command.arguments)
-    if (!argument.offered.empty()) {
-      // Files are offered only if the option accepts them.
-      const bool names_alone = command.arguments.size() == 1 && !argument.files;
-      out += fmt::format("{}{} -a {}\n", at, names_alone ? " -f" : "",
-                         fish_quoted(fmt::format("{}", fmt::join(argument.offered, " "))));
+Place place_of(const CommandDoc& program, std::span<const std::string> before) {
+  Place place{.command = &program};
+  for (const std::string& word : before) {
+    if (word == "=") continue;
+    if (std::exchange(place.option, nullptr) != nullptr) continue;
+    if (word.starts_with('-')) {
+      const OptionDoc* option = option_of(*place.command, word);
+      if (option != nullptr && !option->value.empty()) place.option = option;
+      continue;
     }
-  for (const OptionDoc& option : command.options) {
-    std::string names;
-    for (const auto& name : option.names)
-      names += name.starts_with("--") ? " -l " + name.substr(2) : " -s " + name.substr(1);
-    out += fmt::format("{}{}{} -d {}\n", at, names, option.value.empty() ? "" : fish_values(option),
-                       fish_quoted(option.description));
+    const auto& below = place.command->commands;
+    const auto found = std::find_if(below.begin(), below.end(),
+                                    [&](const CommandDoc& command) { return command.path.back() == word; });
+    if (found != below.end())
+      place.command = &*found;
+    else
+      ++place.arguments;
   }
-  return out;
+  return place;
+}
+
+/// The offers at a place of a command's arguments.
+Offers arguments_at(const Place& place, const std::string& word) {
+  const CommandDoc& command = *place.command;
+  if (word.starts_with('-')) {
+    Offers out;
+    for (const OptionDoc& option : command.options)
+      for (const std::string& name : option.names) out.names.push_back({name, option.description});
+    return out;
+  }
+  if (!command.commands.empty()) {
+    Offers out;
+    for (const CommandDoc& below : command.commands) out.names.push_back({below.path.back(), below.summary});
+    return out;
+  }
+  if (command.arguments.empty()) return {};
+  const OptionDoc& last = command.arguments.back();
+  if (place.arguments >= command.arguments.size() && !last.repeats) return {};
+  return values_of(command.arguments[std::min(place.arguments, command.arguments.size() - 1)], word, "");
 }
 
 }  // namespace
 
-std::string bash_completion(const CommandDoc& program) {
-  std::string out = kBashHead + rendered(program, bash_flags);
-  out += R"SH(        *) skip=yes ;;
-      esac
-      continue
-    fi
-    case "${path:+$path }$word" in
-)SH";
-  out += fmt::format("      {}) path=${{path:+$path }}$word places=0 ;;\n", path_cases(program));
-  out += R"SH(      *) places=$((places + 1)) ;;
-    esac
-  done
-  case "$path:$option" in
-)SH";
-  out += rendered(program, bash_values) + "  esac\n  if [[ $cur == -* ]]; then\n    case \"$path\" in\n";
-  out += rendered(program, [](const CommandDoc& command) {
-    return fmt::format("      '{}') _ganymede_offer \"$cur\" '{}' ;;\n", command.name(), all_names(command.options));
-  });
-  return out + "    esac\n    return\n  fi\n  case \"$path:$places\" in\n" + rendered(program, bash_places) +
-         "  esac\n}\n\ncomplete -o bashdefault -o default -F _ganymede ganymede\n";
-}
-
-std::string zsh_completion(const CommandDoc& program) {
-  return "#compdef ganymede\n# zsh completion for ganymede, as `ganymede completion zsh` prints it.\n" +
-         rendered(program, zsh_function) + "\n_ganymede \"$@\"\n";
-}
-
-std::string fish_completion(const CommandDoc& program) {
-  std::string out = kFishHead + replaced(path_cases(program), " | ", " ");
-  out += R"SH(
-                set path $path $word
-        end
-    end
-    test "$path" = "$argv"
-end
-)SH";
-  return out + rendered(program, fish_lines);
+std::string completions(const CommandDoc& program, std::span<const std::string> words,
+                        const std::string& before_description) {
+  std::string word = words.empty() ? "" : words.back();
+  const Place place = place_of(program, words.first(words.empty() ? 0 : words.size() - 1));
+  if (word == "=") word.clear();
+  Offers offers;
+  const std::size_t equals = word.find('=');
+  const OptionDoc* inside = equals == std::string::npos ? nullptr : option_of(*place.command, word.substr(0, equals));
+  if (inside != nullptr)
+    offers = values_of(*inside, word.substr(equals + 1), word.substr(0, equals + 1));
+  else if (place.option != nullptr)
+    offers = values_of(*place.option, word, "");
+  else
+    offers = arguments_at(place, word);
+  std::string out;
+  for (const auto& [name, description] : offers.names) {
+    std::string whole = offers.before + name;
+    if (!whole.starts_with(word)) continue;
+    if (before_description == ":")
+      for (std::size_t at = 0; (at = whole.find(':', at)) != std::string::npos; at += 2) whole.insert(at, "\\");
+    const bool described = !before_description.empty() && !description.empty();
+    out += whole + (described ? before_description + description : "") + "\n";
+  }
+  return fmt::format("{}{}\n", offers.files ? "files " : "", offers.list ? "list" : "") + out;
 }
 
 namespace {
 
-struct Shell {
-  const char* name;
-  std::string (*render)(const CommandDoc& program);
+struct CompletionOptions {
+  std::string shell;
+  std::vector<std::string> words;
 };
-constexpr Shell kShells[] = {{"bash", bash_completion}, {"zsh", zsh_completion}, {"fish", fish_completion}};
 
 void declare_completion(Parser command, Shared& shared) {
-  auto shell = std::make_shared<std::string>();
+  auto options = std::make_shared<CompletionOptions>();
   std::vector<std::string> names;
   for (const Shell& known : kShells) names.emplace_back(known.name);
-  command.add_option("shell", *shell, "bash, zsh or fish").required().check(one_of(names));
+  command.add_option("shell", options->shell, "bash, zsh or fish").required().check(one_of(names));
+  command.add_option(
+      "words", options->words,
+      "after --: the words of a line; prints, as the script wants it, what may stand in place of the last");
   add_output(command, shared);
-  command.callback([shell, command, &shared] {
+  command.callback([options, command, &shared] {
     check_output(shared);
-    const CommandDoc program = read_commands(command.parent().parser());
     for (const Shell& known : kShells)
-      if (*shell == known.name) emit(shared, known.render(program));
+      if (options->shell == known.name)
+        emit(shared, options->words.empty() ? known.script
+                                            : completions(read_commands(command.parent().parser()), options->words,
+                                                          known.before_description));
   });
 }
 
@@ -307,8 +207,8 @@ Command completion_command() {
               "  ganymede completion zsh -o ~/.zfunc/_ganymede                          a folder of $fpath\n"
               "  ganymede completion fish -o ~/.config/fish/completions/ganymede.fish\n",
           .about =
-              "Prints a script that completes commands, options, the names that an option takes, and files. An\n"
-              "installed package has the scripts already.",
+              "Prints a script that completes commands, options, the names that an option takes, and files. It asks\n"
+              "the program for them at each press of the key. An installed package has the scripts already.",
           .declare = declare_completion};
 }
 

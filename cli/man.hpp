@@ -2,6 +2,7 @@
 // The commands and options of the program as data. They are read from the parser, so that shell completions and manual
 // pages, which are made from them, agree with --help.
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -39,18 +40,10 @@ CommandDoc read_commands(CLI::App& app);
 /// Returns `command` and all commands below it, depth first.
 std::vector<const CommandDoc*> all_commands(const CommandDoc& command);
 
-/// The texts that `render` makes of the program and of each command, depth first: what completions consist of.
-template <class Render>
-std::string rendered(const CommandDoc& program, const Render& render) {
-  std::string out;
-  for (const CommandDoc* command : all_commands(program)) out += render(*command);
-  return out;
-}
-
-// The renderers of completion scripts, by shell. All names are written into the scripts, which therefore do not run the
-// program.
-std::string bash_completion(const CommandDoc& program);
-std::string zsh_completion(const CommandDoc& program);
-std::string fish_completion(const CommandDoc& program);
+/// The names that may stand in place of the last of these words of a line, as the script of a shell reads them: a first
+/// line with "files" and "list" where they hold, then a name a line, with its description after `before_description`
+/// unless that is empty.
+std::string completions(const CommandDoc& program, std::span<const std::string> words,
+                        const std::string& before_description);
 
 }  // namespace ganymede::cli

@@ -50,8 +50,9 @@ TEST(Commands, ANewOneIsEverywhere) {
   EXPECT_THAT(help, HasSubstr("Examples:\n  ganymede dummy --what nothing\n\nIt is here for a test."));
   EXPECT_THAT(help, HasSubstr("what not to do"));
   const cli::CommandDoc tree = cli::read_commands(*program);
-  EXPECT_THAT(cli::bash_completion(tree), HasSubstr("dummy"));
-  EXPECT_THAT(cli::fish_completion(tree), HasSubstr("does nothing at all"));
+  const std::vector<std::string> start = {"dum"}, flag = {"dummy", "--w"};
+  EXPECT_EQ(cli::completions(tree, start, "\t"), "\ndummy\tdoes nothing at all\n");
+  EXPECT_EQ(cli::completions(tree, flag, ""), "\n--what\n");
   program->parse("dummy --what everything");
   EXPECT_EQ(given, "everything");
 }
