@@ -21,6 +21,7 @@ inline std::vector<std::string> names_of(std::span<const EmbeddedText> texts) {
 // Each list is sorted by name. A name is the file's, without its extension unless a comment says otherwise.
 std::span<const EmbeddedText> embedded_catalogs();            ///< platforms/catalog
 std::span<const EmbeddedText> embedded_spot();                ///< platforms/spot
+std::span<const EmbeddedText> embedded_gpu_sheets();          ///< platforms/gpu_sheets.csv alone
 std::span<const EmbeddedText> embedded_traces();              ///< traces/recorded
 std::span<const EmbeddedText> embedded_layers();              ///< traces/layers
 std::span<const EmbeddedText> embedded_recipes();             ///< traces/recipes
