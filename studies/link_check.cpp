@@ -322,8 +322,12 @@ class Checker {
 
   /// The log's own words on a cause: `found` gets a line that speaks for it; returns their weight.
   double weight_of_words(const LinkCause& cause, LikelyCause& found) const {
-    found.sign =
-        cause.values.empty() ? line_with(text_, cause.signs) : line_setting(text_, cause.signs.front(), cause.values);
+    std::vector<std::string_view> words = cause.signs;
+    if (!cause.values.empty()) {
+      found.sign = line_setting(text_, words.front(), cause.values);
+      words.erase(words.begin());
+    }
+    if (found.sign.empty()) found.sign = line_with(text_, words);
     if (found.sign.empty() && !cause.lacks.first.empty())
       found.sign = line_with(text_, {cause.lacks.first}, cause.lacks.second);
     bool against = found.sign.empty() && !line_with(text_, cause.against).empty();
