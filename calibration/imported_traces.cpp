@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <optional>
 #include <system_error>
@@ -120,13 +121,16 @@ ImportedProfile import_profiles(const ProfilerFiles& request,
   std::vector<traces::ProfilerImport> imports;
   constexpr std::int64_t kMebibyte = 1 << 20;
   std::int64_t before = 0, all = 0;  // bytes of the files read so far, and of all files
-  for (const std::string& file : request.files) {
+  std::vector<std::string> files, again;
+  for (const std::string& named : request.files)
+    for (std::string& file : traces::profiler_files(named)) files.push_back(std::move(file));
+  for (const std::string& file : files) {
     std::error_code unreadable;  // read_profiler_events reports such a file
     const auto size = std::filesystem::file_size(file, unreadable);
     if (!unreadable) all += static_cast<std::int64_t>(size);
   }
   auto bar = show(static_cast<std::size_t>(all / kMebibyte));
-  for (const std::string& file : request.files) {
+  for (const std::string& file : files) {
     std::int64_t now = 0;
     ranks.push_back(traces::read_profiler_events(
         file,
@@ -136,6 +140,12 @@ ImportedProfile import_profiles(const ProfilerFiles& request,
         },
         request.max_size));
     before += now;
+    const auto same_rank = [&](const traces::ProfilerEvents& other) { return other.rank == ranks.back().rank; };
+    if (files.size() > request.files.size() && std::any_of(ranks.begin(), ranks.end() - 1, same_rank)) {
+      again.push_back(std::filesystem::path(file).filename().string());  // another cycle of the profiler
+      ranks.pop_back();
+      continue;
+    }
     if (gpu.gpu.empty()) {
       gpu = recorded_gpu(ranks.back(), request);
       options.device = roofline_device(platforms::catalog_gpu(gpu.catalog, gpu.gpu), precision);
@@ -148,6 +158,9 @@ ImportedProfile import_profiles(const ProfilerFiles& request,
     ranks.back().gpu.shrink_to_fit();
   }
   bar = {};
+  if (!again.empty())
+    imports.front().notes.push_back(fmt::format(
+        "{} of the folder, the first {}, left out: of a rank that was read already", again.size(), again.front()));
   return {traces::write_step_trace(imports.front().trace), profiler_text(ranks, imports, width)};
 }
 

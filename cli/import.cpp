@@ -248,8 +248,9 @@ void run_import_profiler(const calibration::ProfilerFiles& files, const Shared& 
 void declare_import_profiler(Parser command, Shared& shared) {
   auto flags = std::make_shared<calibration::ProfilerFiles>();
   command
-      .add_option("traces", flags->files,
-                  "files that export_chrome_trace or tensorboard_trace_handler wrote, one for each rank")
+      .add_option(
+          "traces", flags->files,
+          "files that export_chrome_trace or tensorboard_trace_handler wrote, one for each rank, or their folder")
       .required();
   command.add_option("--batch", flags->batch, "images on a GPU in a step")
       .required()

@@ -186,7 +186,8 @@ bool RunLogReader::is_foreign() const {
   std::string line;
   while (line.find_first_not_of(" \t\r") == line.npos && std::getline(in, line)) {
   }
-  return !line.empty() && !begins_as_header(line) && line.find("ganymede.run-log/1") == line.npos;
+  const bool may_go_on = in.eof() && begins_as_header(line);  // "{" alone on a line is another program's document
+  return !line.empty() && !may_go_on && line.find("ganymede.run-log/1") == line.npos;
 }
 
 int RunLogReader::read_foreign() {
@@ -196,8 +197,8 @@ int RunLogReader::read_foreign() {
   if (!pace)
     throw ConfigError(
         fmt::format("{}: expected a ganymede.run-log/1, StyleGAN's stats.jsonl or log.txt, StudioGAN's log, JSON lines "
-                    "of MMEngine, "
-                    "an event file of TensorBoard, or a CSV with a column of steps or images and one of time",
+                    "of MMEngine, the history of Weights & Biases, HuggingFace's trainer_state.json, bars of tqdm, an "
+                    "event file of TensorBoard, or a CSV with a column of steps or images and one of time",
                     file_.string()));
   if (pace->points.empty()) throw ConfigError(file_.string() + ": no step yet");
   foreign_ = true;

@@ -47,7 +47,7 @@ documents::WhySlow why_slow_of_trace(const WhySlowOptions& options) {
   traces::ProfilerOptions profiler;
   profiler.batch = std::max(1, options.batch);
   profiler.parameters = std::max<std::int64_t>(1, options.parameters);
-  const traces::ProfilerEvents events = traces::read_profiler_events(options.trace);
+  const traces::ProfilerEvents events = traces::read_profiler_events(traces::profiler_files(options.trace).front());
   const traces::ProfilerImport found = traces::import_profiler(events, profiler);
   const traces::ProfilerBreakdown& mean = found.mean;
   documents::WhySlow out;

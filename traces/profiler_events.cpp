@@ -150,6 +150,8 @@ class Reader final : public nlohmann::json_sax<nlohmann::json> {
 
  private:
   bool number(double value, std::int64_t whole);
+  bool number_as_text(const std::string& text);
+  bool join_begin_and_end();
   bool is_argument() const {
     return in_events_ && depth_ == event_depth_ + 1 && keys_[static_cast<std::size_t>(event_depth_)] == "args";
   }
@@ -163,6 +165,7 @@ class Reader final : public nlohmann::json_sax<nlohmann::json> {
   bool in_events_ = false, seen_events_ = false;
   RawEvent event_;
   std::unordered_map<std::string, std::int32_t> collectives_;  // index in out_.collectives by name
+  std::map<std::string, std::vector<RawEvent>> begun_;         // begin events without their end, by process and thread
 };
 
 bool Reader::number(double value, std::int64_t whole) {
@@ -171,6 +174,7 @@ bool Reader::number(double value, std::int64_t whole) {
     if (key == "ts") event_.start = value;
     if (key == "dur") event_.length = value;
     if (key == "tid") event_.thread = std::to_string(whole);
+    if (key == "pid") event_.process = std::to_string(whole);
   } else if (is_argument()) {
     const std::string& key = keys_[static_cast<std::size_t>(depth_)];
     if (key == "device") event_.device = whole;
@@ -182,6 +186,12 @@ bool Reader::number(double value, std::int64_t whole) {
     if (keys_[2] == "rank") out_.rank = static_cast<int>(whole);
     if (keys_[2] == "world_size") out_.ranks = static_cast<int>(whole);
   }
+  return true;
+}
+
+/// Chrome's format lets writers quote what is a number.
+bool Reader::number_as_text(const std::string& text) {
+  if (const auto value = parse_number<double>(text)) return number(*value, whole_part(*value));
   return true;
 }
 
@@ -198,21 +208,45 @@ bool Reader::string(string_t& value) {
       event_.process = std::move(value);
     else if (key == "tid")
       event_.thread = std::move(value);
+    else if (key == "ts" || key == "dur")
+      return number_as_text(value);
   } else if (is_argument()) {
     const std::string& key = keys_[static_cast<std::size_t>(depth_)];
     if (key == "Collective name")
       event_.collective = std::move(value);
     else if (key == "dtype")
       event_.type = std::move(value);
+    else
+      return number_as_text(value);
   } else if (depth_ == 3 && keys_[1] == "deviceProperties" && keys_[3] == "name" && out_.device.empty()) {
     out_.device = std::move(value);
   }
   return true;
 }
 
+/// An event may be two, its begin and its end on the same thread: true at the end, with the event as if it were one.
+/// An end that has a name belongs to the last begin of that name.
+bool Reader::join_begin_and_end() {
+  if (event_.phase != "B" && event_.phase != "E") return false;
+  std::vector<RawEvent>& begun = begun_[event_.process + '\n' + event_.thread];
+  if (event_.phase == "B") {
+    begun.push_back(std::move(event_));
+    return false;
+  }
+  const auto last = std::find_if(begun.rbegin(), begun.rend(), [&](const RawEvent& other) {
+    return event_.name.empty() || event_.name == other.name;
+  });
+  if (last == begun.rend()) return false;
+  const double end = event_.start;
+  event_ = std::move(*last);
+  begun.erase(std::next(last).base());
+  event_.phase = "X", event_.length = end - event_.start;
+  return true;
+}
+
 void Reader::take() {
   ++out_.events;
-  if (event_.phase != "X" || event_.start < 0 || event_.length < 0) return;
+  if ((event_.phase != "X" && !join_begin_and_end()) || event_.start < 0 || event_.length < 0) return;
   const std::string_view category = category_of(event_);
   if (category == "kernel" || category == "gpu_memcpy" || category == "gpu_memset") return take_gpu(category);
   if (category == "runtime") {
@@ -286,6 +320,19 @@ void keep_busiest_gpu(ProfilerEvents& out, const std::vector<std::pair<std::int6
 }
 
 }  // namespace
+
+std::vector<std::string> profiler_files(const std::string& path) {
+  std::error_code none;
+  if (!std::filesystem::is_directory(path, none)) return {path};
+  std::vector<std::string> files;
+  for (const auto& entry : std::filesystem::directory_iterator(path, none))
+    if (const std::string name = entry.path().string();
+        entry.is_regular_file(none) && (name.ends_with(".json") || name.ends_with(".json.gz")))
+      files.push_back(name);
+  std::sort(files.begin(), files.end());
+  if (files.empty()) throw ConfigError(fmt::format("{}: no *.json or *.json.gz in this folder", path));
+  return files;
+}
 
 ProfilerEvents read_profiler_events(const std::filesystem::path& file,
                                     const std::function<void(std::int64_t)>& progress, std::int64_t max_size) {

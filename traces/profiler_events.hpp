@@ -51,6 +51,10 @@ struct ProfilerEvents {
   std::int64_t events = 0;                      ///< number of events in the file
 };
 
+/// The traces that are named: a file itself, or those in a folder, by name, as TensorBoard's handler writes one for
+/// each rank. Throws ConfigError if the folder has none.
+std::vector<std::string> profiler_files(const std::string& path);
+
 /// Reads a trace: of Kineto, as an object or as a bare list of events, or of the profiler of PyTorch before 1.8. A file
 /// that is cut short is read as far as it goes. Throws ConfigError with the file and, where known, the byte if it is
 /// not JSON, or has no events of a GPU. `progress` is called with the number of bytes of the stored file that have been

@@ -107,7 +107,8 @@ std::string fid_column(const CsvTable& table) {
 std::string step_column(const CsvTable& table) {
   for (const char* name : {"step", "_step", "Step", "global_step", "trainer/global_step", "iteration", "iter", "itr",
                            "steps", "iterations", "Iteration"})
-    if (table.has(name)) return name;
+    for (const std::string& column : table.names())
+      if (column == name || column.ends_with(std::string(" - ") + name)) return column;  // "RUN - _step"
   return "";
 }
 

@@ -12,6 +12,7 @@
 #include "common/json.hpp"
 #include "common/json_value.hpp"
 #include "common/plain_text.hpp"
+#include "traces/run_lines.hpp"
 #include "traces/run_pace.hpp"
 
 namespace ganymede::traces {
@@ -121,8 +122,9 @@ double images_of_step(const std::string& where, const QualityLogOptions& options
 }
 
 std::vector<QualityLog> read_quality_logs(const std::filesystem::path& file, const QualityLogOptions& options) {
-  const std::string text = read_file(file);
+  std::string text = read_file(file);
   if (is_event_file(text)) return {read_event_file(file, text, options)};
+  text = records_as_lines(std::move(text));
   const std::size_t begin = text.find_first_not_of(" \t\r\n");
   if (begin == std::string::npos) throw ConfigError(fmt::format("{}: is empty, expected points of FID", file.string()));
   const std::string first = text.substr(begin, text.find('\n', begin) - begin);

@@ -14,6 +14,7 @@
 #include "common/plain_text.hpp"
 #include "traces/line_scanner.hpp"
 #include "traces/quality_log.hpp"
+#include "traces/run_lines.hpp"
 
 namespace ganymede::traces {
 namespace {
@@ -125,12 +126,13 @@ std::optional<double> stamp_of(const Json& line) {
 bool read_own_line(RunPace& pace, const Json& line) {
   const auto kimg = first_of(line, {"kimg", "d_real_kimg"}), images = first_of(line, {"images"});
   const auto step = first_of(line, {"_step", "step", "iter", "iteration", "itr", "global_step"});
-  const auto run_s = first_of(line, {"_runtime", "elapsed", "elapsed_s", "seconds", "total_sec"});
+  const auto run_s = first_of(line, {"_runtime", "elapsed", "elapsed_s", "seconds", "total_sec", "train_runtime"});
   const auto unix_s = stamp_of(line);
   const auto count = kimg ? std::optional(1e3 * *kimg) : images ? images : step;
   if (!count || *count < 0 || (!kimg && !images && !run_s && !unix_s)) return false;
   pace.counts_images = kimg || images;
   if (unix_s && !pace.begin_unix_s) pace.begin_unix_s = *unix_s - run_s.value_or(0);
+  if (line.contains("train_runtime")) add(pace, 0, 0);  // HuggingFace's last record has the time of all
   if (run_s || unix_s) add(pace, *count, run_s ? *run_s : *unix_s - *pace.begin_unix_s);
   add_fids(pace, line, *count);
   return true;
@@ -352,8 +354,9 @@ std::optional<RunPace> read_run_pace(const std::string& text, const std::string&
     }
     return pace;
   }
-  std::istringstream lines(text);
+  std::istringstream lines(records_as_lines(text));
   bool known = false;
+  ProgressBars bars;
   std::optional<double> begin;  // of lines that begin with a time
   for (std::string line; std::getline(lines, line);) {
     if (!line.empty() && line.back() == '\r') line.pop_back();
@@ -368,6 +371,9 @@ std::optional<RunPace> read_run_pace(const std::string& text, const std::string&
       const Json& value = parsed->value();
       known = read_stats_line(pace, value) || read_metric_line(pace, value) || read_own_line(pace, value) ||
               read_mm_line(pace, value) || known;
+    } else if (const auto progress = bars.read(line); !progress.empty()) {
+      for (const auto& [steps, seconds] : progress) add(pace, steps, seconds);
+      known = true;
     } else {
       known = read_tick_line(pace, line) || read_snapshot_line(pace, line) || read_studiogan_line(pace, line) ||
               read_stamped_line(pace, line, begin) || known;

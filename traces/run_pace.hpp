@@ -31,8 +31,9 @@ struct RunPace {
 };
 
 /// Reads a log of a kind that its content tells: StyleGAN's stats.jsonl and log.txt, StudioGAN's log, the JSON lines of
-/// MMEngine and mmcv, lines that begin with a time and say a step, an event file of TensorBoard, or a CSV with a column
-/// of steps or images and one of time, as Weights & Biases and TensorBoard export them. Nothing if it is none of these.
+/// MMEngine and mmcv, records of Weights & Biases and HuggingFace, bars of tqdm, lines that begin with a time and say a
+/// step, an event file of TensorBoard, or a CSV with a column of steps or images and one of time, as Weights & Biases
+/// and TensorBoard export them. Nothing if it is none of these.
 /// A run that was set back to a checkpoint counts from there again.
 std::optional<RunPace> read_run_pace(const std::string& text, const std::string& file);
 

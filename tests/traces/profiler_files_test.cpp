@@ -40,6 +40,51 @@ TEST_F(Profiler, GzippedIsTheSame) {
             write_step_trace(import_profiler(read(text), options).trace));
 }
 
+TEST_F(Profiler, NumbersInQuotesAreNumbers) {
+  Kineto quoted;
+  for (Json& event : quoted.events()) {
+    for (const char* key : {"ts", "dur"})
+      if (event.contains(key)) event[key] = event[key].dump();
+    if (event.contains("args"))
+      for (Json& argument : event["args"])
+        if (argument.is_number()) argument = argument.dump();
+  }
+  EXPECT_EQ(write_step_trace(import(quoted).trace), write_step_trace(import(Kineto()).trace));
+}
+
+TEST_F(Profiler, BeginAndEndEventsAreOne) {
+  const Kineto whole;
+  Kineto parts;
+  Json split = Json::array();
+  for (Json event : parts.events()) {
+    if (event.value("ph", "") != "X") {
+      split.push_back(event);
+      continue;
+    }
+    const double end = event["ts"].get<double>() + event["dur"].get<double>();
+    event.erase("dur");
+    event["ph"] = "B";
+    split.push_back(event);
+    split.push_back({{"ph", "E"}, {"name", event["name"]}, {"tid", event["tid"]}, {"ts", end}});
+    if (event.contains("pid")) split.back()["pid"] = event["pid"];
+  }
+  split.push_back({{"ph", "E"}, {"tid", 1}, {"ts", 5}});  // of a begin before the recording
+  parts.trace["traceEvents"] = split;
+  EXPECT_EQ(write_step_trace(import(parts).trace), write_step_trace(import(whole).trace));
+}
+
+TEST_F(Profiler, AFolderStandsForItsTraces) {
+  const TemporaryFolder folder;
+  folder.add("b.pt.trace.json", "[]");
+  folder.add("a.pt.trace.json.gz", "");
+  folder.add("notes.txt", "");
+  EXPECT_THAT(profiler_files(folder.path()), testing::ElementsAre(HasSubstr("a.pt.trace"), HasSubstr("b.pt.trace")));
+  EXPECT_THAT(profiler_files("rank0.json"), testing::ElementsAre("rank0.json"));
+  const TemporaryFolder empty;
+  EXPECT_THAT(message_of<ConfigError>([&] { (void)profiler_files(empty.path()); }),
+              HasSubstr("no *.json or *.json.gz in this folder"));
+}
+
 // Converting such numbers to integers is undefined: the sanitizers ended the program.
 TEST_F(Profiler, NumbersBeyondIntegersCountAsMissing) {
   Kineto with;

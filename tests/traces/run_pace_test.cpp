@@ -187,6 +187,41 @@ TEST(RunPace, LinesThatSayWhenAreReadWhateverTheirNames) {
   EXPECT_EQ(own->fids.front().count, 200e3);
 }
 
+// Weights & Biases' history as one array, and HuggingFace's document, which says the time of the whole alone.
+TEST(RunPace, RecordsOfADocumentAreLines) {
+  const auto history = read_run_pace(
+      "[\n  {\"_step\": 10, \"_runtime\": 5.5, \"fid\": 80.0},\n  {\"_step\": 20, \"_runtime\": 10.5}\n]\n", "h.json");
+  ASSERT_TRUE(history);
+  EXPECT_THAT(points_of(*history), ElementsAre(Pair(10, 5.5), Pair(20, 10.5)));
+  EXPECT_EQ(history->fids.front().fid, 80);
+  const char* state =
+      "{\n  \"global_step\": 500,\n  \"log_history\": [\n    {\"loss\": 2.0, \"step\": 100},\n"
+      "    {\"eval_fid\": 40.5, \"eval_runtime\": 12.0, \"step\": 100},\n"
+      "    {\"step\": 500, \"train_runtime\": 1250.0}\n  ]\n}\n";
+  const auto trainer = read_run_pace(state, "trainer_state.json");
+  ASSERT_TRUE(trainer);
+  EXPECT_THAT(points_of(*trainer), ElementsAre(Pair(0, 0), Pair(500, 1250)));
+  EXPECT_EQ(trainer->fids.front().count, 100);
+  const TemporaryFolder folder;
+  QualityLogOptions options;
+  options.images_per_step = 64;
+  const auto logs = read_quality_logs(folder.add("trainer_state.json", state), options);
+  ASSERT_THAT(logs, SizeIs(1));
+  EXPECT_EQ(logs[0].points.at(0).images, 6400);
+}
+
+// Bars are apart by carriage returns; the second epoch's goes on where the first ended, and an evaluation's is none.
+TEST(RunPace, OfProgressBars) {
+  const auto pace = read_run_pace(
+      "Epoch 0:   0%|          | 0/1000 [00:00<?, ?it/s]\rEpoch 0:  50%|#####     | 500/1000 [04:10<04:10,  2.00it/s]\r"
+      "Epoch 0: 100%|##########| 1000/1000 [08:20<00:00,  2.00it/s, loss=0.7]\n"
+      "generating: 100%|##########| 50/50 [00:20<00:00,  2.50it/s]\n"
+      "Epoch 1:  10%|#         | 100/1000 [1:00:50<07:30,  2.00it/s]\n",
+      "nohup.out");
+  ASSERT_TRUE(pace);
+  EXPECT_THAT(points_of(*pace), ElementsAre(Pair(0, 0), Pair(500, 250), Pair(1000, 500), Pair(1100, 500 + 3650)));
+}
+
 // StudioGAN aligns its steps to the right; exports have a run's name before a metric's, or semicolons.
 TEST(RunPace, OfOtherTablesAndLogs) {
   const auto studio =
