@@ -33,6 +33,37 @@ Product product_of(const Listed& attributes) {
           text_of(attributes, "capacitystatus"), text_of(attributes, "marketoption")};
 }
 
+/// The value that a text which is JSON gives a member, without reading the text; "" if it is not plain there. Few
+/// of AWS's machines are in a catalog, and reading the others took most of the time.
+std::string_view glimpse(std::string_view text, std::string_view key) {
+  for (std::size_t at = text.find(key); at != text.npos; at = text.find(key, at + 1)) {
+    std::string_view rest = text.substr(at + key.size());
+    if (at == 0 || text[at - 1] != '"' || !rest.starts_with('"')) continue;
+    rest.remove_prefix(std::min(rest.find_first_not_of(" :", 1), rest.size()));
+    if (!rest.starts_with('"')) return "";
+    const std::string_view value = rest.substr(1, rest.find('"', 1) - 1);
+    return value.find('\\') == value.npos ? value : "";
+  }
+  return "";
+}
+
+/// True for a product, as text, that is no machine of the catalog and cannot become one. A machine is counted.
+bool is_passed_over(const std::string& text, PriceCollector& out) {
+  // A list without filters has ten for other systems for each that counts.
+  if (text.find("\"Linux\"") == text.npos) return true;
+  const std::string instance(glimpse(text, "instanceType"));
+  if (instance.empty() || out.knows(instance) || text.find("\"gpu\"") != text.npos) return false;
+  const auto value = [&](const char* key) { return std::string(glimpse(text, key)); };
+  const Product product{instance,
+                        value("operatingSystem"),
+                        value("tenancy"),
+                        value("preInstalledSw"),
+                        value("capacitystatus"),
+                        value("marketoption")};
+  if (product.is_plain_machine() && text.find("\"Hrs\"") != text.npos) out.skip(instance);
+  return true;
+}
+
 /// The number at the beginning of "1,152 GiB"; 0 if there is none.
 double leading_number(std::string text) {
   std::erase(text, ',');
@@ -105,10 +136,8 @@ void read_aws_products(const Listed& products, const std::string& file, PriceCol
   std::size_t index = 0;
   for (const Listed& text : products) {
     const std::string where = fmt::format("{}: /PriceList/{}", file, index++);
-    // The service sends each product as a text that is JSON; some tools have read that already. A list without filters
-    // has ten for other systems for each that counts, which are not worth reading.
-    if (text.is_string() && text.as_string().ends_with('}') && text.as_string().find("\"Linux\"") == std::string::npos)
-      continue;
+    // The service sends each product as a text that is JSON; some tools have read that already.
+    if (text.is_string() && text.as_string().ends_with('}') && is_passed_over(text.as_string(), out)) continue;
     Listed product = text;
     if (text.is_string()) product = Listed::parse_or_null(text.as_string());
     if (!product.is_object()) throw ConfigError(where + ": expected a product as JSON, or as a text that is JSON");

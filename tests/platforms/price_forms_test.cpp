@@ -78,6 +78,21 @@ TEST_F(PriceForms, AwsProductsAsTheCommandPrintsThem) {
   EXPECT_THAT(error("aws", {page.dump()}), HasSubstr("0.json: /NextToken: expected the next page as text"));
 }
 
+// Products of machines that the catalog has not are not read, but counted if they could be rented.
+TEST_F(PriceForms, AwsProductsOfOtherMachinesAreCountedUnread) {
+  Json dedicated = plain_attributes("m7.large"), escaped = plain_attributes("p3.2xlarge");
+  dedicated["tenancy"] = "Dedicated";
+  escaped["instanceTypes"] = "a key that begins alike";
+  std::string spaced = aws_product(plain_attributes("c7.large"), "1");
+  spaced.replace(spaced.find("\":\"c7.large"), 3, "\" : \"");
+  const Json page = {{"PriceList",
+                      {aws_product(dedicated, "1"), spaced, aws_product(escaped, "3.06"),
+                       aws_product(plain_attributes("m7.large"), "1")}}};
+  const PriceList list = read("aws", {page.dump()});
+  EXPECT_THAT(list.unknown, UnorderedElementsAre(testing::Pair("c7.large", 1), testing::Pair("m7.large", 1)));
+  EXPECT_EQ(list.prices.size(), 1U);
+}
+
 // The list says how many GPUs a new size has; which, the other sizes of its family say.
 TEST_F(PriceForms, AwsDescribesNewSizes) {
   Json fresh = plain_attributes("p5.24xlarge"), part = plain_attributes("g6.half"),
