@@ -165,7 +165,8 @@ Command import_jobs_command() {
           .about =
               "Writes the CSV that \"jobs\": { \"trace\": FILE } of a ganymede.cluster/1 file names. It reads sacct "
               "(-P with any\n"
-              "--delimiter of one character, --json or columns of fixed width), Gavel's own traces, Philly, Helios, "
+              "--delimiter of one character, --json or columns of fixed width), squeue --json, Gavel's own traces, "
+              "Philly, Helios, "
               "ACME (Seren, Kalos), Alibaba's PAI of 2020 "
               "and\n"
               "2023, Pollux's workloads, other CSV with usual names of columns, the standard workload format (SWF), "

@@ -52,8 +52,22 @@ RecordedJob philly_job(const Json& entry, const std::string& where) {
   return job;
 }
 
+/// A job of what `squeue --json` prints: of one that goes on or waits, its limit is how long it runs.
+RecordedJob queued_job(const Json& entry) {
+  RecordedJob job;
+  job.name = text_of(entry, "job_id");
+  job.owner = text_of(entry, "user_name");
+  job.submitted = number_of(entry, "submit_time");
+  const double start = number_of(entry, "start_time"), end = number_of(entry, "end_time");
+  job.seconds = start > 0 && end > start ? end - start : 60 * number_of(entry, "time_limit");
+  for (const char* tres : {"tres_alloc_str", "tres_req_str"})
+    if (job.gpus == 0) job.gpus = gpus_of(text_of(entry, tres));
+  return job;
+}
+
 /// A job of what `sacct --json` prints (Slurm's slurmdb of data_parser).
 RecordedJob slurm_job(const Json& entry, const std::string& where) {
+  if (!entry.contains("time") && entry.contains("submit_time")) return queued_job(entry);
   RecordedJob job;
   job.name = text_of(entry, "job_id");
   job.owner = text_of(entry, "user");
@@ -140,9 +154,10 @@ ImportedJobs import_job_json(std::string_view text, const std::string& name) {
   const bool slurm = has_list && first != nullptr && first->is_object() && first->contains("job_id");
   const bool batsim = has_list && first != nullptr && first->is_object() && first->contains("subtime");
   if (!philly && !slurm && !batsim)
-    throw ConfigError(fmt::format(
-        "{}: is JSON, but neither Philly's log of jobs, nor what `sacct --json` prints, nor a workload of Batsim",
-        name));
+    throw ConfigError(
+        fmt::format("{}: is JSON, but neither Philly's log of jobs, nor what `sacct --json` or `squeue --json` prints, "
+                    "nor a workload of Batsim",
+                    name));
   const Json profiles = batsim && all.contains("profiles") ? all.at("profiles") : Json();
   for (std::size_t i = 0; i < list.size(); ++i)
     jobs.add([&] {
@@ -154,6 +169,8 @@ ImportedJobs import_job_json(std::string_view text, const std::string& name) {
     });
   ImportedJobs out = jobs.written();
   if (batsim) out.remarks.emplace_back("a resource of Batsim counts as a GPU");
+  if (slurm && !list.elements().empty() && list.elements().front().contains("submit_time"))
+    out.remarks.emplace_back("a queue: jobs that go on or wait are taken to run until their time limit");
   return out;
 }
 

@@ -12,7 +12,8 @@ struct ImportedJobs {
   std::vector<std::string> remarks;
 };
 
-/// Reads Slurm's accounting (`sacct` with -P, with --json, or with columns of fixed width), a trace of Gavel (its own,
+/// Reads Slurm's accounting (`sacct` with -P, with --json, or with columns of fixed width) and queue
+/// (`squeue --json`), a trace of Gavel (its own,
 /// or CSV with virtual_cluster, arrival_s, gpus, model, batch_per_gpu, total_steps), the traces of Philly, Helios, ACME
 /// and Alibaba's PAI, workloads of Pollux, other CSV whose columns have usual names, the standard workload format, or a
 /// workload of Batsim. Times count from the first submission. A job that cannot be read is left out, counted and shown.

@@ -174,6 +174,15 @@ TEST(ImportJobs, TakesSlurmsOtherForms) {
      "tres": {"allocated": [{"type": "cpu", "name": "", "count": 8}, {"type": "gres", "name": "gpu", "count": 3}]}},
     {"job_id": 7, "user": "ann", "time": {"submission": 1010, "elapsed": 0}, "tres": {"allocated": []}}]})"),
             "6,0,3,600,bob,100\n");
+  // What squeue prints: an end that is known or expected, or else the limit in minutes.
+  const char* queue = R"({"jobs": [
+    {"job_id": 6, "user_name": "bob", "submit_time": {"set": true, "number": 1000}, "start_time": {"set": true,
+     "number": 1100}, "end_time": {"set": true, "number": 1700}, "time_limit": {"set": true, "number": 60},
+     "tres_req_str": "cpu=8,gres/gpu=1", "tres_alloc_str": "cpu=8,gres/gpu:a100=3"},
+    {"job_id": 7, "user_name": "ann", "submit_time": 1010, "start_time": 0, "end_time": 0, "time_limit": 60,
+     "tres_req_str": "cpu=8,gres/gpu=4", "tres_alloc_str": ""}]})";
+  EXPECT_EQ(imported(queue), "6,0,3,600,bob,\n7,10,4,3600,ann,\n");
+  EXPECT_THAT(import_jobs(queue, "trace", "").remarks, testing::Contains(testing::HasSubstr("until their time limit")));
   // Before Slurm 20.11 GRES were counted by node.
   EXPECT_EQ(imported("JobID|Submit|Elapsed|AllocGRES|NNodes|\n6|2019-05-01T10:00:00|00:10:00|gpu:v100:4|2|\n"
                      "7|2019-05-01T10:00:05|00:00:09|gpu|1|\n8|2019-05-01T10:00:05|00:00:09||1|\n"),
