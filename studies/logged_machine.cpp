@@ -207,6 +207,8 @@ LoggedMachine logged_machine(const traces::NcclLog& log, const std::string& text
                     ? fmt::format("by \"{}\"{}{}", gpu, per_node > 0 ? fmt::format(", {} a node", per_node) : "",
                                   network.empty() || nodes == 1 ? "" : " and the network that NCCL names")
                     : "as named";
+  if (!hints.gpu.empty() && !log.gpu.empty() && gpu_likeness(log.gpu, machine.platform.gpu_of(machine.instance)) == 0)
+    machine.how += fmt::format(", though the log names \"{}\"", printable(log.gpu));
   return machine;
 }
 

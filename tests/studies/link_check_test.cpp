@@ -227,6 +227,14 @@ TEST(LinkCheck, SmallSizesHaveOneInterval) {
   EXPECT_NEAR(last.interval.high / last.expected, out.sizes.front().interval.high / out.sizes.front().expected, 1e-9);
 }
 
+TEST(LinkCheck, AnotherGpuThanTheLogNamesIsSaid) {
+  LinkCheckOptions options;
+  options.gpu = "H100";
+  EXPECT_THAT(check({.gpu = "AMD Instinct MI300X", .bus = 310}, options).recognised,
+              HasSubstr("though the log names \"AMD Instinct MI300X\""));
+  EXPECT_THAT(check({.gpu = "NVIDIA H100 80GB HBM3", .bus = 450}, options).recognised, Not(HasSubstr("though")));
+}
+
 TEST(LinkCheck, KnowsGpusByShortNames) {
   LinkCheckOptions options;
   options.gpu = "4090";
