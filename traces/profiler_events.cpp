@@ -191,7 +191,8 @@ bool Reader::number(double value, std::int64_t whole) {
 
 /// Chrome's format lets writers quote what is a number.
 bool Reader::number_as_text(const std::string& text) {
-  if (const auto value = parse_number<double>(text)) return number(*value, whole_part(*value));
+  const auto value = parse_number<double>(text);
+  if (value && std::isfinite(*value)) return number(*value, whole_part(*value));
   return true;
 }
 

@@ -49,6 +49,8 @@ TEST_F(Profiler, NumbersInQuotesAreNumbers) {
       for (Json& argument : event["args"])
         if (argument.is_number()) argument = argument.dump();
   }
+  for (const char* odd : {"nan", "inf", "1e999", "soon", ""})
+    quoted.events().push_back({{"ph", "X"}, {"cat", "kernel"}, {"name", "k"}, {"ts", odd}, {"dur", "1"}});
   EXPECT_EQ(write_step_trace(import(quoted).trace), write_step_trace(import(Kineto()).trace));
 }
 
