@@ -337,6 +337,16 @@ std::string profile_of(const std::string& gpu) {
   return trace.dump();
 }
 
+TEST(ImportProfiler, OfARankInAFolderTheFirstCounts) {
+  const Scratch scratch;
+  const std::string folder = scratch.write("worker.1.pt.trace.json", profile_of("NVIDIA L4"));
+  scratch.write("worker.2.pt.trace.json", profile_of("NVIDIA L4"));
+  const Outcome made =
+      run_program("import profiler " + folder.substr(0, folder.rfind('/')) + " --batch 64 --parameters 1000000");
+  EXPECT_EQ(made.code, 0) << made.err;
+  EXPECT_THAT(made.err, HasSubstr("1 of the folder, the first worker.2.pt.trace.json, left out"));
+}
+
 TEST(ImportProfiler, AGpuThatTheTraceDoesNotNameIsRefused) {
   const Scratch scratch;
   const auto import = [&](const std::string& recorded, const std::string& rest) {
