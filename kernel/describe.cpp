@@ -48,21 +48,21 @@ std::vector<std::pair<std::string, double>> memory_in_use(Gan& gan, const Tensor
     if (kind != "activations" && kind != "shared" && kind != "workspace") always += bytes;
   std::vector<std::pair<std::string, double>> in_use;
   const bool variational = gan.step == StepKind::variational, cyclic = gan.step == StepKind::cyclic;
-  for (const Phase phase : phases_of(gan.step, options.gradient_penalty)) {
+  for (const Phase phase : phases_of(gan.step, options.gradient_penalty, gan.lazy.path_every > 0)) {
     const std::string_view name = kPhases[static_cast<std::size_t>(phase)].name;
     const bool computes = phase > Phase::copy && name.find("update") == std::string_view::npos;
     const bool judges = phase == Phase::cycle_a_judge || phase == Phase::cycle_b_judge;
     const bool in_cycle = phase >= Phase::cycle_b_forward;
     const bool by_generator = phase == Phase::generator_forward || phase == Phase::generator_backward ||
-                              phase == Phase::decoder_forward || phase == Phase::decoder_backward ||
-                              (in_cycle && !judges);
+                              phase == Phase::generator_path_length || phase == Phase::decoder_forward ||
+                              phase == Phase::decoder_backward || (in_cycle && !judges);
     const bool shares = name.find("forward") == std::string_view::npos || !options.activations.is_plain();
     double bytes = always;
     // The generator's activations are needed until its own backward pass, near the end of the step; an encoder's until
     // the end.
     if (cyclic        ? in_cycle
         : variational ? by_generator
-                      : phase >= Phase::generator_forward && phase <= Phase::generator_backward)
+                      : phase >= Phase::generator_forward && phase <= Phase::generator_path_length)
       bytes += of_generator;
     if (computes && (variational || !by_generator)) bytes += of_discriminator;
     if (computes && shares) bytes += kinds.at("shared");
@@ -72,13 +72,15 @@ std::vector<std::pair<std::string, double>> memory_in_use(Gan& gan, const Tensor
   return in_use;
 }
 
-/// Launches of each phase, in the order of the phases.
+/// Launches of each phase, in the order of the phases; the mean over steps, where only some have the phase.
 std::vector<std::pair<std::string, std::int64_t>> launches_by_phase(const Description& description) {
-  std::vector<std::pair<std::string, std::int64_t>> launches;
+  std::vector<std::pair<std::string, double>> sums;
   for (const traces::TraceKernel& kernel : description.kernels) {
-    if (launches.empty() || launches.back().first != kernel.phase) launches.emplace_back(kernel.phase, 0);
-    launches.back().second += std::llround(kernel.times);
+    if (sums.empty() || sums.back().first != kernel.phase) sums.emplace_back(kernel.phase, 0);
+    sums.back().second += kernel.times;
   }
+  std::vector<std::pair<std::string, std::int64_t>> launches;
+  for (const auto& [phase, sum] : sums) launches.emplace_back(phase, std::llround(std::ceil(sum - 1e-9)));
   return launches;
 }
 

@@ -9,7 +9,9 @@ void set_storage(Gan& gan, GanOptions options) {
   gan.discriminator.keep_tangents(options.gradient_penalty);
   // The discriminator's passes come between the generator's forward and backward pass and overwrite the shared memory;
   // a decoder's come between the encoder's, and the chains of a cyclic model take turns.
-  gan.generator.store_activations(options.activations, gan.step != StepKind::variational);
+  gan.generator.keep_tangents(gan.lazy.path_every > 0);
+  if (gan.lazy.path_every == 0)
+    gan.generator.store_activations(options.activations, gan.step != StepKind::variational);
   if (!options.gradient_penalty)
     gan.discriminator.store_activations(options.activations, gan.step != StepKind::adversarial);
 }
@@ -25,8 +27,10 @@ void plan_small(Gan& gan, Arena& arena, int batch, GanOptions options) {
     gan.coarse = arena.tensor(gan.image.halves(gan.image.channels).coarse_features(), batch);
     gan.blurred = arena.tensor(pixels, batch);
   }
-  if (options.gradient_penalty)
-    for (Tensor* images : {&gan.between, &gan.direction}) *images = arena.tensor(pixels, batch);
+  if (options.gradient_penalty) gan.between = arena.tensor(pixels, batch);
+  if (options.gradient_penalty || gan.lazy.path_every > 0) gan.direction = arena.tensor(pixels, batch);
+  if (gan.lazy.path_every > 0)
+    gan.style_direction = arena.tensor(gan.generator.layers()[gan.lazy.styles]->inputs(), batch);
   if (gan.classes > 0) *gan.labels = arena.tensor(gan.classes, batch);
   if (gan.step == StepKind::adversarial && gan.reduction == 1) return;
   gan.direction = arena.tensor(pixels, batch);
@@ -158,10 +162,11 @@ double Gan::step_flops_per_image(int discriminator_updates, bool gradient_penalt
   // The generator's forward pass; then, for real and for fake images, the discriminator's forward pass and the
   // gradients of its weights and activations (a forward pass's cost each), without the gradient of the images.
   double discriminator_update = g + 2 * (3 * d - d_first);
-  if (gradient_penalty) discriminator_update += discriminator.penalty_flops_per_image();
+  if (gradient_penalty) discriminator_update += discriminator.penalty_flops_per_image() / lazy.penalty_every;
   // Forward and back through the discriminator; then the gradients of the generator's weights and activations, without
   // the gradient of the latents.
-  const double generator_update = 2 * d + (2 * g - g_first);
+  double generator_update = 2 * d + (2 * g - g_first);
+  if (lazy.path_every > 0) generator_update += generator.path_length_flops_per_image(lazy.styles) / lazy.path_every;
   const double d_again = discriminator.recomputed_flops_per_image();
   return discriminator_updates * (discriminator_update + 2 * d_again) + generator_update + d_again +
          generator.recomputed_flops_per_image();

@@ -42,7 +42,8 @@ constexpr LossNames loss_names(StepKind step) {
 struct Losses {
   /// The sum of its losses on real and on fake images, and the penalty; an encoder's is the divergence.
   double discriminator = 0;
-  double generator = 0;  ///< a decoder's is that of the reconstruction
+  double generator = 0;    ///< a decoder's is that of the reconstruction; with the path length's penalty
+  double path_length = 0;  ///< mean over the batch; 0: the step has not computed it
 };
 
 /// Random numbers of a step, one stream for each consumer.
@@ -64,7 +65,19 @@ enum LossSlot {
   kLossOtherGenerator,
   kLossCycle,  // also the error of images that were reduced and restored
   kLossOtherCycle,
+  // A model with lazy regularisation has these beside the first.
+  kLossPath,
+  kPathLength,
+  kNothing,  // stays 0
   kLossSlots
+};
+
+/// Regularisation that only some steps have, weighted by the interval (StyleGAN2, Karras et al. 2020).
+struct LazySteps {
+  int penalty_every = 1;   ///< every so many steps have the gradient penalty
+  int path_every = 0;      ///< every so many, at least 3, have the path length regularisation; 0: none has it
+  std::size_t styles = 0;  ///< the generator's layer whose input are the style vectors
+  bool any() const { return penalty_every > 1 || path_every > 0; }
 };
 
 /// The state of a progressively growing model (Karras et al. 2018): stage 0 makes the smallest images, each later stage
@@ -94,6 +107,7 @@ struct Gan {
   bool dense = false;  ///< the networks see an image's features as channels of one position
   float darkest = 0;   ///< the value of black in the networks' images, 0 or -1; white is 1
   StepKind step = StepKind::adversarial;
+  LazySteps lazy = {};
   int reduction = 1;  ///< above 1 the generator's input are images of so many times fewer rows and columns
   int classes = 0;    ///< those of the labels that the networks see; 0: they see none
   /// [classes x batch]: 1 at an image's class, else 0. Shared with the layers that read it.
@@ -109,6 +123,8 @@ struct Gan {
   float* losses = nullptr;              ///< [kLossSlots]
   Tensor coarse = {}, blurred = {};     ///< while fading: real images at half the size, and enlarged again
   Tensor between = {}, direction = {};  ///< the gradient penalty's images, and the tangent's direction
+  Tensor style_direction = {};          ///< the tangent's direction of the path length regularisation
+  double path_length = 0;               ///< moving average; Losses move it
   /// Only an autoencoder has these (TensorOps::sample_code). The gradient of its images is in `direction`.
   Tensor noise = {}, d_code = {};
   /// Only a cyclic model has these: the second domain's images, what the two chains of the generator make of both
@@ -153,7 +169,8 @@ struct Gan {
   void take_over(const Gan& from, TensorOps& ops);
 
   /// FLOPs of matrix products in one step (see gan_step) with this number of discriminator updates, divided by the
-  /// batch. A multiply-add is 2; gradients of images and latents that are not computed are not counted.
+  /// batch; of lazy regularisation the mean. A multiply-add is 2; gradients of images and latents that are not computed
+  /// are not counted.
   double step_flops_per_image(int discriminator_updates = 1, bool gradient_penalty = false) const;
 };
 

@@ -1,6 +1,7 @@
 #include "kernel/gan_step.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <initializer_list>
 
 namespace ganymede::kernel {
@@ -45,6 +46,10 @@ constexpr float kContentWeight = 100;
 /// Deviation of a pixel around an autoencoder's image, where black is -1 and white 1.
 constexpr float kPixelDeviation = 0.5F;
 
+// What the authors of the path length regularisation weight it with, and a new length's share in the average.
+constexpr float kPathWeight = 2;
+constexpr double kPathShare = 0.01;
+
 using LayerDone = std::function<void(std::size_t)>;
 /// For backward passes whose gradients are not final yet or not needed.
 constexpr auto kNoReduction = [](std::size_t) {};
@@ -82,10 +87,46 @@ void add_penalty_gradient(Gan& gan, TensorOps& ops, Tensor fake, StepRandom& ran
   ops.fill(gan.d_logits, 1);
   const Tensor gradient = backward(discriminator, ops, gan.d_logits, kFrozen, kNoReduction);
   ops.gradient_penalty(gan.losses + kLossPenalty, gan.direction, gradient,
-                       at_real ? options.penalty / 2 : options.penalty, at_real ? 0.0F : 1.0F);
+                       (at_real ? options.penalty / 2 : options.penalty) * static_cast<float>(gan.lazy.penalty_every),
+                       at_real ? 0.0F : 1.0F);
   discriminator.tangent(ops, gan.direction);
   ops.fill(gan.d_logits, 1);
   discriminator.tangent_backward(ops, gan.d_logits, layer_done);
+}
+
+/// A loss that this step does not have is 0.
+void leave_out(Gan& gan, TensorOps& ops, LossSlot slot) { ops.copy(gan.losses + slot, gan.losses + kNothing, 1); }
+
+// Whether the step has them.
+bool penalty_is_due(const Gan& gan, const StepOptions& options) {
+  return has_penalty(options.loss) && gan.generator.updates() % gan.lazy.penalty_every == 0;
+}
+bool path_is_due(const Gan& gan) {
+  return gan.lazy.path_every > 0 && gan.generator.updates() % gan.lazy.path_every == 0;
+}
+
+/// Adds the gradient of the path length regularisation (Karras et al. 2020) to the generator's, if it is due. For the
+/// last forward pass, an image g(w) and a random image y, v = J^T y is the gradient of y . g by the style vector w. The
+/// penalty is weight * mean of (|v| - a)^2, where a is the average of |v| so far. As above its gradient is that of the
+/// sum of u . v with u held constant, which is y . (J u): the tangent of the image along u.
+void regularize_path_length(Gan& gan, TensorOps& ops, StepRandom& random, const LayerDone& layer_done) {
+  if (!path_is_due(gan)) {
+    for (const LossSlot slot : {kLossPath, kPathLength}) leave_out(gan, ops, slot);
+    return;
+  }
+  Network& generator = gan.generator;
+  const auto positions = static_cast<float>(gan.image.height * gan.image.width);
+  ops.fill_normal(gan.direction, random.latent);
+  ops.combine(gan.direction, 1 / std::sqrt(positions), gan.direction, 0);
+  const Tensor y = gan.direction;
+  const Tensor v = backward(generator, ops, y, kFrozen, kNoReduction, 0, {.first = gan.lazy.styles});
+  ops.gradient_penalty(gan.losses + kLossPath, gan.style_direction, v,
+                       kPathWeight * static_cast<float>(gan.lazy.path_every), static_cast<float>(gan.path_length),
+                       gan.losses + kPathLength);
+  generator.tangent(ops, gan.style_direction, gan.lazy.styles);
+  const Adjoints d = generator.tangent_backward(ops, y, layer_done, gan.lazy.styles);
+  // The direction does not depend on the layers before.
+  backward(generator, ops, d.value, kSecondBatch, layer_done, 0, {.end = gan.lazy.styles});
 }
 
 void update_average(Gan& gan, TensorOps& ops, float decay_max) {
@@ -132,12 +173,15 @@ void begin_adversarial_step(Gan& gan, TensorOps& ops, StepRandom& random, const 
     logits = forward(discriminator, ops, fake, random.dropout);
     clock.begin_phase(Phase::discriminator_backward_fake);
     const LayerDone done = discriminator_done(clock, reducers);
-    const bool penalized = has_penalty(options.loss);
+    const bool penalized = penalty_is_due(gan, options);
     backward(discriminator, ops, adversarial_gradient(gan, ops, logits, terms.fake, kLossFake), kSecondBatch,
              penalized ? LayerDone(kNoReduction) : done);
-    if (penalized) {
+    if (has_penalty(options.loss)) {
       clock.begin_phase(Phase::discriminator_gradient_penalty);
-      add_penalty_gradient(gan, ops, fake, random, options, done);
+      if (penalized)
+        add_penalty_gradient(gan, ops, fake, random, options, done);
+      else
+        leave_out(gan, ops, kLossPenalty);
     }
     if (reducers.discriminator != nullptr) reducers.discriminator->wait();
     clock.begin_phase(Phase::discriminator_update);
@@ -158,7 +202,12 @@ void begin_adversarial_step(Gan& gan, TensorOps& ops, StepRandom& random, const 
                        kContentWeight / static_cast<float>(gan.image.pixels()));
     ops.combine(d_fake, 1, gan.direction, 1);
   }
-  backward(generator, ops, d_fake, kGeneratorUpdate, generator_done(clock, reducers));
+  const LayerDone done = generator_done(clock, reducers);
+  backward(generator, ops, d_fake, kGeneratorUpdate, path_is_due(gan) ? LayerDone(kNoReduction) : done);
+  if (gan.lazy.path_every > 0) {
+    clock.begin_phase(Phase::generator_path_length);
+    regularize_path_length(gan, ops, random, done);
+  }
   if (reducers.generator != nullptr) reducers.generator->wait();
   clock.begin_phase(Phase::generator_update);
   update(generator, ops, options.adam);
@@ -253,6 +302,15 @@ void begin_cyclic_step(Gan& gan, TensorOps& ops, StepRandom& random, const StepO
 
 }  // namespace
 
+void begin_step(const Gan& gan, TensorOps& ops, const StepOptions& options) {
+  ops.timeline().set_unusual(gan.lazy.any() && (penalty_is_due(gan, options) || path_is_due(gan)));
+  ops.timeline().begin_step();
+}
+
+void average_path_length(Gan& gan, const Losses& losses) {
+  if (losses.path_length > 0) gan.path_length += kPathShare * (losses.path_length - gan.path_length);
+}
+
 void begin_gan_step(Gan& gan, TensorOps& ops, StepRandom& random, const StepOptions& options, StepClock& clock,
                     const LoadReal& load_real, Reducers reducers) {
   const auto begin = gan.step == StepKind::variational ? begin_variational_step
@@ -272,13 +330,16 @@ Losses take_losses(TensorOps& ops) {
     return total;
   };
   return {sum({kLossReal, kLossFake, kLossPenalty, kLossOtherReal, kLossOtherFake}),
-          sum({kLossGenerator, kLossOtherGenerator, kLossCycle, kLossOtherCycle})};
+          sum({kLossGenerator, kLossOtherGenerator, kLossCycle, kLossOtherCycle, kLossPath}),
+          double{values[kPathLength]}};
 }
 
 Losses gan_step(Gan& gan, TensorOps& ops, StepRandom& random, const StepOptions& options, StepClock& clock,
                 const LoadReal& load_real, Reducers reducers) {
   begin_gan_step(gan, ops, random, options, clock, load_real, reducers);
-  return take_losses(ops);
+  const Losses losses = take_losses(ops);
+  average_path_length(gan, losses);
+  return losses;
 }
 
 }  // namespace ganymede::kernel

@@ -46,6 +46,8 @@ struct Reducers {
 /// Loads the next batch of real images into gan.real.
 using LoadReal = std::function<void()>;
 
+/// Begins the step on the timeline, which is told if it has regularisation that not every step has.
+void begin_step(const Gan& gan, TensorOps& ops, const StepOptions& options);
 /// One step of the model's kind (Gan::step). Adversarial: the discriminator's updates, each on a batch of real and one
 /// of fake images, then the generator's update, which uses the fake images of the last discriminator update. Cyclic:
 /// the generators' update, then that of the discriminators on the same fake images. Does not wait for the losses.
@@ -53,7 +55,11 @@ void begin_gan_step(Gan& gan, TensorOps& ops, StepRandom& random, const StepOpti
                     const LoadReal& load_real, Reducers reducers = {});
 /// The losses of the first step that has begun and whose losses were not taken yet; at most kStepsAhead have begun.
 Losses take_losses(TensorOps& ops);
-/// Both, one after the other.
+/// Moves the average of the path length that later steps aim at. A step with path length regularisation must not begin
+/// before the losses of the one before have come here, which is so because there is a step between them whose losses
+/// were taken.
+void average_path_length(Gan& gan, const Losses& losses);
+/// All but begin_step(), one after the other.
 Losses gan_step(Gan& gan, TensorOps& ops, StepRandom& random, const StepOptions& options, StepClock& clock,
                 const LoadReal& load_real, Reducers reducers = {});
 

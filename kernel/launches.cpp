@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <utility>
 
 #include "kernel/ops/cuda/every_op.hpp"
 #include "kernel/ops/cuda/launch_shape.hpp"
@@ -88,7 +89,8 @@ Precision counted_precision(const TrainOptions& options) {
 }
 
 /// Names the phase of each kernel: phases run one after the other, each with as many launches as the clock has counted.
-void name_phases(std::vector<traces::TraceKernel>& kernels, const traces::TraceBatch& step) {
+/// The step has all phases; where others leave one out, a kernel's launches are the mean.
+void name_phases(std::vector<traces::TraceKernel>& kernels, const traces::TraceBatch& step, const LazySteps& lazy) {
   auto kernel = kernels.begin();
   for (const traces::TracePhase& phase : step.phases) {
     double left = static_cast<double>(phase.launches);
@@ -96,6 +98,7 @@ void name_phases(std::vector<traces::TraceKernel>& kernels, const traces::TraceB
       kernel->phase = phase.name;
       kernel->stage = step.stage;
       left -= kernel->times;
+      kernel->times /= interval_of(phase.name, lazy);
     }
     assert(left == 0);
   }
@@ -114,7 +117,8 @@ StepLaunches launches_of(const TrainOptions& options, Growth growth) {
   Gan gan = find_model(options.model).build(image_of(options), growth);
   gan.prepare(ops, kCountedBatch, options.seed, gan_options_of(options));
   StepClock clock;
-  clock.record(ops, gan.generator.layers().size(), gan.discriminator.layers().size(), options.discriminator_steps);
+  clock.record(ops, gan.generator.layers().size(), gan.discriminator.layers().size(), options.discriminator_steps,
+               !gan.lazy.any());
   StepRandom random(options.seed);
   const std::vector<std::uint8_t> pixels(gan.batch_bytes());
   LaunchList list{kCountedBatch, {}};
@@ -130,11 +134,15 @@ StepLaunches launches_of(const TrainOptions& options, Growth growth) {
            {nullptr, nullptr});
   clock.step_done();
   clock.end_step();
+  const LazySteps lazy = std::exchange(gan.lazy, {});  // so that nothing is the mean over steps yet
   traces::TraceBatch step = make_trace_batch(gan, clock, 0);
   step.stage = stage_name(gan);
-  if (listed) name_phases(list.kernels, step);
+  if (listed) name_phases(list.kernels, step, lazy);
   StepLaunches launches{std::move(list.kernels), {}};
-  for (const traces::TracePhase& phase : step.phases) launches.in_phases[phase.name] = phase.launches;
+  for (const traces::TracePhase& phase : step.phases) {
+    const int every = interval_of(phase.name, lazy);
+    launches.in_phases[phase.name] = (phase.launches + every - 1) / every;
+  }
   return launches;
 }
 

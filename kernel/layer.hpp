@@ -227,5 +227,32 @@ std::unique_ptr<Layer> minibatch_stddev(std::string name, int channels, int posi
 /// work in place on x. Parameters are named after the branches' layers, so that their names stay the same when the
 /// fading is over.
 std::unique_ptr<Layer> faded(Layers main, Layers skip, std::shared_ptr<const float> share);
+/// The mean of both branches, as of a residual block whose branches are scaled beforehand.
+std::unique_ptr<Layer> residual(Layers main, Layers skip);
+
+// Layers of StyleGAN2's generator (Karras et al. 2020).
+/// What these layers share beside the activations that pass through them: the style vectors of the batch, which each
+/// layer reads and to whose gradient each adds, and the image, to which each size adds its colours.
+struct Styles {
+  int width = 1;                      ///< numbers of a style vector
+  Tensor w = {}, w_dot = {};          ///< [width x batch], and its tangent
+  Adjoints d_w = {};                  ///< what the layers after the running one have passed back
+  Tensor image = {}, image_dot = {};  ///< of the sizes so far
+  Tensor d_image = {};                ///< gradient of the image of the size before
+};
+/// Takes the style vectors and gives the first activation, [channels x size x size], a parameter that is the same for
+/// all images.
+std::unique_ptr<Layer> learned_constant(std::string name, int channels, int size, std::shared_ptr<Styles> styles);
+/// A convolution without bias that has filters of its own for each image: its input channels are scaled by an affine
+/// function of the style vector, and, with `demodulated`, each output is divided by the norm of its scaled filter.
+std::unique_ptr<Layer> modulated_convolution(std::string name, const ConvolutionShape& shape,
+                                             std::shared_ptr<Styles> styles, bool demodulated = true);
+/// Adds colours, a modulated convolution (not demodulated) of the pixels, to the image of the size before, enlarged by
+/// nearest neighbour; `first`: there is none. Passes its input on; `last`: passes the image on.
+struct Colouring {
+  ConvolutionShape shape;
+  bool first = false, last = false;
+};
+std::unique_ptr<Layer> to_colours(std::string name, const Colouring& colouring, std::shared_ptr<Styles> styles);
 
 }  // namespace ganymede::kernel

@@ -80,6 +80,13 @@ double Network::penalty_flops_per_image() const {
   return flops;
 }
 
+double Network::path_length_flops_per_image(std::size_t first) const {
+  double before = 0, after = 0;
+  for (std::size_t i = 0; i < layers_.size(); ++i)
+    (i < first ? before : after) += layers_[i]->forward_flops_per_image();
+  return 6 * after + 2 * before - first_layer_flops_per_image();
+}
+
 SharedSizes SharedSizes::max_with(const SharedSizes& other) const {
   return {std::max(gradient, other.gradient),
           std::max(gradient_dot, other.gradient_dot),
@@ -278,11 +285,11 @@ Tensor Network::forward(TensorOps& ops, Tensor x, RandomStream& noise, std::size
   return chain.output;
 }
 
-Tensor Network::tangent(TensorOps& ops, Tensor x_dot) {
+Tensor Network::tangent(TensorOps& ops, Tensor x_dot, std::size_t first) {
   assert(keeps_tangents_);
-  for (const auto& layer : layers_) {
-    ops.begin_layer(layer->name());
-    x_dot = layer->tangent(ops, x_dot);
+  for (std::size_t i = first; i < layers_.size(); ++i) {
+    ops.begin_layer(layers_[i]->name());
+    x_dot = layers_[i]->tangent(ops, x_dot);
   }
   ops.begin_layer("");
   return x_dot;

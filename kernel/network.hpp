@@ -3,6 +3,7 @@
 // buffer each, so that an update is a single operation and a bucket of gradients is a plain range. Between the arrays
 // of a buffer there may be padding, which is zero (see padded()); files hold the arrays without it.
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -51,6 +52,11 @@ struct SharedMemory {
   SharedMemory(const SharedSizes& sizes, const Buffer& block);
 };
 
+/// Some of a network's layers, those from `first` to before `end`.
+struct LayerRange {
+  std::size_t first = 0, end = SIZE_MAX;
+};
+
 class Network {
  public:
   /// Each layer's outputs() must equal the next one's inputs(). With `second` the network has two chains, which take
@@ -81,6 +87,9 @@ class Network {
   double first_layer_flops_per_image() const;
   /// FLOPs of a gradient penalty: forward pass, backward pass to the input, tangent, backward pass through both.
   double penalty_flops_per_image() const;
+  /// FLOPs of a path length regularisation (see gan_step.cpp) by the input of layer `first`: its four passes begin
+  /// there, and all layers from there on are curved; then a backward pass through the layers before.
+  double path_length_flops_per_image(std::size_t first) const;
   /// Tells whether tangent() will be called. Must be called before the functions below that plan memory.
   void keep_tangents(bool kept) { keeps_tangents_ = kept; }
   /// Sets how activations are kept. Must also be called before memory is planned; a network that keeps tangents must
@@ -119,17 +128,18 @@ class Network {
   // The passes through a chain, as in Layer; gan_step calls them through the free functions below.
   Tensor forward(TensorOps& ops, Tensor x, RandomStream& noise, std::size_t chain = 0);
   Tensor infer(TensorOps& ops, Tensor x, std::size_t chain = 0);
-  /// Calls layer_done(i) after layer i's part, when the gradients of its parameters are computed.
+  /// Calls layer_done(i) after layer i's part, when the gradients of its parameters are computed. Through a range of the
+  /// chain's layers, dy is the gradient of the last one's output.
   template <class LayerDone>
   Tensor backward(TensorOps& ops, Tensor dy, const GradientRequest& request, const LayerDone& layer_done,
-                  std::size_t chain = 0);
+                  std::size_t chain = 0, LayerRange range = {});
   void update(TensorOps& ops, const AdamParameters& rule);
-  /// The tangent of the last forward pass along x_dot.
-  Tensor tangent(TensorOps& ops, Tensor x_dot);
+  /// The tangent of the last forward pass along x_dot, a direction of layer `first`'s input.
+  Tensor tangent(TensorOps& ops, Tensor x_dot, std::size_t first = 0);
   /// Adds to the parameters' gradients those of a scalar whose derivative with respect to the tangent is dy_dot, and
-  /// with respect to the output zero.
+  /// with respect to the output zero. Returns the adjoints of layer `first`'s input.
   template <class LayerDone>
-  void tangent_backward(TensorOps& ops, Tensor dy_dot, const LayerDone& layer_done);
+  Adjoints tangent_backward(TensorOps& ops, Tensor dy_dot, const LayerDone& layer_done, std::size_t first = 0);
 
   std::int64_t updates() const { return updates_; }  ///< since the initial weights; Adam's bias correction needs it
   void set_updates(std::int64_t updates) { updates_ = updates; }
@@ -178,11 +188,12 @@ class Network {
 
 template <class LayerDone>
 Tensor Network::backward(TensorOps& ops, Tensor dy, const GradientRequest& request, const LayerDone& layer_done,
-                         std::size_t chain) {
+                         std::size_t chain, LayerRange range) {
   const auto [begin, end, lowest, output] = chains_[chain];
+  const std::size_t last = std::min(end, range.end);
   std::size_t segment = segments_.size();
-  while (segment > 0 && segments_[segment - 1].end > end) --segment;
-  for (std::size_t i = end; i-- > begin;) {
+  while (segment > 0 && segments_[segment - 1].end > last) --segment;
+  for (std::size_t i = last; i-- > std::max(begin, range.first);) {
     if (segment > 0 && i + 1 == segments_[segment - 1].end) restore(ops, segments_[--segment]);
     void* scratch = gradient_[dy.data == gradient_[0].data ? 1 : 0].data;
     ops.begin_layer(layers_[i]->name());
@@ -194,14 +205,15 @@ Tensor Network::backward(TensorOps& ops, Tensor dy, const GradientRequest& reque
 }
 
 template <class LayerDone>
-void Network::tangent_backward(TensorOps& ops, Tensor dy_dot, const LayerDone& layer_done) {
+Adjoints Network::tangent_backward(TensorOps& ops, Tensor dy_dot, const LayerDone& layer_done, std::size_t first) {
   Adjoints d{{}, dy_dot};
-  for (std::size_t i = layers_.size(); i-- > 0;) {
+  for (std::size_t i = layers_.size(); i-- > first;) {
     ops.begin_layer(layers_[i]->name());
     d = layers_[i]->tangent_backward(ops, d, unused_scratch(d, gradient_, gradient_dot_), i > chains_[0].lowest);
     ops.begin_layer("");
     layer_done(i);
   }
+  return d;
 }
 
 // Free functions with which gan_step reads like the algorithm.
@@ -210,8 +222,8 @@ inline Tensor forward(Network& network, TensorOps& ops, Tensor x, RandomStream& 
 }
 template <class LayerDone>
 Tensor backward(Network& network, TensorOps& ops, Tensor dy, const GradientRequest& request,
-                const LayerDone& layer_done, std::size_t chain = 0) {
-  return network.backward(ops, dy, request, layer_done, chain);
+                const LayerDone& layer_done, std::size_t chain = 0, LayerRange range = {}) {
+  return network.backward(ops, dy, request, layer_done, chain, range);
 }
 inline void update(Network& network, TensorOps& ops, const AdamParameters& rule) { network.update(ops, rule); }
 

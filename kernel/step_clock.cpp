@@ -35,19 +35,22 @@ std::string name_of(Phase phase, int update) {
   return update == 0 ? name : name + "." + std::to_string(update + 1);
 }
 
-traces::TracePhase make_phase(const StepClock& clock, Phase phase, int update, std::size_t warmup) {
+/// Where only some steps have the phase, its work and its launches are the mean.
+traces::TracePhase make_phase(const StepClock& clock, Phase phase, int update, const LazySteps& lazy,
+                              std::size_t warmup) {
   const PhaseInfo& info = kPhases[static_cast<std::size_t>(phase)];
   const StepClock::PhaseTimes& times = clock.times(phase, update);
+  const int every = interval_of(info.name, lazy);
   return {.name = name_of(phase, update),
           .network = std::string(info.network),
           .stream = std::string(info.stream),
           .start_s = after_warmup(times.start_s, warmup),
           .seconds = after_warmup(times.seconds, warmup),
           .host_s = after_warmup(times.host_s, warmup),
-          .flops = times.work.flops,
-          .bytes_read = times.work.bytes_read,
-          .bytes_written = times.work.bytes_written,
-          .launches = times.work.launches};
+          .flops = times.work.flops / every,
+          .bytes_read = times.work.bytes_read / every,
+          .bytes_written = times.work.bytes_written / every,
+          .launches = (times.work.launches + every - 1) / every};
 }
 
 void append(std::vector<traces::TraceBucket>& all, std::vector<traces::TraceBucket> more) {
@@ -56,11 +59,13 @@ void append(std::vector<traces::TraceBucket>& all, std::vector<traces::TraceBuck
 
 }  // namespace
 
-std::vector<Phase> phases_of(StepKind kind, bool gradient_penalty) {
+std::vector<Phase> phases_of(StepKind kind, bool gradient_penalty, bool path_length) {
   std::vector<Phase> phases{Phase::load, Phase::copy};
   const auto add = [&](Phase first, Phase last) {
     for (int phase = static_cast<int>(first); phase <= static_cast<int>(last); ++phase)
-      if (Phase{phase} != Phase::discriminator_gradient_penalty || gradient_penalty) phases.push_back(Phase{phase});
+      if ((Phase{phase} != Phase::discriminator_gradient_penalty || gradient_penalty) &&
+          (Phase{phase} != Phase::generator_path_length || path_length))
+        phases.push_back(Phase{phase});
   };
   switch (kind) {
     case StepKind::adversarial:
@@ -79,9 +84,16 @@ std::vector<Phase> phases_of(StepKind kind, bool gradient_penalty) {
   return phases;
 }
 
+int interval_of(std::string_view phase, const LazySteps& lazy) {
+  const auto is = [&](Phase of) { return phase.starts_with(kPhases[static_cast<std::size_t>(of)].name); };
+  if (is(Phase::discriminator_gradient_penalty)) return lazy.penalty_every;
+  return is(Phase::generator_path_length) ? std::max(1, lazy.path_every) : 1;
+}
+
 void StepClock::record(TensorOps& ops, std::size_t generator_layers, std::size_t discriminator_layers,
-                       int discriminator_updates) {
+                       int discriminator_updates, bool alike) {
   ops_ = &ops;
+  alike_ = alike;
   on_device_ = ops.timeline().has_clock();
   phases_.resize(kPhaseCount * static_cast<std::size_t>(discriminator_updates));
   ops.set_timed(true);
@@ -106,7 +118,8 @@ void StepClock::begin_step() {
   step_begin_ = now;
   if (!in_step_) wall_begin_ = now;
   in_step_ = true;
-  marked_ = on_device_ && is_marked_step(begun_++);
+  marked_ = on_device_ && (!alike_ || is_marked_step(begun_));
+  ++begun_;
   ops_->timeline().set_marked(marked_);
 }
 
@@ -144,7 +157,7 @@ void StepClock::step_done() {
   if (begun_ == step + 1) close_phase(now);
   const double wall_s = to_seconds(now - wall_begin_);
   wall_begin_ = now;
-  if (is_marked_step(step))
+  if (!alike_ || is_marked_step(step))
     take_device_times();
   else
     repeat_device_times(step, wall_s / wall_s_.back());
@@ -154,16 +167,17 @@ void StepClock::step_done() {
 void StepClock::close_phase(Clock::time_point now) {
   if (!in_phase_) return;
   PhaseTimes& times = phases_[index(phase_, update_of_phase_)];
-  times.work = ops_->work() - work_at_begin_;
+  const Work work = ops_->work() - work_at_begin_;
+  if (alike_ || work.flops >= times.work.flops) times.work = work;
   const double seconds = to_seconds(now - phase_begin_);
   in_phase_ = false;
   if (on_device_ && phase_ != Phase::load) {
-    times.host_s.push_back(times.work.seconds);  // without waiting for the losses in the last phase
+    times.host_s.push_back(work.seconds);  // without waiting for the losses in the last phase
     return;
   }
   times.start_s.push_back(to_seconds(phase_begin_ - step_begin_));
   times.seconds.push_back(seconds);
-  times.host_s.push_back(std::max(0.0, seconds - times.work.seconds));
+  times.host_s.push_back(std::max(0.0, seconds - work.seconds));
 }
 
 void StepClock::take_device_times() {
@@ -239,24 +253,25 @@ traces::TraceBatch make_trace_batch(const Gan& gan, const StepClock& clock, std:
   batch.wall_s = after_warmup(clock.wall_s(), warmup);
   const int updates = clock.discriminator_updates();
   const bool variational = gan.step == StepKind::variational, generator_first = gan.step != StepKind::adversarial;
-  const bool penalty = !clock.times(Phase::discriminator_gradient_penalty).seconds.empty();
+  const auto has = [&](Phase phase) { return !clock.times(phase).seconds.empty(); };
+  const bool penalty = has(Phase::discriminator_gradient_penalty);
   // The phases that finish the gradients of the two networks.
   const Phase of_generator = variational                    ? Phase::decoder_backward
                              : gan.step == StepKind::cyclic ? Phase::cycle_a_backward
                                                             : Phase::generator_backward;
-  const Phase of_discriminator = variational ? Phase::encoder_backward
-                                 : penalty   ? Phase::discriminator_gradient_penalty
-                                             : Phase::discriminator_backward_fake;
+  const Phase of_discriminator = variational                              ? Phase::encoder_backward
+                                 : penalty && gan.lazy.penalty_every == 1 ? Phase::discriminator_gradient_penalty
+                                                                          : Phase::discriminator_backward_fake;
   double backward_s = 0;
   for (int update = 0; update < updates; ++update) backward_s += sum(clock.times(of_discriminator, update).seconds);
-  const std::vector<Phase> phases = phases_of(gan.step, penalty);
+  const std::vector<Phase> phases = phases_of(gan.step, penalty, has(Phase::generator_path_length));
   auto of_the_generator =
       make_buckets(gan.generator, clock.generator_ready_s(), sum(clock.times(of_generator).seconds), of_generator);
   if (generator_first) append(batch.buckets, std::exchange(of_the_generator, {}));
   for (int update = 0; update < updates; ++update) {
     for (const Phase phase : phases)
       if (generator_first || phase < kFirstOfGenerator)
-        batch.phases.push_back(make_phase(clock, phase, update, warmup));
+        batch.phases.push_back(make_phase(clock, phase, update, gan.lazy, warmup));
     auto buckets = make_buckets(gan.discriminator, clock.discriminator_ready_s(), backward_s, of_discriminator);
     for (traces::TraceBucket& bucket : buckets) {
       bucket.after_phase = name_of(of_discriminator, update);
@@ -265,7 +280,8 @@ traces::TraceBatch make_trace_batch(const Gan& gan, const StepClock& clock, std:
     append(batch.buckets, std::move(buckets));
   }
   for (const Phase phase : phases)
-    if (!generator_first && phase >= kFirstOfGenerator) batch.phases.push_back(make_phase(clock, phase, 0, warmup));
+    if (!generator_first && phase >= kFirstOfGenerator)
+      batch.phases.push_back(make_phase(clock, phase, 0, gan.lazy, warmup));
   append(batch.buckets, std::move(of_the_generator));
   return batch;
 }

@@ -32,6 +32,7 @@ enum class Phase {
   generator_forward_through_discriminator,
   generator_backward_through_discriminator,
   generator_backward,
+  generator_path_length,
   generator_update,
   encoder_forward,  // from here on those of a variational step
   decoder_forward,
@@ -73,6 +74,7 @@ inline constexpr PhaseInfo kPhases[] = {
     {"generator.forward_through_discriminator", "generator", "compute"},
     {"generator.backward_through_discriminator", "generator", "compute"},
     {"generator.backward", "generator", "compute"},
+    {"generator.path_length", "generator", "compute"},
     {"generator.update", "generator", "compute"},
     {"encoder.forward", "encoder", "compute"},
     {"decoder.forward", "decoder", "compute"},
@@ -90,22 +92,25 @@ inline constexpr PhaseInfo kPhases[] = {
 inline constexpr std::size_t kPhaseCount = std::size(kPhases);
 /// The phases of a step of this kind, in order. With several discriminator updates those before kFirstOfGenerator
 /// repeat.
-std::vector<Phase> phases_of(StepKind kind, bool gradient_penalty);
+std::vector<Phase> phases_of(StepKind kind, bool gradient_penalty, bool path_length = false);
+/// Steps from one that has the phase, as a trace names it, to the next.
+int interval_of(std::string_view phase, const LazySteps& lazy);
 
 class StepClock {
  public:
   struct PhaseTimes {
     /// One element for each step: start after the step's begin, duration, time of the host.
     std::vector<double> start_s, seconds, host_s;
-    Work work;  ///< work of the phase in the last step
+    Work work;  ///< work of the phase in the last step that had one
   };
 
   /// A clock that records nothing until record() is called.
   StepClock() = default;
   /// Records from the next step on. `generator_layers`, `discriminator_layers`: how many layers report their gradients;
-  /// `discriminator_updates`: how many updates of the discriminator a step has. `ops` must outlive the clock.
-  void record(TensorOps& ops, std::size_t generator_layers, std::size_t discriminator_layers,
-              int discriminator_updates);
+  /// `discriminator_updates`: how many updates of the discriminator a step has. `alike`: all steps do the same; else
+  /// each of them is marked. `ops` must outlive the clock.
+  void record(TensorOps& ops, std::size_t generator_layers, std::size_t discriminator_layers, int discriminator_updates,
+              bool alike = true);
   bool recording() const { return ops_ != nullptr; }
   /// Reserves memory for `steps` more steps, so that recording them allocates nothing.
   void reserve(std::size_t steps);
@@ -168,7 +173,7 @@ class StepClock {
     std::vector<double>* ready;
     std::size_t layer, event, phase_event;
   };
-  bool on_device_ = false, marked_ = false;
+  bool on_device_ = false, marked_ = false, alike_ = true;
   struct Ready {
     std::vector<double>* ready;
     std::size_t layer;

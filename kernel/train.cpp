@@ -139,6 +139,7 @@ StepOptions step_options_of(const TrainOptions& options) {
                    .discriminator_steps = options.discriminator_steps,
                    .adam = model.adam,
                    .average_decay = options.average_decay};
+  if (step.loss == model.loss) step.penalty = model.penalty;
   step.adam.learning_rate = options.learning_rate.value_or(step.adam.learning_rate);
   step.adam.beta1 = options.beta1.value_or(step.adam.beta1);
   step.adam.beta2 = options.beta2.value_or(step.adam.beta2);
@@ -230,7 +231,7 @@ void Trainer::enter_stage(const TrainingStage& stage) {
   if (options_.trace) {
     clock_ = StepClock();
     clock_.record(*ops_, gan_->generator.layers().size(), gan_->discriminator.layers().size(),
-                  options_.discriminator_steps);
+                  options_.discriminator_steps, !gan_->lazy.any());
   }
 }
 
@@ -279,10 +280,10 @@ void Trainer::load_real() {
 Losses Trainer::mean_over_processes(Losses losses) {
   stopping_ = stop_asked_;
   if (communicator_ == nullptr) return losses;
-  double values[] = {losses.discriminator, losses.generator, stop_asked_ ? 1.0 : 0.0};
+  double values[] = {losses.discriminator, losses.generator, losses.path_length, stop_asked_ ? 1.0 : 0.0};
   communicator_->sum(values);
-  stopping_ = values[2] > 0;
-  return {values[0] / shard().ranks, values[1] / shard().ranks};
+  stopping_ = values[3] > 0;
+  return {values[0] / shard().ranks, values[1] / shard().ranks, values[2] / shard().ranks};
 }
 
 double Trainer::reducers_waited_s() const {
@@ -296,7 +297,7 @@ void Trainer::begin_step() {
     *gan_->share = current_stage().share;
   }
   clock_.begin_step();
-  ops_->timeline().begin_step();
+  kernel::begin_step(*gan_, *ops_, step_options_);
   begin_gan_step(*gan_, *ops_, random_, step_options_, clock_, [this] { load_real(); },
                  {generator_reducer_ ? &*generator_reducer_ : nullptr,
                   discriminator_reducer_ ? &*discriminator_reducer_ : nullptr});
@@ -309,6 +310,7 @@ Progress Trainer::take_step() {
   clock_.step_done();
   --begun_;
   losses = mean_over_processes(losses);
+  average_path_length(*gan_, losses);
   const std::int64_t number = steps_done_ - begun_;
   if (!std::isfinite(losses.discriminator) || !std::isfinite(losses.generator))
     throw Failure(fmt::format("step {}: the losses are no longer finite ({} {}, {} {}); try a lower --lr", number,

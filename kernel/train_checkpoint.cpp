@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 
 #include "common/errors.hpp"
 #include "kernel/checkpoint.hpp"
@@ -39,6 +40,8 @@ SafeTensors Trainer::checkpoint() {
       {"dropout", text_of(random_.dropout.state())},
       {"generator.updates", fmt::format("{}", gan_->generator.updates())},
       {"discriminator.updates", fmt::format("{}", gan_->discriminator.updates())}});
+  if (gan_->lazy.path_every > 0)
+    content.metadata["path-length"] = fmt::format("{}", std::bit_cast<std::int64_t>(gan_->path_length));
   return content;
 }
 
@@ -58,6 +61,8 @@ void Trainer::restore(const SafeTensors& checkpoint, const std::string& file) {
   const std::int64_t g_updates = in.number("generator.updates", 0), d_updates = in.number("discriminator.updates", 0);
   if (position > dataset_.count())
     throw ConfigError(fmt::format("{}: found position {} in {} images", file, position, dataset_.count()));
+  const bool has_paths = gan_->lazy.path_every > 0;
+  const auto path_length = std::bit_cast<double>(has_paths ? in.number("path-length", 0) : 0);
   const auto latent = in.state("latent"), dropout = in.state("dropout");
   // The checkpoint's tensors have the form of the last step's stage.
   steps_done_ = std::max<std::int64_t>(0, steps - 1);
@@ -67,6 +72,7 @@ void Trainer::restore(const SafeTensors& checkpoint, const std::string& file) {
   }
   set_tensors(*gan_, *ops_, checkpoint, true, file);
   steps_done_ = steps;
+  gan_->path_length = path_length;
   ops_->timeline().discard_step();
   batches_->seek(epoch, static_cast<std::size_t>(position));
   random_.latent.restore(latent);

@@ -51,10 +51,7 @@ class Resampling final : public Layer {
   void plan(Arena& arena, int batch) override { y_ = arena.tensor(outputs(), batch); }
   Tensor forward(TensorOps& ops, Tensor x, RandomStream&) override { return infer(ops, x); }
   Tensor infer(TensorOps& ops, Tensor x) override {
-    if (up_)
-      ops.upsample(y_, x, shape_, 1);
-    else
-      ops.pool(y_, x, shape_, 1.0F / static_cast<float>(shape_.elements()));
+    resample(ops, y_, x);
     return y_;
   }
   Tensor backward(TensorOps& ops, Tensor dy, void* scratch, const GradientRequest& request) override {
@@ -69,8 +66,7 @@ class Resampling final : public Layer {
 
   void plan_tangent(Arena& arena, int batch) override { y_dot_ = arena.tensor(outputs(), batch); }
   Tensor tangent(TensorOps& ops, Tensor x_dot) override {
-    assert(!up_);
-    ops.pool(y_dot_, x_dot, shape_, 1.0F / static_cast<float>(shape_.elements()));
+    resample(ops, y_dot_, x_dot);
     return y_dot_;
   }
   Adjoints tangent_backward(TensorOps& ops, Adjoints dy, AdjointScratch scratch, bool needs_input) override {
@@ -81,6 +77,13 @@ class Resampling final : public Layer {
   }
 
  private:
+  void resample(TensorOps& ops, Tensor y, Tensor x) const {
+    if (up_)
+      ops.upsample(y, x, shape_, 1);
+    else
+      ops.pool(y, x, shape_, 1.0F / static_cast<float>(shape_.elements()));
+  }
+
   BlockShape shape_;
   bool up_;
   Tensor y_, y_dot_;
@@ -132,13 +135,13 @@ class MinibatchStddev final : public Layer {
 /// y = share main(x) + (1 - share) skip(x)
 class Faded final : public Layer {
  public:
-  Faded(Layers main, Layers skip, std::shared_ptr<const float> share)
-      : Layer(""), main_(std::move(main)), skip_(std::move(skip)), share_(std::move(share)) {
+  Faded(Layers main, Layers skip, std::shared_ptr<const float> share, const char* kind)
+      : Layer(""), main_(std::move(main)), skip_(std::move(skip)), share_(std::move(share)), kind_(kind) {
     assert(main_.front()->inputs() == skip_.front()->inputs() && main_.back()->outputs() == skip_.back()->outputs());
   }
 
   std::string kind() const override {
-    std::string text = "fading in", last;
+    std::string text = kind_, last;
     for (const auto& layer : main_) {
       if (layer->name() != last) text += (last.empty() ? " " : ", ") + layer->name();
       last = layer->name();
@@ -290,6 +293,7 @@ class Faded final : public Layer {
 
   Layers main_, skip_;
   std::shared_ptr<const float> share_;
+  const char* kind_;
   Tensor y_, gradient_[2], d_skip_;
   Tensor y_dot_, gradient_dot_[2], d_skip_dot_;
 };
@@ -313,7 +317,11 @@ std::unique_ptr<Layer> minibatch_stddev(std::string name, int channels, int posi
 }
 
 std::unique_ptr<Layer> faded(Layers main, Layers skip, std::shared_ptr<const float> share) {
-  return std::make_unique<Faded>(std::move(main), std::move(skip), std::move(share));
+  return std::make_unique<Faded>(std::move(main), std::move(skip), std::move(share), "fading in");
+}
+
+std::unique_ptr<Layer> residual(Layers main, Layers skip) {
+  return std::make_unique<Faded>(std::move(main), std::move(skip), std::make_shared<const float>(0.5F), "mean of");
 }
 
 }  // namespace ganymede::kernel

@@ -20,6 +20,8 @@
   ROW(vae_32) \
   ROW(cyclegan_32) \
   ROW(srgan_32) \
+  ROW(stylegan2_28) \
+  ROW(stylegan2_32) \
   ROW(progressive_gan) \
   ROW(progressive_gan_video)
 // clang-format on

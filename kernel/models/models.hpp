@@ -21,6 +21,7 @@ struct Model {
   Gan (*build)(ImageShape image, Growth growth);
   AdamParameters adam;  ///< default settings of the optimizer, those of the model's authors
   AdversarialLoss loss = AdversarialLoss::non_saturating;  ///< default loss
+  float penalty = 10;                                      ///< see StepOptions
   /// Number of sizes that training passes through for `image`, from the smallest on; null for a model that does not
   /// grow.
   int (*stages)(ImageShape image) = nullptr;

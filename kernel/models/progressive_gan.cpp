@@ -12,8 +12,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
+#include "kernel/models/equalized.hpp"
 #include "kernel/models/models.hpp"
 
 namespace ganymede::kernel {
@@ -23,14 +23,6 @@ constexpr int kProgressiveLatent = 128;
 constexpr int kFirstSize = 4;
 constexpr int kMaxChannels = 128, kMinChannels = 16;
 constexpr int kChannelPixels = 2048;
-
-/// Options of a convolution with an equalised learning rate, and of the activation after it.
-struct Equalized {
-  float slope = 0.2F;        ///< slope of the LeakyReLU below zero; 1: no activation
-  float gain = 1.41421356F;  ///< the result is scaled by gain / sqrt(fan in); default: sqrt(2)
-  bool transposed = false;   ///< runs from the shape's outputs to its inputs
-};
-constexpr Equalized kPlain{.slope = 1, .gain = 1};  // for the convolutions that make colours and the logit
 
 /// Channels at a size. Clips have half as many, because their convolutions have three times the weights.
 int channels_at(int size, bool clip) {
@@ -69,30 +61,11 @@ class Stage {
   bool clip_;
 };
 
-struct Builder {
-  Layers layers;
-
-  void add(std::unique_ptr<Layer> layer) { layers.push_back(std::move(layer)); }
-  /// Adds two layers of one name: a convolution whose weights start as normal(0, 1), then a scale of gain / sqrt(fan
-  /// in), bias and activation. The scale is He's initial deviation (He et al. 2015) if gain is sqrt(2). Adam thus moves
-  /// every weight at the same relative speed, whatever the layer's width.
-  void convolution(const std::string& name, const ConvolutionShape& shape, Equalized options = {}) {
-    const bool back = options.transposed;
-    const double fan_in = double{1} * (back ? shape.out_channels : shape.in_channels) * shape.taps();
-    const int channels = back ? shape.in_channels : shape.out_channels;
-    add(back ? transposed_convolution(name, shape, 1) : kernel::convolution(name, shape, 1));
-    add(bias_leaky(name, channels, (back ? shape.in_features() : shape.out_features()) / channels,
-                   static_cast<float>(double{options.gain} / std::sqrt(fan_in)), options.slope));
-  }
-  /// Adds a convolution from `from` channels to the stage's, then pixel norm.
-  void normalized(const std::string& name, const Stage& stage, int from) {
-    convolution(name, stage.same(from, stage.channels()));
-    add(pixel_norm(name + ".norm", stage.channels(), stage.positions()));
-  }
-  void append(Layers more) {
-    for (auto& layer : more) add(std::move(layer));
-  }
-};
+/// Adds a convolution from `from` channels to the stage's, then pixel norm.
+void normalized(Builder& built, const std::string& name, const Stage& stage, int from) {
+  built.convolution(name, stage.same(from, stage.channels()));
+  built.add(pixel_norm(name + ".norm", stage.channels(), stage.positions()));
+}
 
 /// The convolution whose kernel covers a whole image of the first stage.
 ConvolutionShape whole(int channels, int from) { return {channels, kFirstSize, kFirstSize, from, kFirstSize, 1, 0}; }
@@ -115,13 +88,13 @@ Network generator(const std::vector<Stage>& stages, bool fading, const std::shar
   built.add(pixel_norm("latent.norm", kProgressiveLatent, 1));
   built.convolution("conv4.1", whole(first.channels(), kProgressiveLatent), {.gain = 0.35355339F, .transposed = true});
   built.add(pixel_norm("conv4.1.norm", first.channels(), first.positions()));
-  built.normalized("conv4.2", first, first.channels());
+  normalized(built, "conv4.2", first, first.channels());
   for (std::size_t i = 1; i < stages.size(); ++i) {
     const Stage &before = stages[i - 1], &stage = stages[i];
     Builder block;
     block.add(upsample(stage.named("up"), stage.blocks(before.channels())));
-    block.normalized(stage.named("conv") + ".1", stage, before.channels());
-    block.normalized(stage.named("conv") + ".2", stage, stage.channels());
+    normalized(block, stage.named("conv") + ".1", stage, before.channels());
+    normalized(block, stage.named("conv") + ".2", stage, stage.channels());
     if (!fading || i + 1 < stages.size()) {
       built.append(std::move(block.layers));
       continue;

@@ -1,5 +1,5 @@
 #pragma once
-// What the public operations of TensorOps count and list. Only tensor_ops.cpp includes this file.
+// What the public operations of TensorOps count and list. Only tensor_ops.cpp and modulation.cpp include this file.
 
 #include <algorithm>
 #include <chrono>
@@ -29,8 +29,8 @@ struct ProductExtents {
 /// True for operations whose results need sums over several elements.
 inline bool reduces(std::string_view op) {
   return op.starts_with("batch_norm") || op.starts_with("pixel_norm") || op.starts_with("minibatch_stddev") ||
-         op.starts_with("instance_norm") || op == "sum" || op == "gradient_penalty" || op == "squared_error" ||
-         op == "absolute_error" || op == "sample_code_backward";
+         op.starts_with("instance_norm") || op.starts_with("demodulate") || op == "channel_products" || op == "sum" ||
+         op == "gradient_penalty" || op == "squared_error" || op == "absolute_error" || op == "sample_code_backward";
 }
 
 /// Rounds down to quarters: a mask has a quarter of the bytes of a tensor of floats, and half of those of one of bf16.

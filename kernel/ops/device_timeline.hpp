@@ -10,7 +10,7 @@
 namespace ganymede::kernel {
 
 /// Steps that may have ended before the results of the first of them are taken, and floats of a step's results.
-inline constexpr std::size_t kStepsAhead = 2, kStepResults = 9;
+inline constexpr std::size_t kStepsAhead = 2, kStepResults = 12;
 
 /// The queue of one device. Operations run in the order in which they were called; a GPU's run later than the call.
 class DeviceTimeline {
@@ -29,6 +29,9 @@ class DeviceTimeline {
   virtual void begin_step() = 0;
   /// Whether the next step records events. Must be called between steps.
   void set_marked(bool marked) { marked_ = marked; }
+  /// Whether the next step makes other calls than most; such a step is neither captured nor replayed. Must be called
+  /// between steps.
+  void set_unusual(bool unusual) { unusual_ = unusual; }
   /// Discards the captured step and the prefetched images; the next step is captured anew. Must be called between
   /// steps, when the next step will differ: another batch size, other memory, another place in the data.
   virtual void discard_step() = 0;
@@ -53,10 +56,11 @@ class DeviceTimeline {
     if (while_waiting_) while_waiting_();
   }
   bool marked() const { return marked_; }
+  bool unusual() const { return unusual_; }
 
  private:
   std::function<void()> while_waiting_;
-  bool marked_ = false;
+  bool marked_ = false, unusual_ = false;
 };
 
 /// The timeline of a device whose operations are done when their call returns: the CPU.

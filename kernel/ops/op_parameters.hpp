@@ -55,6 +55,15 @@ struct BlockShape {
   int elements() const { return block_frames * block * block; }
 };
 
+/// The weights of a convolution whose inputs are scaled by a style, and the scale of its outputs that undoes the
+/// style's size (Karras et al. 2020): 1 / sqrt(sum over inputs and taps of (weight style)^2 + epsilon), one for each
+/// output.
+struct DemodulationParameters {
+  const float* weight;  ///< [outputs x inputs x taps], as a convolution has it
+  int taps;
+  float epsilon;
+};
+
 /// Batch normalisation over the batch (Ioffe and Szegedy 2015), followed by LeakyReLU.
 struct BatchNormParameters {
   const float *scale, *shift;              ///< [features]

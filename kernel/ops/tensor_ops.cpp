@@ -245,10 +245,11 @@ void TensorOps::interpolate(Tensor between, Tensor real, Tensor fake, RandomStre
   do_interpolate(between, real, fake, random);
 }
 
-void TensorOps::gradient_penalty(float* loss, Tensor direction, Tensor gradient, float weight, float centre) {
+void TensorOps::gradient_penalty(float* loss, Tensor direction, Tensor gradient, float weight, float centre,
+                                 float* length) {
   assert(same_shape(direction, gradient));
   const Counted counted(*this, "gradient_penalty", direction, 2 * traffic(gradient), traffic(direction));
-  do_gradient_penalty(loss, direction, gradient, weight, centre);
+  do_gradient_penalty(loss, direction, gradient, weight, centre, length);
 }
 
 void TensorOps::minibatch_stddev_tangent(Tensor y_dot, Tensor x_dot, Tensor x, int positions) {

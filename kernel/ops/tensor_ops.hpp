@@ -149,6 +149,23 @@ class TensorOps {
   /// dx = the adjoints of x and x_dot from those of y and y_dot.
   void minibatch_stddev_tangent_backward(Adjoints dx, Adjoints dy, Tensor x_dot, Tensor x, int positions);
 
+  // ---- Modulated convolutions (Karras et al. 2020); styles and factors are [channels x batch] ----
+
+  /// y [channels x positions x batch] = factors x, added to the present values if `accumulate`. y and x may be the
+  /// same.
+  void scale_channels(Tensor y, Tensor x, Tensor factors, bool accumulate = false);
+  /// products [channels x batch] = sum over the positions of x y, added to the present values if `accumulate`.
+  void channel_products(Tensor products, Tensor x, Tensor y, bool accumulate = false);
+  /// factors [outputs x batch] of the styles [inputs x batch]
+  void demodulate(Tensor factors, Tensor styles, DemodulationParameters parameters);
+  /// factors_dot = the tangent along styles_dot; `factors` are the forward pass's result.
+  void demodulate_tangent(Tensor factors_dot, Tensor styles_dot, Tensor factors, Tensor styles,
+                          DemodulationParameters parameters);
+  /// Adds to d_styles and to d_weight (null: not computed) the adjoints that d_factors, which is overwritten, passes
+  /// on. In a backward pass all tangents are null.
+  void demodulate_backward(Adjoints d_styles, float* d_weight, Adjoints d_factors, Adjoints factors, Adjoints styles,
+                           DemodulationParameters parameters);
+
   // ---- Activations; all in place ----
 
   /// x becomes activation(x).
@@ -218,8 +235,9 @@ class TensorOps {
   void adversarial_loss(float* loss, Tensor d_logits, Tensor logits, LossTerm term);
   /// For the gradients g [pixels x batch] of the sum of the logits: *loss = weight * mean over the batch of (|g| -
   /// centre)^2 (Gulrajani et al. 2017: 1; Mescheder et al. 2018: 0), direction = its derivative by g: 2 weight / batch
-  /// (|g| - centre) g / |g|.
-  void gradient_penalty(float* loss, Tensor direction, Tensor gradient, float weight, float centre = 1);
+  /// (|g| - centre) g / |g|. *length = mean over the batch of |g|; null: not computed.
+  void gradient_penalty(float* loss, Tensor direction, Tensor gradient, float weight, float centre = 1,
+                        float* length = nullptr);
   /// *loss = mean over the batch of -log softmax(logits)[label], logits [classes x batch]; d_logits = its gradient.
   void classification_loss(float* loss, Tensor d_logits, Tensor logits, std::span<const std::uint8_t> host_labels);
   /// *loss = weight * mean over the batch of |y - x|^2, dy = its gradient.
@@ -296,6 +314,14 @@ class TensorOps {
   virtual void do_minibatch_stddev_tangent_backward(Adjoints dx, Adjoints dy, Tensor x_dot, Tensor x,
                                                     int positions) = 0;
 
+  virtual void do_scale_channels(Tensor y, Tensor x, Tensor factors, bool accumulate) = 0;
+  virtual void do_channel_products(Tensor products, Tensor x, Tensor y, bool accumulate) = 0;
+  virtual void do_demodulate(Tensor factors, Tensor styles, DemodulationParameters parameters) = 0;
+  virtual void do_demodulate_tangent(Tensor factors_dot, Tensor styles_dot, Tensor factors, Tensor styles,
+                                     DemodulationParameters parameters) = 0;
+  virtual void do_demodulate_backward(Adjoints d_styles, float* d_weight, Adjoints d_factors, Adjoints factors,
+                                      Adjoints styles, DemodulationParameters parameters) = 0;
+
   virtual void do_activate(Tensor x, Activation activation) = 0;
   virtual void do_activate_backward(Tensor dy, Tensor y, Activation activation) = 0;
   virtual void do_leaky_dropout_forward(Tensor x, Mask mask, LeakyDropoutParameters parameters,
@@ -332,7 +358,8 @@ class TensorOps {
   virtual void do_interpolate(Tensor between, Tensor real, Tensor fake, RandomStream& random) = 0;
 
   virtual void do_adversarial_loss(float* loss, Tensor d_logits, Tensor logits, LossTerm term) = 0;
-  virtual void do_gradient_penalty(float* loss, Tensor direction, Tensor gradient, float weight, float centre) = 0;
+  virtual void do_gradient_penalty(float* loss, Tensor direction, Tensor gradient, float weight, float centre,
+                                   float* length) = 0;
   virtual void do_classification_loss(float* loss, Tensor d_logits, Tensor logits,
                                       std::span<const std::uint8_t> host_labels) = 0;
   virtual void do_squared_error(float* loss, Tensor dy, Tensor y, Tensor x, float weight) = 0;

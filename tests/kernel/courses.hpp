@@ -48,8 +48,11 @@ inline Course run(const Backend& backend, const Steps& what, int steps) {
     ops.write(network->parameter_data(), weights);
   }
   StepRandom random(7);
-  StepOptions options{
-      .loss = what.loss, .discriminator_steps = what.discriminator_steps, .adam = model.adam, .average_decay = 0.9F};
+  StepOptions options{.loss = what.loss,
+                      .discriminator_steps = what.discriminator_steps,
+                      .adam = model.adam,
+                      .penalty = model.penalty,
+                      .average_decay = 0.9F};
   // With a small epsilon Adam's first steps turn a gradient near zero into a whole step of either sign.
   options.adam.epsilon = 1e-3F;
   StepClock clock;
@@ -57,7 +60,7 @@ inline Course run(const Backend& backend, const Steps& what, int steps) {
   Course course;
   for (int step = 0; step < steps; ++step) {
     if (what.growth.fading) *gan.share = 0.1F * static_cast<float>(step + 1);
-    ops.timeline().begin_step();
+    begin_step(gan, ops, options);
     const Losses losses = gan_step(gan, ops, random, options, clock, [&] {
       std::vector<std::uint8_t> bytes(gan.real.size() + gan.other.size());
       for (auto& byte : bytes) byte = static_cast<std::uint8_t>(pixels.below(256));
@@ -84,6 +87,7 @@ inline const Steps kSteps[] = {
     {"vae-28", AdversarialLoss::non_saturating, {}, 1, true},
     {"cyclegan-32", AdversarialLoss::least_squares},
     {"srgan-32", AdversarialLoss::least_squares},
+    {"stylegan2-28", AdversarialLoss::r1},
     {"progressive-gan", AdversarialLoss::wasserstein, {1, true}},
     {"progressive-gan", AdversarialLoss::wasserstein, {1, false}},
     {"progressive-gan-video", AdversarialLoss::wasserstein, {1, true}},

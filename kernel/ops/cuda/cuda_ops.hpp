@@ -83,6 +83,14 @@ class CudaOps final : public TensorOps {
   void do_minibatch_stddev_tangent(Tensor y_dot, Tensor x_dot, Tensor x, int positions) override;
   void do_minibatch_stddev_tangent_backward(Adjoints dx, Adjoints dy, Tensor x_dot, Tensor x, int positions) override;
 
+  void do_scale_channels(Tensor y, Tensor x, Tensor factors, bool accumulate) override;
+  void do_channel_products(Tensor products, Tensor x, Tensor y, bool accumulate) override;
+  void do_demodulate(Tensor factors, Tensor styles, DemodulationParameters p) override;
+  void do_demodulate_tangent(Tensor factors_dot, Tensor styles_dot, Tensor factors, Tensor styles,
+                             DemodulationParameters p) override;
+  void do_demodulate_backward(Adjoints d_styles, float* d_weight, Adjoints d_factors, Adjoints factors, Adjoints styles,
+                              DemodulationParameters p) override;
+
   void do_activate(Tensor x, Activation activation) override;
   void do_activate_backward(Tensor dy, Tensor y, Activation activation) override;
   void do_leaky_dropout_forward(Tensor x, Mask mask, LeakyDropoutParameters p, RandomStream& random) override;
@@ -113,7 +121,8 @@ class CudaOps final : public TensorOps {
   void do_interpolate(Tensor between, Tensor real, Tensor fake, RandomStream& random) override;
 
   void do_adversarial_loss(float* loss, Tensor d_logits, Tensor logits, LossTerm term) override;
-  void do_gradient_penalty(float* loss, Tensor direction, Tensor gradient, float weight, float centre) override;
+  void do_gradient_penalty(float* loss, Tensor direction, Tensor gradient, float weight, float centre,
+                           float* length) override;
   void do_classification_loss(float* loss, Tensor d_logits, Tensor logits,
                               std::span<const std::uint8_t> host_labels) override;
   void do_append_channels(Tensor y, Tensor x, Tensor more, int positions) override;

@@ -8,6 +8,7 @@
 #include "kernel/ops/cuda/losses.hpp"
 #include "kernel/ops/cuda/make_backend.hpp"
 #include "kernel/ops/cuda/minibatch_stddev.hpp"
+#include "kernel/ops/cuda/modulation.hpp"
 #include "kernel/ops/cuda/norm_tangents.hpp"
 #include "kernel/ops/cuda/norms.hpp"
 #include "kernel/ops/cuda/products.hpp"

@@ -7,12 +7,12 @@
 namespace ganymede::kernel::cuda {
 
 template <class Device, class E>
-void CudaOps<Device, E>::do_gradient_penalty(float* loss, Tensor direction, Tensor gradient, float weight,
-                                             float centre) {
+void CudaOps<Device, E>::do_gradient_penalty(float* loss, Tensor direction, Tensor gradient, float weight, float centre,
+                                             float* length) {
   const E* g = elements_of<E>(gradient);
   const float many = static_cast<float>(gradient.batch);
   E* to = elements_of<E>(direction);
-  float* terms = t_.scratch(size_of(gradient.batch));
+  float *terms = t_.scratch(2 * size_of(gradient.batch)), *norms = terms + gradient.batch;
   const std::size_t width = size_of(gradient.features);
   t_.template rows<1>(
       gradient.batch, gradient.features,
@@ -24,9 +24,12 @@ void CudaOps<Device, E>::do_gradient_penalty(float* loss, Tensor direction, Tens
         // At a gradient of zero the norm has no derivative; 0 is used.
         const float factor = norm > 0 ? 2 * weight / many * off / norm : 0;
         to[row * width + i] = factor * g[row * width + i];
-        if (i == 0) terms[row] = weight * off * off;
+        if (i > 0) return;
+        terms[row] = weight * off * off;
+        norms[row] = norm;
       });
   mean_into(t_, loss, terms, gradient.batch);
+  if (length != nullptr) mean_into(t_, length, norms, gradient.batch);
 }
 
 template <class Device, class E>

@@ -61,7 +61,8 @@ class Timeline final : public DeviceTimeline {
   }
 
   // The first step runs call by call, so that libraries load and choose their algorithms. The second is captured. From
-  // then on a step's calls only collect its StepWords, and the captured step is replayed when it ends. Nothing is
+  // then on a step's calls only collect its StepWords, and the captured step is replayed when it ends. Unusual steps
+  // (see set_unusual) run call by call. Nothing is
   // copied between two steps: the first kernel of a captured step fetches its words from memory of the host, the last
   // one writes its results there. Each has two slots, so that the host may be one step ahead.
   void begin_step() override {
@@ -71,7 +72,7 @@ class Timeline final : public DeviceTimeline {
     assert(mode_ == Mode::eager);
     words_.clear();
     launches_ = 0;
-    if (!warm_) return;
+    if (!warm_ || unusual()) return;
     captured_ = &steps_[marked() ? 1 : 0];
     mode_ = captured_->launches > 0 ? Mode::replay : Mode::capture;
     if (mode_ == Mode::capture) {

@@ -9,9 +9,6 @@
 namespace ganymede::kernel {
 namespace {
 
-/// Floats of a chunk, enough to make handing it to a thread worthwhile.
-constexpr double kChunkElements = 16384;
-
 Blocks blocks_of(const BlockShape& shape, int batch) {
   return {shape.frames, shape.height, shape.width, batch, shape.block_frames, shape.block};
 }
@@ -30,12 +27,6 @@ Moments moments_of(const float* row, int batch) {
 }
 
 }  // namespace
-
-template <class Function>
-void CpuOps::over(int count, double elements, const Function& function) {
-  const int chunk = std::clamp(static_cast<int>(kChunkElements / elements), 1, std::max(1, count));
-  pool_.run((count + chunk - 1) / chunk, [&](int i, int) { function(i * chunk, std::min(count, (i + 1) * chunk)); });
-}
 
 void CpuOps::do_bias_leaky_forward(Tensor x, const float* bias, int channels, float factor, float slope) {
   const int length = x.features / channels * x.batch;
@@ -174,9 +165,10 @@ void CpuOps::do_interpolate(Tensor between, Tensor real, Tensor fake, RandomStre
   }
 }
 
-void CpuOps::do_gradient_penalty(float* loss, Tensor direction, Tensor gradient, float weight, float centre) {
+void CpuOps::do_gradient_penalty(float* loss, Tensor direction, Tensor gradient, float weight, float centre,
+                                 float* length) {
   const auto size = static_cast<std::ptrdiff_t>(gradient.size());
-  double sum = 0;
+  double sum = 0, norms = 0;
   for (int i = 0; i < gradient.batch; ++i) {
     double squares = 0;
     for (std::ptrdiff_t at = i; at < size; at += gradient.batch)
@@ -184,12 +176,14 @@ void CpuOps::do_gradient_penalty(float* loss, Tensor direction, Tensor gradient,
     const double norm = std::sqrt(squares);
     const double off = norm - double{centre};
     sum += off * off;
+    norms += norm;
     // At a gradient of zero the norm has no derivative; 0 is used.
     const double factor = norm > 0 ? 2 * double{weight} / gradient.batch * off / norm : 0;
     for (std::ptrdiff_t at = i; at < size; at += gradient.batch)
       direction.floats()[at] = static_cast<float>(factor * double{gradient.floats()[at]});
   }
   *loss = static_cast<float>(double{weight} * sum / gradient.batch);
+  if (length != nullptr) *length = static_cast<float>(norms / gradient.batch);
 }
 
 void CpuOps::do_adversarial_loss(float* loss, Tensor d_logits, Tensor logits, LossTerm term) {

@@ -1,6 +1,7 @@
 #pragma once
 // The parts of the CPU backend that eigen_ops.cpp puts together.
 
+#include <algorithm>
 #include <cstddef>
 #include <string>
 
@@ -35,8 +36,16 @@ class CpuOps : public TensorOps {
   void do_minibatch_stddev_backward(Tensor dx, Tensor dy, Tensor x, int positions) override;
   void do_minibatch_stddev_tangent(Tensor y_dot, Tensor x_dot, Tensor x, int positions) override;
   void do_minibatch_stddev_tangent_backward(Adjoints dx, Adjoints dy, Tensor x_dot, Tensor x, int positions) override;
+  void do_scale_channels(Tensor y, Tensor x, Tensor factors, bool accumulate) override;
+  void do_channel_products(Tensor products, Tensor x, Tensor y, bool accumulate) override;
+  void do_demodulate(Tensor factors, Tensor styles, DemodulationParameters parameters) override;
+  void do_demodulate_tangent(Tensor factors_dot, Tensor styles_dot, Tensor factors, Tensor styles,
+                             DemodulationParameters parameters) override;
+  void do_demodulate_backward(Adjoints d_styles, float* d_weight, Adjoints d_factors, Adjoints factors, Adjoints styles,
+                              DemodulationParameters parameters) override;
   void do_interpolate(Tensor between, Tensor real, Tensor fake, RandomStream& random) override;
-  void do_gradient_penalty(float* loss, Tensor direction, Tensor gradient, float weight, float centre) override;
+  void do_gradient_penalty(float* loss, Tensor direction, Tensor gradient, float weight, float centre,
+                           float* length) override;
   void do_adversarial_loss(float* loss, Tensor d_logits, Tensor logits, LossTerm term) override;
   void do_classification_loss(float* loss, Tensor d_logits, Tensor logits,
                               std::span<const std::uint8_t> labels) override;
@@ -49,7 +58,11 @@ class CpuOps : public TensorOps {
 
   /// Calls function(begin, end) on several threads for ranges of `count` items, each of which is `elements` floats.
   template <class Function>
-  void over(int count, double elements, const Function& function);
+  void over(int count, double elements, const Function& function) {
+    constexpr double kChunkElements = 16384;  // floats, enough to make handing them to a thread worthwhile
+    const int chunk = std::clamp(static_cast<int>(kChunkElements / elements), 1, std::max(1, count));
+    pool_.run((count + chunk - 1) / chunk, [&](int i, int) { function(i * chunk, std::min(count, (i + 1) * chunk)); });
+  }
 };
 
 /// One convolution for one call: expresses the three passes as gathered products (see kernels.hpp) and divides them
