@@ -474,7 +474,7 @@ def main():
     parser.add_argument("--loss", choices=("non-saturating", "minimax", "hinge", "wgan-gp", "r1", "least-squares", "divergence"), default="non-saturating",
                         help="divergence: that of an autoencoder, which has no other")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--tolerance", type=float, default=5e-4, help="of losses: relative above 1, absolute below")
+    parser.add_argument("--tolerance", type=float, default=2e-4, help="of losses: relative above 1, absolute below")
     parser.add_argument("--move-tolerance", type=float, default=0.05, help="of how far a tensor has moved, relative")
     options = parser.parse_args()
     torch.manual_seed(options.seed)
