@@ -10,8 +10,7 @@ void set_storage(Gan& gan, GanOptions options) {
   // The discriminator's passes come between the generator's forward and backward pass and overwrite the shared memory;
   // a decoder's come between the encoder's, and the chains of a cyclic model take turns.
   gan.generator.keep_tangents(gan.lazy.path_every > 0);
-  if (gan.lazy.path_every == 0)
-    gan.generator.store_activations(options.activations, gan.step != StepKind::variational);
+  if (gan.lazy.path_every == 0) gan.generator.store_activations(options.activations, gan.step != StepKind::variational);
   if (!options.gradient_penalty)
     gan.discriminator.store_activations(options.activations, gan.step != StepKind::adversarial);
 }

@@ -109,7 +109,10 @@ bool path_is_due(const Gan& gan) {
 /// last forward pass, an image g(w) and a random image y, v = J^T y is the gradient of y . g by the style vector w. The
 /// penalty is weight * mean of (|v| - a)^2, where a is the average of |v| so far. As above its gradient is that of the
 /// sum of u . v with u held constant, which is y . (J u): the tangent of the image along u.
-void regularize_path_length(Gan& gan, TensorOps& ops, StepRandom& random, const LayerDone& layer_done) {
+void regularize_path_length(Gan& gan, TensorOps& ops, StepRandom& random, StepClock& clock,
+                            const LayerDone& layer_done) {
+  if (gan.lazy.path_every == 0) return;
+  clock.begin_phase(Phase::generator_path_length);
   if (!path_is_due(gan)) {
     for (const LossSlot slot : {kLossPath, kPathLength}) leave_out(gan, ops, slot);
     return;
@@ -204,10 +207,7 @@ void begin_adversarial_step(Gan& gan, TensorOps& ops, StepRandom& random, const 
   }
   const LayerDone done = generator_done(clock, reducers);
   backward(generator, ops, d_fake, kGeneratorUpdate, path_is_due(gan) ? LayerDone(kNoReduction) : done);
-  if (gan.lazy.path_every > 0) {
-    clock.begin_phase(Phase::generator_path_length);
-    regularize_path_length(gan, ops, random, done);
-  }
+  regularize_path_length(gan, ops, random, clock, done);
   if (reducers.generator != nullptr) reducers.generator->wait();
   clock.begin_phase(Phase::generator_update);
   update(generator, ops, options.adam);

@@ -128,8 +128,8 @@ class Network {
   // The passes through a chain, as in Layer; gan_step calls them through the free functions below.
   Tensor forward(TensorOps& ops, Tensor x, RandomStream& noise, std::size_t chain = 0);
   Tensor infer(TensorOps& ops, Tensor x, std::size_t chain = 0);
-  /// Calls layer_done(i) after layer i's part, when the gradients of its parameters are computed. Through a range of the
-  /// chain's layers, dy is the gradient of the last one's output.
+  /// Calls layer_done(i) after layer i's part, when the gradients of its parameters are computed. Through a range of
+  /// the chain's layers, dy is the gradient of the last one's output.
   template <class LayerDone>
   Tensor backward(TensorOps& ops, Tensor dy, const GradientRequest& request, const LayerDone& layer_done,
                   std::size_t chain = 0, LayerRange range = {});

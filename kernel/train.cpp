@@ -47,14 +47,10 @@ void check_name(std::string_view flag, const std::string& found, const std::stri
 }
 
 void check_rates(const TrainOptions& options) {
-  const auto within = [](const std::optional<float>& value, auto good) { return !value || good(*value); };
-  if (!within(options.learning_rate, [](float rate) { return rate > 0 && rate <= 1; }))
-    refuse("--lr", *options.learning_rate, "a number above 0, at most 1");
-  const auto is_decay = [](float beta) { return beta >= 0 && beta < 1; };
-  if (!within(options.beta1, is_decay)) refuse("--beta1", *options.beta1, "a number from 0 to below 1");
-  if (!within(options.epsilon, [](float epsilon) { return epsilon > 0 && epsilon <= 1; }))
-    refuse("--epsilon", *options.epsilon, "a number above 0, at most 1");
-  if (!within(options.beta2, is_decay)) refuse("--beta2", *options.beta2, "a number from 0 to below 1");
+  for (const auto& [flag, value] : {std::pair{"--lr", options.learning_rate}, std::pair{"--epsilon", options.epsilon}})
+    if (value && !(*value > 0 && *value <= 1)) refuse(flag, *value, "a number above 0, at most 1");
+  for (const auto& [flag, value] : {std::pair{"--beta1", options.beta1}, std::pair{"--beta2", options.beta2}})
+    if (value && !(*value >= 0 && *value < 1)) refuse(flag, *value, "a number from 0 to below 1");
 }
 
 Dataset open_checked(const TrainOptions& options, ImageShape shape) {

@@ -151,8 +151,7 @@ class TensorOps {
 
   // ---- Modulated convolutions (Karras et al. 2020); styles and factors are [channels x batch] ----
 
-  /// y [channels x positions x batch] = factors x, added to the present values if `accumulate`. y and x may be the
-  /// same.
+  /// y [channels x positions x batch] = factors x, added to the present values if `accumulate`; y may be x.
   void scale_channels(Tensor y, Tensor x, Tensor factors, bool accumulate = false);
   /// products [channels x batch] = sum over the positions of x y, added to the present values if `accumulate`.
   void channel_products(Tensor products, Tensor x, Tensor y, bool accumulate = false);
@@ -386,28 +385,6 @@ class TensorOps {
   Communicator* norm_communicator_ = nullptr;
   float results_[kStepsAhead][kStepResults] = {};
   std::size_t ended_ = 0, taken_ = 0;  ///< steps
-};
-
-/// For the object's lifetime the operations treat this process as the only one. For samples and measurements that one
-/// process makes alone.
-class SingleProcessScope {
- public:
-  explicit SingleProcessScope(TensorOps& ops)
-      : ops_(ops), shard_(ops.shard()), norm_communicator_(ops.norm_communicator()) {
-    ops.set_shard({});
-    ops.set_norm_communicator(nullptr);
-  }
-  ~SingleProcessScope() {
-    ops_.set_shard(shard_);
-    ops_.set_norm_communicator(norm_communicator_);
-  }
-  SingleProcessScope(const SingleProcessScope&) = delete;
-  SingleProcessScope& operator=(const SingleProcessScope&) = delete;
-
- private:
-  TensorOps& ops_;
-  Shard shard_;
-  Communicator* norm_communicator_;
 };
 
 }  // namespace ganymede::kernel

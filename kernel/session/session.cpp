@@ -13,6 +13,7 @@
 #include "kernel/checkpoint.hpp"
 #include "kernel/describe.hpp"
 #include "kernel/ops/cuda/cuda_backend.hpp"
+#include "kernel/ops/single_process_scope.hpp"
 #include "kernel/parallel/thread_group.hpp"
 #include "kernel/samples.hpp"
 #include "kernel/session/run_log_writer.hpp"
