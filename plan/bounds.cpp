@@ -5,16 +5,13 @@
 #include <algorithm>
 #include <cmath>
 
-#include "calibration/workload_model.hpp"
 #include "common/errors.hpp"
 #include "common/json_value.hpp"
 #include "common/random.hpp"
 #include "common/units.hpp"
 #include "common/usd.hpp"
-#include "plan/what_if.hpp"
+#include "plan/least_steps.hpp"
 #include "platforms/catalog.hpp"
-#include "sim/steps/gradient_passes.hpp"
-#include "sim/steps/worker_models.hpp"
 
 namespace ganymede::plan {
 namespace {
@@ -37,10 +34,11 @@ constexpr double kFreeMax_s = 3600;
 /// the second counts where the first of several nodes may train alone. More than half of the runs do not start so.
 constexpr double kFastStart = 2, kFastestStart = 3;
 
-/// Least length of a stage, relative to its stated length. Each stage of a growing model varies with the seed by up to
-/// v, and then all are scaled to sum to 1: a stage has at least (1 - v) / (1 + v) of its share.
-double least_stage_length(const Request& request) {
-  return (1 - request.stage_variation) / (1 + request.stage_variation);
+/// The images that a candidate trains at least, whole steps apart: a stage of a growing model ends with a step, whose
+/// images are then trained before the next, slower one.
+double least_images(const Request& request, const PlanCandidate& candidate) {
+  const auto borders = static_cast<double>(request.stage_shares.size() - 1);
+  return std::max(0.0, images_of(request, candidate) - borders * batch_of(request, candidate)) * kRounding;
 }
 
 /// Lower bounds of the dollars that an hour of one node costs.
@@ -129,42 +127,17 @@ double least_paid_share(const Request& request, const PlanCandidate& candidate) 
   return as_measured && free_s <= kFreeMax_s ? kPaidShareMin : 0;
 }
 
-// Proof. A worker's simulated step takes the times of its phases, drawn together from one recorded step of its model,
-// and may then wait (for its input, its gradients, the slowest worker, a checkpoint). It is never shorter than the
-// fastest recorded step (of as many passes as the request states), in which the worker trains a batch. If nodes train
-// together step by step, each of them needs the sum of all gradients before a step ends. Whatever the scheme, each node
-// receives at least one number for each gradient, a sum or a part of one, over its NICs. So a step takes at least the
-// bytes of the gradients divided by the NICs' rate.
-LeastWork least_work(const Request& request, const Request::Batch& choice, const platforms::Platform& platform,
-                     const platforms::Instance& instance, calibration::KnownWorkloads& known) {
-  const platforms::Gpu& gpu = platform.gpu_of(instance);
+LeastWork least_start(const Request& request, const platforms::Platform& platform,
+                      const platforms::Instance& instance) {
   LeastWork work;
   const platforms::Provisioning delays = delays_of(request, platform, instance);
   work.start_s = start_from_grant(delays, kFastStart);
   work.first_start_s = start_from_grant(delays, kFastestStart);
   work.start_is_paid = platform.billing.start != platforms::Billing::Start::ready;
-  for (std::size_t i = 0; i < choice.stages.size(); ++i) {
-    const traces::TraceBatch& batch = request.trace.batches[choice.stages[i]];
-    const calibration::WorkloadModel& workload =
-        known.on(request.trace, choice.stages[i], gpu, instance.host_link ? &*instance.host_link : nullptr);
-    calibration::StepModel step = sim::accumulate(workload.central, choice.passes);
-    sim::slow_down(step, step_factor(request, gpu));
-    double fastest = step.step_s(0);
-    for (std::size_t sample = 1; sample < step.samples; ++sample) fastest = std::min(fastest, step.step_s(sample));
-    double bytes = 0;
-    for (const traces::TraceBucket& bucket : batch.buckets) bytes += static_cast<double>(bucket.bytes);
-    const bool exchanges_each_step = !request.common.contains("synchronization") && instance.nic;
-    const double exchange =
-        exchanges_each_step ? bytes / (instance.nic->burst.value_or(instance.nic->bandwidth).si * instance.nic->count)
-                            : 0;
-    const double images = request.stage_shares[i] * least_stage_length(request) / choice.per_gpu;
-    work.alone_s += images * fastest;
-    work.joined_s += images * std::max(fastest, exchange);
-  }
   return work;
 }
 
-// Proof. Each image needs at least least_work() GPU-seconds.
+// Proof. Each image needs at least the GPU-seconds of LeastSteps::work().
 //
 // Time: a policy holds at most the nodes that are asked for, and one more while it changes between markets, and at most
 // all of their GPUs train. `fixed` trains with all nodes that are asked for; other policies may train with a single
@@ -182,7 +155,7 @@ LeastWork least_work(const Request& request, const Request::Batch& choice, const
 Bounds bounds_of(const Request& request, const PlanCandidate& candidate) {
   const LeastWork& work = candidate.work;
   const policies::Policy& policy = *candidate.policy->policy;
-  const double images = images_of(request, candidate) * kRounding;
+  const double images = least_images(request, candidate);
   const int nodes = candidate.nodes + (policy.other_market || policy.other_regions ? 1 : 0);
   const double each = candidate.gpus_per_node;
   const bool joined = policy.never_changes && candidate.nodes > 1;
@@ -209,10 +182,7 @@ std::optional<Bounds> bounds_by_steps(const Request& request, const PlanCandidat
   // With a straggler or a slow network, steps are sampled separately and may differ from `step_s`.
   if (!candidate.policy->policy->never_changes || has("/faults") || has("/storage/dataset") || has("/fidelity"))
     return {};
-  double seconds = 0;
-  for (std::size_t i = 0; i < step_s.size(); ++i)
-    seconds += request.stage_shares[i] * least_stage_length(request) * step_s[i] / images;
-  seconds *= images_of(request, candidate) * kRounding;
+  const double seconds = least_over_seeds(request, step_s) / images * least_images(request, candidate);
   PlanCandidate on_one_market = candidate;
   Bounds bounds{seconds, 0, 0};
   double usd = 0, usd_at_worst = 0;  // of all nodes for an hour

@@ -6,23 +6,20 @@
 #include <span>
 #include <vector>
 
-#include "calibration/workload_model.hpp"
 #include "plan/candidates.hpp"
 #include "plan/outcome.hpp"
 
 namespace ganymede::plan {
 
-/// The least work for an image at this batch size on the GPUs of `instance`, as a mean over the stages of the model.
-/// `known` keeps the models of the request's trace from call to call.
-LeastWork least_work(const Request& request, const Request::Batch& batch, const platforms::Platform& platform,
-                     const platforms::Instance& instance, calibration::KnownWorkloads& known);
+/// What every run on the instance type takes once before its first step; without its work.
+LeastWork least_start(const Request& request, const platforms::Platform& platform, const platforms::Instance& instance);
 
 /// The least share of the candidate's work that is paid for. A platform of the user's may say that nodes are taken back
 /// at any rate and are free for any time, and `why` asks what would be if they were taken back more often: then every
 /// node but the last may be free, and nothing is certain to be paid for.
 double least_paid_share(const Request& request, const PlanCandidate& candidate);
 
-/// Bounds of `candidate` from the least work of its instance and batch size.
+/// Bounds of `candidate` from its least work.
 Bounds bounds_of(const Request& request, const PlanCandidate& candidate);
 
 /// Tighter bounds, from simulated steps: `step_s` are the mean step times of the candidate's whole allocation, one for

@@ -10,6 +10,7 @@
 #include "common/units.hpp"
 #include "plan/bounds.hpp"
 #include "plan/evaluate.hpp"
+#include "plan/least_steps.hpp"
 
 namespace ganymede::plan {
 namespace {
@@ -108,14 +109,15 @@ class Enumeration {
     candidate.catalog = catalog;
     candidate.instance = &instance;
     candidate.batch = batch;
-    candidate.work = least_work(request_, request_.batches[batch], *request_.catalogs[catalog].platform, instance,
-                                request_.caches->workloads);
+    const LeastSteps least(request_, request_.batches[batch], *request_.catalogs[catalog].platform, instance,
+                           request_.caches->workloads);
     if (!instance.nic) most = std::min(most, instance.gpus);
     if (instance.available) most = std::min(most, *instance.available * instance.gpus);
     candidate.gpus_per_node = instance.gpus;
-    const int least = (request_.min_gpus + instance.gpus - 1) / instance.gpus;
-    for (const int nodes : node_counts(least, most / instance.gpus)) {
+    const int fewest = (request_.min_gpus + instance.gpus - 1) / instance.gpus;
+    for (const int nodes : node_counts(fewest, most / instance.gpus)) {
       candidate.nodes = nodes;
+      candidate.work = least.work(nodes, candidate.gpus_per_node);
       add_schemes(candidate);
     }
     const int nodes = most / instance.gpus + 1;
@@ -125,6 +127,7 @@ class Enumeration {
     candidate.nodes = nodes;
     candidate.gpus_per_node = most / nodes;
     if (candidate.gpus() < request_.min_gpus || candidate.gpus() <= (nodes - 1) * instance.gpus) return;
+    candidate.work = least.work(nodes, candidate.gpus_per_node);
     add_schemes(candidate);
   }
 

@@ -17,10 +17,10 @@ struct Bounds {
   double usd_at_worst = 0;  ///< least cost in dollars with each doubtful price at the highest value that it may have
 };
 
-/// What one image takes at least in GPU-seconds, and every run once at least in seconds (bounds.hpp).
+/// What one image takes at least in GPU-seconds, and every run once at least in seconds (least_steps.hpp, bounds.hpp).
 struct LeastWork {
   double alone_s = 0;        ///< GPU-seconds of an image if a single node trains
-  double joined_s = 0;       ///< if several nodes train, which exchange their gradients in each step
+  double joined_s = 0;       ///< if the nodes train together and exchange their gradients in each step
   double start_s = 0;        ///< from the request to the first step, if a single node or all nodes are awaited
   double first_start_s = 0;  ///< the same if the first of several nodes trains alone
   bool start_is_paid = true;

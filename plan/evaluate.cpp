@@ -7,7 +7,6 @@
 #include <numeric>
 #include <optional>
 
-#include "calibration/statistics.hpp"
 #include "common/errors.hpp"
 #include "common/json_value.hpp"
 #include "common/statistics.hpp"
@@ -15,6 +14,7 @@
 #include "plan/bounds.hpp"
 #include "plan/chances.hpp"
 #include "plan/choice.hpp"
+#include "plan/run_sums.hpp"
 #include "plan/spot_waits.hpp"
 #include "sim/run/simulate.hpp"
 #include "sim/steps/worker_layout.hpp"
@@ -36,151 +36,6 @@ constexpr double kOtherSample = 0.98;
 /// 15504 sets of five, 252 of them) to 3.1 % (of many). Of fewer than ten runs, all are simulated.
 constexpr int kRunsToBeat = 5;
 
-/// A run's bill in dollars: at the stated prices, and with each doubtful price at its lowest and at its highest value.
-struct RunCost {
-  double usd = 0, low = 0, high = 0;
-};
-
-RunCost cost_of(const Request& request, const sim::Scenario& scenario, const sim::Result& run) {
-  RunCost cost;
-  cost.usd = cost.low = cost.high = usd_of(run.bill.total());
-  for (const sim::PoolUse& use : run.pools)
-    for (const sim::ScenarioPool& pool : scenario.pools) {
-      if (pool.name != use.pool) continue;
-      const platforms::PriceDoubt doubt = platforms::price_doubt(pool.instance(), pool.price, request.price_age);
-      cost.low -= usd_of(use.usd) * (1 - doubt.low);
-      cost.high += usd_of(use.usd) * (doubt.high - 1);
-    }
-  return cost;
-}
-
-/// One quantity of the runs that finish, with the ends of its intervals.
-struct SeedValues {
-  std::vector<double> values, lows, highs;
-  void add(double value, double low, double high) {
-    values.push_back(value);
-    lows.push_back(low);
-    highs.push_back(high);
-  }
-  PlanMeasure measure() const {
-    const SeedQuantiles spread = seed_quantiles(values, lows, highs);
-    return {spread.median, spread.low, spread.high};
-  }
-};
-
-/// The part of a run's cost that does not grow with the time that it trains. GPUs of an instance that are not used are
-/// idle for as long.
-double fixed_usd_of(const sim::Result& run) {
-  double usd = usd_of(run.bill.total());
-  for (const GpuUse use : {GpuUse::compute, GpuUse::exposed_communication, GpuUse::straggler, GpuUse::input_stall,
-                           GpuUse::lost, GpuUse::idle})
-    usd -= usd_of(run.cost_by_use.by_gpu_use.at(static_cast<std::size_t>(use)));
-  return usd;
-}
-
-/// A run with its errors, for the probability that it keeps the goals. What is stated about a step stretches the time
-/// of training alone: hosts boot, and evaluations and checkpoints pause, for as long as they did.
-RunChances chances_of(const sim::Result& run, const RunCost& cost) {
-  const double deviations = run.inputs == "measured" ? kOf95 : kOf90;
-  RunChances chances;
-  chances.time_s = {run.total.si, run.interval_s.low, run.interval_s.high, deviations};
-  chances.usd = {cost.usd, run.cost_usd.low, run.cost_usd.high, deviations};
-  const double training_s = run.step_mean.si * static_cast<double>(run.steps) + run.lost_training.si;
-  chances.time_s.least = std::clamp(run.total.si - training_s, 0.0, run.interval_s.low);
-  chances.usd.least = std::clamp(fixed_usd_of(run), 0.0, run.cost_usd.low);
-  if (cost.usd > 0) chances.price = {1, cost.low / cost.usd, cost.high / cost.usd, kOf95};
-  return chances;
-}
-
-/// Sums over the runs of a candidate.
-struct RunSums {
-  SeedValues time, usd, usd_at_worst, kg;
-  std::vector<Uncertain> costs;  ///< with doubtful prices at their highest values
-  // Only if an FID is the goal, because the runs then differ in their images, and outcomes of all runs are one spread:
-  std::vector<Uncertain> times_s, all_usd;  ///< the second with what doubtful prices may be
-  std::vector<double> images;
-  double busy = 0, losses = 0, lost_s = 0, trained_s = 0, checkpoints = 0, images_per_s = 0;
-  double met = 0, chance = 0;  ///< sums of what each run has of meeting the goals, from 0 to 1
-  int runs = 0, finished = 0;
-  bool carbon = true;
-  std::string risk;
-  std::string inputs;                 ///< of the first run that finishes
-  std::vector<std::string> warnings;  ///< of the same
-
-  void add(const Request& request, const sim::Scenario& scenario, const sim::Result& run);
-  PlannedRun planned() const;
-};
-
-void RunSums::add(const Request& request, const sim::Scenario& scenario, const sim::Result& run) {
-  if (++finished == 1) {
-    inputs = run.inputs;
-    warnings = run.warnings;
-  }
-  risk = sim::less_sure(risk, run.risk);
-  const RunCost cost = cost_of(request, scenario, run);
-  const RunChances chances = chances_of(run, cost);
-  const double low = chances.usd.low, high = chances.usd.high * chances.price.high;
-  time.add(run.total.si, chances.time_s.low, chances.time_s.high);
-  usd.add(cost.usd, low * chances.price.low, high);
-  usd_at_worst.add(cost.high, cost.high, cost.high);
-  const double deviations = chances.usd.deviations, least = chances.usd.least;
-  costs.push_back({cost.high, low * chances.price.high, high, deviations, least * chances.price.high});
-  if (scenario.quality) {
-    times_s.push_back(chances.time_s);
-    all_usd.push_back({cost.usd, low * chances.price.low, high, deviations, least * chances.price.low});
-    images.push_back(static_cast<double>(scenario.images));
-  }
-  const auto energy = run.energy.value_or(documents::EnergyUse());
-  kg.add(energy.kg_co2e, energy.kg_co2e_interval.low, energy.kg_co2e_interval.high);
-  busy += run.gpu_busy;
-  images_per_s += static_cast<double>(run.images) / (run.step_mean.si * static_cast<double>(run.steps));
-  losses += static_cast<double>(run.losses);
-  lost_s += run.lost_training.si;
-  trained_s += run.step_mean.si * static_cast<double>(run.steps) + run.lost_training.si;
-  checkpoints += static_cast<double>(run.checkpoints);
-  carbon = carbon && run.energy.has_value();
-  const std::optional<double> deadline_s = request.deadline ? std::optional(request.deadline->si) : std::nullopt;
-  const std::optional<double> budget_usd = request.budget ? std::optional(usd_of(*request.budget)) : std::nullopt;
-  const bool in_time = !deadline_s || (request.sure ? chances.time_s.high : run.total.si) <= *deadline_s;
-  const bool in_budget = !budget_usd || (request.sure ? high : cost.usd) <= *budget_usd;
-  met += in_time && in_budget ? 1 : 0;
-  const double gets_there = scenario.quality ? scenario.quality->probability : 1;
-  chance += gets_there * chance_of(chances, deadline_s, budget_usd);
-}
-
-PlannedRun RunSums::planned() const {
-  PlannedRun out;
-  out.verdict = Verdict::misses;
-  out.time_s = time.measure();
-  out.usd = usd.measure();
-  if (!images.empty()) {
-    constexpr double kBelow = 0.05;  // at each end, as for images
-    out.time_s = {out.time_s.median, quantile_of(times_s, kBelow), quantile_of(times_s, 1 - kBelow)};
-    out.usd = {out.usd.median, quantile_of(all_usd, kBelow), quantile_of(all_usd, 1 - kBelow)};
-    out.usd_per_image = std::max(0.0, slope_of(images, usd.values));
-  }
-  out.usd_at_worst = usd_at_worst.measure().median;
-  if (finished == runs) {  // a run that never finishes has no cost, and then there is no mean
-    out.usd_expected = expected(costs);
-    out.usd_worst_tenth = tail_mean(costs);
-  }
-  out.kg_co2e = kg.measure();
-  out.carbon_known = carbon;
-  out.gpu_busy = busy / finished;
-  out.images_per_s = images_per_s / finished;
-  out.losses = losses / finished;
-  out.lost_s = lost_s / finished;
-  out.saved_every_s = checkpoints > 0 ? trained_s / checkpoints : 0;
-  out.met_share = met / runs;
-  out.probability = std::round(chance / runs * 1e6) / 1e6;
-  out.seeds = runs;
-  out.never_finish = runs - finished;
-  out.risk = risk;
-  out.inputs = inputs;
-  out.warnings = warnings;
-  return out;
-}
-
 bool beats(const Front& front, const PlanCandidate& candidate, const RunsAtLeast& runs) {
   return front.beats(candidate, {runs.time_s, 0, runs.usd_at_worst});
 }
@@ -199,6 +54,74 @@ double least_median(std::vector<double> known, int count, double least) {
   return quantile(known, 0.5);
 }
 
+/// The runs of a candidate, one for each of its seeds, until they are too many that miss the goals or `front` beats it.
+class SeedRuns {
+ public:
+  SeedRuns(const Request& request, const PlanCandidate& candidate, const Bounds& least, const Front& front,
+           sim::Scenario& scenario, std::vector<std::uint64_t> seeds)
+      : request_(request),
+        candidate_(candidate),
+        least_(least),
+        front_(front),
+        scenario_(scenario),
+        seeds_(std::move(seeds)),
+        quality_(scenario.quality) {}
+
+  /// Simulates up to `most` runs. False if they are beaten; `out` then says by what of them.
+  bool simulate(int most, bool intervals, PlannedRun& out) {
+    // With more misses than this the candidate cannot meet the goals. To tell how far it misses them, the seeds of a
+    // candidate without risk are enough.
+    const double misses_max = count() * (1 - request_.certainty) + 1e-5;
+    sums = {};
+    for (int i = 0; i < most && (misses() <= misses_max || i < request_.seeds); ++i) {
+      ++sums.runs;
+      sim::set_seed(scenario_, seeds_[static_cast<std::size_t>(i)]);
+      if (quality_)
+        sim::train_to_fid(
+            scenario_,
+            drawn_images({quality_->images.median, quality_->images.low, quality_->images.high, kOf90}, i, count()));
+      try {
+        sums.add(request_, scenario_, sim::simulate(scenario_, request_.caches->steps, intervals));
+      } catch (const Infeasible& error) {
+        why_never = error.what();
+      }
+      if (beaten(out)) return false;
+    }
+    return true;
+  }
+  int count() const { return static_cast<int>(seeds_.size()); }
+
+  RunSums sums;
+  std::string why_never;  ///< why the last run that never finishes does not
+
+ private:
+  double misses() const { return sums.runs - (request_.sure ? std::min(sums.met, sums.chance) : sums.chance); }
+
+  bool beaten(PlannedRun& out) const {
+    const std::vector<double>&times = sums.time.values, &costs = sums.usd_at_worst.values;
+    RunsAtLeast now;
+    if (2 * sums.runs >= count())
+      now = {least_median(times, count(), quality_ ? 0 : least_.time_s),
+             least_median(costs, count(), quality_ ? 0 : least_.usd_at_worst)};
+    else if (sums.runs == kRunsToBeat && sums.finished > 0)
+      now = {std::ranges::min(times), std::ranges::min(costs)};
+    else
+      return false;
+    now = {std::max(now.time_s, least_.time_s), std::max(now.usd_at_worst, least_.usd_at_worst)};
+    const bool beaten_now = beats(front_, candidate_, now);
+    if (beaten_now || sums.runs == kRunsToBeat) out.at_least = now;
+    return beaten_now;
+  }
+
+  const Request& request_;
+  const PlanCandidate& candidate_;
+  const Bounds& least_;
+  const Front& front_;
+  sim::Scenario& scenario_;
+  const std::vector<std::uint64_t> seeds_;
+  const std::optional<calibration::TargetOutlook> quality_;
+};
+
 /// Simulates the candidate with all its seeds. Runs that never finish miss the goals; all other figures are of the runs
 /// that finish. Throws Infeasible if fewer than half of the runs finish. Leaves `out` as it is, but for
 /// PlannedRun::at_least, once `front` beats the candidate. `least` are bounds of its runs, but with an FID as the goal
@@ -211,43 +134,16 @@ void evaluate_seeds(const Request& request, const PlanCandidate& candidate, cons
   for (int i = 0; i < seeds; ++i)
     each.push_back(request.seed + static_cast<std::uint64_t>(scenario.quality ? i % (seeds / kRunsOfASeed) : i));
   if (decided_by_waits(request, candidate, least, front, scenario, each, out)) return;
-  const std::optional<calibration::TargetOutlook> quality = scenario.quality;
-  // With more misses than this the candidate cannot meet the goals. To tell how far it misses them, the seeds of a
-  // candidate without risk are enough.
-  const double misses_max = seeds * (1 - request.certainty) + 1e-5;
-  RunSums sums;
-  std::string why_never;
-  const auto misses = [&] { return sums.runs - (request.sure ? std::min(sums.met, sums.chance) : sums.chance); };
-  const auto beaten = [&](double time_s, double usd_at_worst) {
-    const RunsAtLeast now{std::max(time_s, least.time_s), std::max(usd_at_worst, least.usd_at_worst)};
-    const bool beaten_now = beats(front, candidate, now);
-    if (beaten_now || sums.runs == kRunsToBeat) out.at_least = now;
-    return beaten_now;
-  };
-  for (int i = 0; i < seeds && (misses() <= misses_max || i < request.seeds); ++i) {
-    ++sums.runs;
-    sim::set_seed(scenario, each[static_cast<std::size_t>(i)]);
-    if (quality)
-      sim::train_to_fid(
-          scenario, drawn_images({quality->images.median, quality->images.low, quality->images.high, kOf90}, i, seeds));
-    try {
-      sums.add(request, scenario, sim::simulate(scenario, request.caches->steps));
-    } catch (const Infeasible& error) {
-      why_never = error.what();
-    }
-    const std::vector<double>&times = sums.time.values, &costs = sums.usd_at_worst.values;
-    if (2 * sums.runs >= seeds) {
-      if (beaten(least_median(times, seeds, quality ? 0 : least.time_s),
-                 least_median(costs, seeds, quality ? 0 : least.usd_at_worst)))
-        return;
-    } else if (sums.runs == kRunsToBeat && sums.finished > 0 &&
-               beaten(std::ranges::min(times), std::ranges::min(costs))) {
-      return;
-    }
-  }
-  if (2 * sums.finished < sums.runs) throw Infeasible(why_never);
+  SeedRuns runs(request, candidate, least, front, scenario, std::move(each));
+  // Most candidates are beaten by their first runs, which need no intervals for that.
+  constexpr double kNever = std::numeric_limits<double>::infinity();
+  if (front.beats(candidate, {kNever, kNever, kNever}) &&
+      !runs.simulate(std::min({kRunsToBeat, request.seeds, seeds}), /*intervals=*/false, out))
+    return;
+  if (!runs.simulate(seeds, /*intervals=*/true, out)) return;
+  if (2 * runs.sums.finished < runs.sums.runs) throw Infeasible(runs.why_never);
   const RunsAtLeast first = out.at_least;
-  out = sums.planned();
+  out = runs.sums.planned();
   out.at_least = first;
 }
 
@@ -278,7 +174,7 @@ double add_mean_steps(const Request& request, PlanCandidate candidate, Candidate
   candidate.policy = &kFixed;
   candidate.on_demand_nodes = 0;
   const sim::Scenario scenario = scenarios.scenario(candidate);
-  sim::ScenarioSteps times(scenario, request.caches->steps);
+  sim::ScenarioSteps times(scenario, request.caches->steps, /*intervals=*/false);
   double per_image_s = 0;
   for (std::size_t stage = 0; stage < scenario.stages.size(); ++stage) {
     sim::Configuration whole;

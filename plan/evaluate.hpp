@@ -14,6 +14,10 @@ namespace ganymede::plan {
 /// Data that the simulation of one candidate leaves for the next. The child processes that evaluate groups each fork a
 /// copy and add to that.
 struct EvaluationCaches {
+  EvaluationCaches() { steps.use_models(workloads); }
+  EvaluationCaches(const EvaluationCaches&) = delete;
+  EvaluationCaches& operator=(const EvaluationCaches&) = delete;
+
   sim::ScenarioInputCache inputs;
   sim::StepDistributionCache steps;
   calibration::KnownWorkloads workloads;  ///< of the request's trace

@@ -151,12 +151,12 @@ void read_workload(const JsonNode& node, Request& request) {
   }
   const auto known = request.caches->inputs.trace(at);
   request.file_hashes["/workload/trace"] = fmt::format("{:016x}", known.hash);
-  request.trace = known.trace;
+  request.trace = *known.trace;
   if (trace && model && model->as_string() != request.trace.model && model->as_string() != picked)
     model->fail(fmt::format("{} is a trace of {}", picked, request.trace.model));
   workload["trace"] = picked;
   if (const auto measured = in.optional("measured")) {
-    request.trace = request.caches->inputs.trace(at, &*measured).trace;
+    request.trace = *request.caches->inputs.trace(at, &*measured).trace;
     request.trace_choice = calibration::stated_text(request.trace) + ", with the kernels of " + request.trace_choice;
     workload["measured"] = measured->value();
   }

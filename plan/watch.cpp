@@ -40,9 +40,9 @@ std::vector<StageWork> stage_work(const sim::Scenario& scenario) {
   const sim::ScenarioPool& pool = scenario.pools[0];
   const auto& link = pool.instance().host_link;
   for (std::size_t i = 0; i < scenario.stages.size(); ++i) {
-    const traces::TraceBatch& batch = scenario.trace.batches[scenario.stages[i]];
+    const traces::TraceBatch& batch = scenario.trace->batches[scenario.stages[i]];
     const calibration::StepModel step =
-        calibration::workload_on(scenario.trace, batch, pool.gpu(), link ? &*link : nullptr).central;
+        calibration::workload_on(*scenario.trace, batch, pool.gpu(), link ? &*link : nullptr).central;
     double sum = 0;
     for (std::size_t sample = 0; sample < step.samples; ++sample) sum += step.step_s(sample);
     out.push_back({scenario.stage_shares[i], sum / static_cast<double>(step.samples)});
@@ -258,7 +258,7 @@ WatchedPlan load_watched_plan(const std::filesystem::path& file) {
   plan.scenario = load_scenario_or_plan(file);
   if (plan.scenario.quality)
     plan.quality = calibration::QualityGoal::read(chosen.child("scenario").child("workload").child("quality"),
-                                                  plan.scenario.trace.model);
+                                                  plan.scenario.trace->model);
   return plan;
 }
 

@@ -47,7 +47,7 @@ calibration::StepModel model_of(const sim::Scenario& scenario, std::size_t rente
     workloads.emplace_back();
     if (p != rented) continue;
     const platforms::Instance& instance = pool.instance();
-    workloads.back() = sim::in_passes(calibration::workload_on(scenario.trace, scenario.batch(), pool.gpu(),
+    workloads.back() = sim::in_passes(calibration::workload_on(*scenario.trace, scenario.batch(), pool.gpu(),
                                                                instance.host_link ? &*instance.host_link : nullptr),
                                       scenario);
   }

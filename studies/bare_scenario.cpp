@@ -6,7 +6,7 @@ sim::Scenario bare_scenario(std::shared_ptr<const platforms::Platform> platform,
                             int gpus_per_node, const traces::StepTrace& trace, std::int64_t steps) {
   sim::Scenario scenario;
   scenario.file = platform->name;
-  scenario.trace = trace;
+  scenario.trace = std::make_shared<const traces::StepTrace>(trace);
   scenario.steps = steps;
   scenario.images = steps * trace.batches.front().batch * nodes * gpus_per_node;
   sim::ScenarioPool pool;

@@ -78,7 +78,7 @@ std::vector<std::int64_t> buckets_of(const Scenario& scenario) {
   const ScenarioPool& pool = scenario.pools.front();
   const platforms::Instance& instance = pool.instance();
   const calibration::WorkloadModel model =
-      in_passes(calibration::workload_on(scenario.trace, scenario.batch(), pool.gpu(),
+      in_passes(calibration::workload_on(*scenario.trace, scenario.batch(), pool.gpu(),
                                          instance.host_link ? &*instance.host_link : nullptr),
                 scenario);
   std::vector<std::int64_t> buckets;

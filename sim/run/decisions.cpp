@@ -137,7 +137,7 @@ void observe_training(const RunContext& context, const Segment& segment, policie
   }
   seen.pause_s = pause_s / segment.per_step;
   if (segment.configuration.cached) seen.host_memory = std::min(1.0, cache_share(scenario));
-  seen.memory = gpu_memory(scenario.trace.batches[scenario.stages[segment.configuration.stage]]).si /
+  seen.memory = gpu_memory(scenario.trace->batches[scenario.stages[segment.configuration.stage]]).si /
                 scenario.pools[0].gpu().memory.si;
 }
 

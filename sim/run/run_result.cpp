@@ -192,8 +192,8 @@ std::string joined(const Scenario& scenario, Text&& text) {
 }
 
 LaunchRequest launch_request(const Scenario& scenario) {
-  LaunchRequest launch{scenario.trace.model,
-                       scenario.trace.precision,
+  LaunchRequest launch{scenario.trace->model,
+                       scenario.trace->precision,
                        scenario.dataset.name,
                        static_cast<int>(scenario.batch_per_gpu()),
                        scenario.images_a_step(scenario.workers()),
@@ -227,7 +227,7 @@ void describe(Result& result, const Scenario& scenario) {
   for (const ScenarioPool& pool : scenario.pools)
     for (const std::size_t stage : scenario.stages)
       result.memory =
-          std::max(result.memory, Bytes{calibration::device_memory(scenario.trace, scenario.trace.batches[stage],
+          std::max(result.memory, Bytes{calibration::device_memory(*scenario.trace, scenario.trace->batches[stage],
                                                                    pool.gpu(), scenario.workers() > 1)
                                             .expected});
   result.hash = scenario.hash;
@@ -238,8 +238,8 @@ void describe(Result& result, const Scenario& scenario) {
   }
   result.seed = scenario.seed;
   result.fabric_source = first.platform->fabric_label(first.instance(), first.max_nodes, first.pool.gpus_per_node);
-  result.software = fmt::format("{} {} ({})", scenario.trace.software.name, scenario.trace.software.version,
-                                scenario.trace.software.backend);
+  result.software = fmt::format("{} {} ({})", scenario.trace->software.name, scenario.trace->software.version,
+                                scenario.trace->software.backend);
   result.prices_as_of = first.price.as_of;
   result.deadline = scenario.deadline;
   result.budget = scenario.budget;

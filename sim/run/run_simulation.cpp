@@ -29,7 +29,7 @@ RunContext context_of(const Scenario& scenario, ScenarioSteps& steps) {
       .target = static_cast<double>(scenario.target == Target::steps ? scenario.steps : scenario.images)};
   for (std::size_t p = 0; p < scenario.pools.size(); ++p)
     context.pool_speeds.push_back(steps.workload(0, 0).mean_s / steps.workload(p, 0).mean_s);
-  context.stage_ends = draw_stage_ends(scenario, context.target);
+  context.stage_ends = draw_stage_ends(scenario.seed, scenario.stage_shares, scenario.stage_variation, context.target);
   return context;
 }
 

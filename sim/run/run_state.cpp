@@ -28,12 +28,13 @@ std::vector<TrainingNode> training_nodes(const Scenario& scenario) {
 
 }  // namespace
 
-std::vector<double> draw_stage_ends(const Scenario& scenario, double target) {
-  RandomStream random(scenario.seed, "run/stages");
+std::vector<double> draw_stage_ends(std::uint64_t seed, std::span<const double> shares, double variation,
+                                    double target) {
+  RandomStream random(seed, "run/stages");
   std::vector<double> ends;
   double sum = 0;
-  for (const double share : scenario.stage_shares) {
-    sum += share * (1 + scenario.stage_variation * (2 * random.uniform() - 1));
+  for (const double share : shares) {
+    sum += share * (1 + variation * (2 * random.uniform() - 1));
     ends.push_back(sum);
   }
   for (double& end : ends) end *= target / sum;

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -33,7 +34,8 @@ struct RunContext {
 };
 
 /// Draws the lengths of the stages of a growing model. They sum to `target`.
-std::vector<double> draw_stage_ends(const Scenario& scenario, double target);
+std::vector<double> draw_stage_ends(std::uint64_t seed, std::span<const double> shares, double variation,
+                                    double target);
 
 enum class RunPhase {
   idle,        ///< nothing trains

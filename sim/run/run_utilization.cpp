@@ -84,7 +84,7 @@ RunUtilization utilization_of(const Scenario& scenario, const RunRecord& record,
   for (const PoolAccount& account : accounts) {
     const ScenarioPool& pool = scenario.pools[account.pool];
     use.gpu_seconds += account.gpu_seconds;
-    peak_flops += peak_of(scenario.trace, pool.gpu()).si * account.gpu_seconds.total_seconds();
+    peak_flops += peak_of(*scenario.trace, pool.gpu()).si * account.gpu_seconds.total_seconds();
     vcpus_known = vcpus_known && pool.instance().vcpus > 0;
     vcpu_s += to_seconds(account.held).si * pool.instance().vcpus;
   }

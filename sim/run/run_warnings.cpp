@@ -78,7 +78,7 @@ std::vector<std::string> message_size_warnings(const Scenario& scenario, const p
   if (!platform.measured_sizes) return {};
   const auto [smallest, largest] = *platform.measured_sizes;
   for (const std::size_t stage : scenario.stages)
-    for (const traces::TraceBucket& bucket : scenario.trace.batches[stage].buckets)
+    for (const traces::TraceBucket& bucket : scenario.trace->batches[stage].buckets)
       if (const auto bytes = static_cast<double>(bucket.bytes); bytes < smallest || bytes > largest)
         return {
             fmt::format("gradients are reduced in pieces of {}, beyond the {} to {} that the links of {} were measured "

@@ -8,8 +8,8 @@
 
 namespace ganymede::sim {
 
-Result simulate(const Scenario& scenario, StepDistributionCache& cache) {
-  ScenarioSteps steps(scenario, cache);
+Result simulate(const Scenario& scenario, StepDistributionCache& cache, bool intervals) {
+  ScenarioSteps steps(scenario, cache, intervals);
   return result_of(scenario, simulate_run(scenario, steps));
 }
 

@@ -9,8 +9,9 @@
 namespace ganymede::sim {
 
 /// Simulates the run. Step distributions are kept in `cache` for later runs, whose results they do not change. Throws
-/// Infeasible if the run never finishes, and Failure if its policy failed.
-Result simulate(const Scenario& scenario, StepDistributionCache& cache);
+/// Infeasible if the run never finishes, and Failure if its policy failed. Without `intervals` those of the result say
+/// nothing, and all else is the same; it takes less time.
+Result simulate(const Scenario& scenario, StepDistributionCache& cache, bool intervals = true);
 /// The same with a cache of its own, for a single run.
 Result simulate(const Scenario& scenario);
 

@@ -178,7 +178,7 @@ void begin_segment(const RunContext& context, RunState& state, Actions& actions,
   state.facts.most_gpus = std::max(state.facts.most_gpus, segment.steps->workers);
   const std::size_t stage = segment.configuration.stage;
   if (stage != state.stage && state.has_trained)
-    log_event(actions, state, "stage", "", 0, scenario.trace.batches[scenario.stages[stage]].stage);
+    log_event(actions, state, "stage", "", 0, scenario.trace->batches[scenario.stages[stage]].stage);
   state.stage = stage;
   // A segment ends with a whole step, counting those that earlier segments began.
   const double done = state.training.done(state.now);

@@ -16,8 +16,9 @@ ScenarioInputCache::KnownTrace ScenarioInputCache::trace(const JsonNode& at, con
     const auto known = traces_.find(key);
     if (known != traces_.end()) return {known->second, model.hash};
     traces::StepTrace stated =
-        calibration::with_stated_step(model.trace, calibration::read_stated_step(*measured), *measured);
-    return {traces_.emplace(key, std::move(stated)).first->second, model.hash};
+        calibration::with_stated_step(*model.trace, calibration::read_stated_step(*measured), *measured);
+    return {traces_.emplace(key, std::make_shared<const traces::StepTrace>(std::move(stated))).first->second,
+            model.hash};
   }
   const std::string name = traces::trace_name(at);
   // A file of the program stays as it is: it is made and hashed once.
@@ -28,8 +29,8 @@ ScenarioInputCache::KnownTrace ScenarioInputCache::trace(const JsonNode& at, con
   const std::uint64_t hash = built_in ? embedded_hash(name, text) : fnv1a(text);
   const auto known = traces_.find({name, hash});
   if (known != traces_.end()) return {known->second, hash};
-  const auto added = traces_.emplace(std::pair{name, hash}, traces::read_step_trace(JsonNode::parse(text, name))).first;
-  return {added->second, hash};
+  auto trace = std::make_shared<const traces::StepTrace>(traces::read_step_trace(JsonNode::parse(text, name)));
+  return {traces_.emplace(std::pair{name, hash}, std::move(trace)).first->second, hash};
 }
 
 ScenarioInputCache::KnownGoal ScenarioInputCache::quality(const JsonNode& at, const std::string& model) {

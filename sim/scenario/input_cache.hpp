@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -21,11 +22,11 @@ class ScenarioInputCache {
  public:
   /// A parsed trace, and the hash of its text.
   struct KnownTrace {
-    const traces::StepTrace& trace;
+    std::shared_ptr<const traces::StepTrace> trace;
     std::uint64_t hash;
   };
   /// The trace that `at` names: a recorded one or a file. The file is read each time, but parsed only if its content is
-  /// new. The reference is valid as long as this object. Throws ConfigError as trace_text() and read_step_trace() do.
+  /// new. Throws ConfigError as trace_text() and read_step_trace() do.
   KnownTrace trace(const JsonNode& at) { return trace(at, nullptr); }
   /// The same with a step that the user measured, "measured" of the workload, in place of the recorded ones
   /// (calibration/stated_step.hpp). The hash is still that of the trace's text.
@@ -43,9 +44,10 @@ class ScenarioInputCache {
   std::uint64_t embedded_hash(const std::string& name, std::string_view text);
 
  private:
-  std::map<std::pair<std::string, std::uint64_t>, traces::StepTrace> traces_;  // by name and hash of the text
-  std::map<std::string, calibration::QualityGoal> goals_;                      // by what they depend on
-  std::map<std::string, std::uint64_t> hashes_;                                // by name of the embedded text
+  std::map<std::pair<std::string, std::uint64_t>, std::shared_ptr<const traces::StepTrace>>
+      traces_;                                             // by name and hash of the text
+  std::map<std::string, calibration::QualityGoal> goals_;  // by what they depend on
+  std::map<std::string, std::uint64_t> hashes_;            // by name of the embedded text
 };
 
 }  // namespace ganymede::sim

@@ -128,7 +128,7 @@ void check_memory(Scenario& scenario) {
       calibration::DeviceMemory most;
       for (const std::size_t stage : scenario.stages) {
         calibration::DeviceMemory memory =
-            calibration::device_memory(scenario.trace, scenario.trace.batches[stage], one, several);
+            calibration::device_memory(*scenario.trace, scenario.trace->batches[stage], one, several);
         if (memory.expected >= most.expected) most = std::move(memory);
       }
       return most;
@@ -136,7 +136,7 @@ void check_memory(Scenario& scenario) {
     const calibration::DeviceMemory needed = on(gpu);
     if (needed.high <= gpu.memory.si) continue;
     const std::string what =
-        fmt::format("batch {} of {} needs {} of GPU memory, {} has {}", scenario.batch().batch, scenario.trace.model,
+        fmt::format("batch {} of {} needs {} of GPU memory, {} has {}", scenario.batch().batch, scenario.trace->model,
                     calibration::to_text(needed), gpu.name, to_string(gpu.memory));
     if (needed.expected <= gpu.memory.si) {
       scenario.warnings.push_back(fmt::format("{}: perhaps it does not fit", what));
@@ -146,7 +146,7 @@ void check_memory(Scenario& scenario) {
     for (const auto& other : pool.platform->gpus) {
       if (on(other).expected <= other.memory.si)
         fits += fmt::format("{}{} ({})", fits.empty() ? "" : ", ", other.name, to_string(other.memory));
-      else if (const int batch = calibration::largest_batch(scenario.trace, other, several, /*surely=*/false);
+      else if (const int batch = calibration::largest_batch(*scenario.trace, other, several, /*surely=*/false);
                batch > 0)
         largest += fmt::format("{}{} on {}", largest.empty() ? "" : ", ", batch, other.name);
     }

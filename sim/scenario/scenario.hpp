@@ -75,7 +75,8 @@ struct Scenario {
   /// Hash of the content of each file that the scenario names, by the JSON pointer of the name ("/workload/trace").
   std::map<std::string, std::string> file_hashes;
 
-  traces::StepTrace trace;
+  /// Scenarios of one trace that are read one after the other share it.
+  std::shared_ptr<const traces::StepTrace> trace = std::make_shared<const traces::StepTrace>();
   std::vector<std::size_t> stages;   ///< Entries of trace.batches, one for each stage of a growing model; else one.
   std::vector<double> stage_shares;  ///< Share of the target that each stage takes; they sum to 1.
   double stage_variation = 0;        ///< Each stage's length varies with the seed by up to this share.
@@ -112,7 +113,7 @@ struct Scenario {
   std::vector<std::string> warnings;  ///< These name what the results leave out, and assumptions.
 
   /// The trace entry of the last stage: what a worker does in one pass.
-  const traces::TraceBatch& batch() const { return trace.batches[stages.back()]; }
+  const traces::TraceBatch& batch() const { return trace->batches[stages.back()]; }
   /// GPUs that the scenario asks for.
   int workers() const;
   /// Images that a worker trains in a step, in all of its passes.

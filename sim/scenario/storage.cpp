@@ -78,7 +78,7 @@ void read_checkpoint(const JsonNode& node, Scenario& scenario) {
     checkpoints.interval = with_unit(every, {"min", "h"}).as_positive<Seconds>();
   }
   double weights = 0;
-  for (const auto& [name, network] : scenario.trace.networks) weights += static_cast<double>(network.gradient_bytes);
+  for (const auto& [name, network] : scenario.trace->networks) weights += static_cast<double>(network.gradient_bytes);
   checkpoints.bytes = Bytes{kValuesPerWeight * weights};
   if (auto bytes = in.optional("bytes")) checkpoints.bytes = bytes->as_quantity<Bytes>();
   if (auto notice = in.optional("on_notice")) checkpoints.on_notice = notice->as_bool();

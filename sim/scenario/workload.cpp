@@ -51,7 +51,7 @@ bool is_of_single_trainings(const JsonNode& node) {
 /// Images of a median training that gets to the FID, by a model of recorded trainings.
 std::int64_t images_to_fid(const JsonNode& node, Scenario& scenario, Fingerprint& fingerprint,
                            ScenarioInputCache& cache) {
-  const auto [goal, hash] = cache.quality(node, scenario.trace.model);
+  const auto [goal, hash] = cache.quality(node, scenario.trace->model);
   if (hash != 0) fingerprint.replace("/workload/quality/curve", hash);
   const auto batch = static_cast<double>(scenario.images_a_step(scenario.workers()));
   scenario.quality = goal.at(batch);
@@ -78,8 +78,8 @@ std::int64_t images_to_quality(const JsonNode& node, Scenario& scenario, Fingerp
   }
   fingerprint.replace("/workload/quality/curve", text);
   const traces::QualityCurves curves = traces::read_quality_curves(JsonNode::parse(text, path.string()));
-  if (curves.model != scenario.trace.model)
-    file.fail(fmt::format("the quality curve is of {}, the trace of {}", curves.model, scenario.trace.model));
+  if (curves.model != scenario.trace->model)
+    file.fail(fmt::format("the quality curve is of {}, the trace of {}", curves.model, scenario.trace->model));
   const auto batch = static_cast<double>(scenario.images_a_step(scenario.workers()));
   try {
     const traces::ImagesNeeded needed = traces::images_for(curves, target, batch);
@@ -177,15 +177,16 @@ int read_pass(const JsonNode& batch_per_gpu, const std::optional<JsonNode>& accu
 /// of the trace. If the size was not recorded, entries are derived from the recorded sizes.
 void choose_entries(const JsonNode& node, int batch, Scenario& scenario) {
   std::vector<std::string> stages;
-  for (std::size_t i = 0; i < scenario.trace.batches.size(); ++i) {
-    const traces::TraceBatch& entry = scenario.trace.batches[i];
+  for (std::size_t i = 0; i < scenario.trace->batches.size(); ++i) {
+    const traces::TraceBatch& entry = scenario.trace->batches[i];
     if (entry.batch == batch) scenario.stages.push_back(i);
     if (std::find(stages.begin(), stages.end(), entry.stage) == stages.end()) stages.push_back(entry.stage);
   }
   try {
-    if (scenario.stages.empty())
-      for (const std::string& stage : stages)
-        scenario.stages.push_back(calibration::entry_for(scenario.trace, stage, batch));
+    if (!scenario.stages.empty()) return;
+    traces::StepTrace derived = *scenario.trace;
+    for (const std::string& stage : stages) scenario.stages.push_back(calibration::entry_for(derived, stage, batch));
+    scenario.trace = std::make_shared<const traces::StepTrace>(std::move(derived));
   } catch (const ConfigError& error) {
     node.fail(fmt::format("found {}, {}", batch, error.what()));
   }
@@ -211,7 +212,7 @@ void read_workload(const JsonNode& node, Scenario& scenario, Fingerprint& finger
   const auto [trace, hash] = cache.trace(trace_at, measured ? &*measured : nullptr);
   scenario.trace = trace;
   if (Synchronization& sync = scenario.synchronization; sync.mode == Mode::all_reduce && !sync.reduction_stated)
-    sync.flat_reduction = traces::reduces_flat(trace.software);
+    sync.flat_reduction = traces::reduces_flat(trace->software);
   fingerprint.replace(is_recipe ? "/workload/recipe" : "/workload/trace", hash);
 
   const bool own_batch = is_recipe && !node.value().contains("batch_per_gpu");
@@ -223,9 +224,9 @@ void read_workload(const JsonNode& node, Scenario& scenario, Fingerprint& finger
   } else {
     pass = static_cast<int>(read_pass(batch_per_gpu, in.optional("accumulation_steps"), scenario));
   }
-  if (measured && pass != trace.batches.front().batch)
+  if (measured && pass != trace->batches.front().batch)
     batch_per_gpu.fail(
-        fmt::format("found {} images a pass, but the \"measured\" step is of {}", pass, trace.batches.front().batch));
+        fmt::format("found {} images a pass, but the \"measured\" step is of {}", pass, trace->batches.front().batch));
   choose_entries(batch_per_gpu, pass, scenario);
   if (auto dataset = in.optional("dataset")) scenario.dataset = read_dataset(*dataset);
   read_stages(in, scenario);

@@ -129,7 +129,8 @@ std::vector<std::vector<Seconds>> SiteCommunication::from_last_arrival(std::span
 std::vector<std::vector<Seconds>> SiteCommunication::reduce(std::span<const Reduction> reductions, bool remember) {
   if (!after_last_.empty()) return from_last_arrival(reductions);
   if (!remember) return simulate_now(reductions);  // such arrivals do not come again
-  const Seconds first = reductions.front().arrivals.front();
+  Seconds first = reductions.front().arrivals.front();
+  for (const auto& reduction : reductions) first = std::min(first, std::ranges::min(reduction.arrivals));
   // In picoseconds: with finer arrivals the rounding of the clock would make equal steps differ.
   std::vector<std::int64_t> pattern;
   for (const auto& reduction : reductions) {
@@ -138,9 +139,11 @@ std::vector<std::vector<Seconds>> SiteCommunication::reduce(std::span<const Redu
   }
   const auto [known, is_new] = known_.try_emplace(std::move(pattern));
   if (is_new) {
-    known->second = simulate(reductions);
-    for (auto& times : known->second)
-      for (auto& done : times) done -= first;
+    // From 0 on, so that what is known does not depend on the step that came first.
+    std::vector<Reduction> alike(reductions.begin(), reductions.end());
+    for (Reduction& reduction : alike)
+      for (Seconds& arrival : reduction.arrivals) arrival = Seconds{1e-12 * std::round((arrival - first).si * 1e12)};
+    known->second = simulate(alike);
   }
   auto done = known->second;
   for (auto& times : done)

@@ -99,6 +99,11 @@ StepDistributionCache::Distribution StepDistributionCache::distribution(const st
   return distributions_[key] = std::move(made);
 }
 
+StepDistributionCache::Distribution StepDistributionCache::find(const std::string& key) const {
+  const auto known = distributions_.find(key);
+  return known == distributions_.end() ? nullptr : known->second;
+}
+
 Json StepDistributionCache::take_new() {
   Json out = Json::object();
   for (const std::string& key : new_) out[key] = to_text(*distributions_.at(key));
@@ -125,8 +130,8 @@ calibration::WorkloadModel ScenarioSteps::model(std::size_t pool, std::size_t st
   const platforms::Link* host_link = instance.host_link ? &*instance.host_link : nullptr;
   const std::size_t batch = scenario_.stages[stage];
   calibration::WorkloadModel workload = in_passes(
-      cache_ ? cache_->models(scenario_).on(scenario_.trace, batch, where.gpu(), host_link)
-             : calibration::workload_on(scenario_.trace, scenario_.trace.batches[batch], where.gpu(), host_link),
+      cache_ ? cache_->models(scenario_).on(*scenario_.trace, batch, where.gpu(), host_link)
+             : calibration::workload_on(*scenario_.trace, scenario_.trace->batches[batch], where.gpu(), host_link),
       scenario_);
   if (where.step_factor != 1)
     for (calibration::StepModel* step : {&workload.central, &workload.low, &workload.high})
@@ -159,16 +164,18 @@ std::vector<calibration::WorkloadModel> ScenarioSteps::models(const Configuratio
   return workloads;
 }
 
-StepDistribution ScenarioSteps::simulate(const Configuration& configuration, std::uint64_t seed) const {
+StepDistribution ScenarioSteps::simulate(const Configuration& configuration, std::uint64_t seed, bool interval,
+                                         const StepDistributionCache::Distribution& known) const {
   const std::vector<calibration::WorkloadModel> workloads = models(configuration);
   const bool transferred = std::any_of(
       workloads.begin(), workloads.end(),
       [](const calibration::WorkloadModel& workload) { return !calibration::is_of_the_device(workload.provenance); });
   StepSimulator simulator(scenario_, configuration, workloads, seed);
   if (cache_) simulator.share(cache_->reductions());
-  StepDistribution central = simulator.simulate(Bound::central);
-  align_spans(central);
+  StepDistribution central = known ? *known : simulator.simulate(Bound::central);
+  if (!known) align_spans(central);
   central.low = central.high = central.mean;
+  if (!interval) return central;
   if (!transferred) {
     central.error *= 1.96 / 1.645;  // the interval of a measured step holds 95 %, that of any other 90 %
     return central;
@@ -196,7 +203,12 @@ const StepDistribution& ScenarioSteps::distribution(const Configuration& configu
     // The factors are no part of the seed, so that longer steps are the same draws.
     const Configuration alike = in_first_pool(scenario_, configuration);
     const std::string key = key_of(scenario_, alike);
-    known = cache_->distribution(key + factors_of(scenario_), [&] { return simulate(alike, fnv1a(key)); });
+    const std::string name = key + factors_of(scenario_), no_interval = name + " without interval";
+    if (intervals_ || cache_->find(name))
+      known = cache_->distribution(
+          name, [&] { return simulate(alike, fnv1a(key), /*interval=*/true, cache_->find(no_interval)); });
+    else
+      known = cache_->distribution(no_interval, [&] { return simulate(alike, fnv1a(key), /*interval=*/false); });
     if (alike.nodes != configuration.nodes) {
       known = std::make_shared<const StepDistribution>(by_pools(*known, configuration.nodes));
     } else if (known->pools.size() != scenario_.pools.size()) {  // it is from a scenario with fewer pools, or with more

@@ -36,6 +36,8 @@ class StepDistributionCache {
   using Workload = std::shared_ptr<const WorkloadSummary>;
   /// Returns the entry of `key`. If there is none, calls `make` and keeps its result; nothing is kept if `make` throws.
   Distribution distribution(const std::string& key, const std::function<StepDistribution()>& make);
+  /// Returns the entry of `key`; null if there is none.
+  Distribution find(const std::string& key) const;
   Workload workload(const std::string& key, const std::function<WorkloadSummary()>& make);
   /// Distributions that were added since the last call, for take_in() in another process.
   Json take_new();
@@ -44,7 +46,11 @@ class StepDistributionCache {
   /// All-reduces that were simulated for distributions.
   ReductionCache& reductions() { return reductions_; }
   /// The models of the scenario's trace.
-  calibration::KnownWorkloads& models(const Scenario& scenario) { return models_[scenario.workload_fingerprint]; }
+  calibration::KnownWorkloads& models(const Scenario& scenario) {
+    return of_all_ ? *of_all_ : models_[scenario.workload_fingerprint];
+  }
+  /// All scenarios have the trace of these models, which must outlive this.
+  void use_models(calibration::KnownWorkloads& of_all) { of_all_ = &of_all; }
 
  private:
   std::map<std::string, Distribution> distributions_;
@@ -52,14 +58,17 @@ class StepDistributionCache {
   std::map<std::string, Workload> workloads_;
   ReductionCache reductions_;
   std::map<std::string, calibration::KnownWorkloads> models_;  // by fingerprint
+  calibration::KnownWorkloads* of_all_ = nullptr;              // null: models_
 };
 
 /// The step distributions of one scenario's configurations, by configuration.
 class ScenarioSteps {
  public:
   /// Uses the entries that other runs have left in `cache`, and adds new ones. Distributions at message fidelity are
-  /// neither taken from it nor added, because they belong to this run alone. Both arguments must outlive this.
-  ScenarioSteps(const Scenario& scenario, StepDistributionCache& cache) : scenario_(scenario), cache_(&cache) {}
+  /// neither taken from it nor added, because they belong to this run alone. Without `intervals` the interval of a mean
+  /// step is perhaps only the mean, which takes a third of the time. Both arguments must outlive this.
+  ScenarioSteps(const Scenario& scenario, StepDistributionCache& cache, bool intervals = true)
+      : scenario_(scenario), cache_(&cache), intervals_(intervals) {}
   /// `workload` replaces the workload of the scenario's trace, for checks that fit it to a part of the trace. Both must
   /// outlive this.
   ScenarioSteps(const Scenario& scenario, const calibration::WorkloadModel& workload)
@@ -74,10 +83,13 @@ class ScenarioSteps {
 
  private:
   calibration::WorkloadModel model(std::size_t pool, std::size_t stage) const;
-  StepDistribution simulate(const Configuration& configuration, std::uint64_t seed) const;
+  /// `known`: what this gave without the interval; null: nothing.
+  StepDistribution simulate(const Configuration& configuration, std::uint64_t seed, bool interval = true,
+                            const StepDistributionCache::Distribution& known = nullptr) const;
 
   const Scenario& scenario_;
   StepDistributionCache* cache_ = nullptr;  // null: nothing is shared
+  bool intervals_ = true;
   const calibration::WorkloadModel* given_ = nullptr;
   std::map<Configuration, StepDistributionCache::Distribution> distributions_;
   std::map<std::pair<std::size_t, std::size_t>, StepDistributionCache::Workload> workloads_;  // by pool and stage

@@ -270,8 +270,8 @@ double StepSimulator::half_width(const Workers& workers, const StepDistribution&
   if (!communication_ || step.mean.si <= 0) return 0;
   const double all = static_cast<double>(this->workers()) * step.mean.si;
   calibration::StepEvidence evidence{.link = calibration::LinkEvidence::measured,
-                                     .eager = calibration::is_eager(scenario_.trace.software),
-                                     .own_program = scenario_.trace.software.name == "ganymede",
+                                     .eager = calibration::is_eager(scenario_.trace->software),
+                                     .own_program = scenario_.trace->software.name == "ganymede",
                                      .several_machines = layout_.node_sizes.size() + scenario_.servers.nodes > 1,
                                      .servers = scenario_.synchronization.mode == Mode::async_parameter_server ||
                                                 scenario_.synchronization.scheme.row->has_servers};

@@ -39,8 +39,8 @@ void scale_device(calibration::StepModel& model, double factor) {
 void cap_power(calibration::StepModel& model, const Scenario& scenario, std::size_t stage, const platforms::Gpu& gpu) {
   const double clock = capped_clock({*gpu.idle, *gpu.peak}, *scenario.power_cap);
   if (clock == 1) return;
-  const double ridge = calibration::peak_rate(scenario.trace, gpu).si / gpu.memory_bandwidth.si;
-  for (const traces::TracePhase& recorded : scenario.trace.batches[scenario.stages[stage]].phases) {
+  const double ridge = calibration::peak_rate(*scenario.trace, gpu).si / gpu.memory_bandwidth.si;
+  for (const traces::TracePhase& recorded : scenario.trace->batches[scenario.stages[stage]].phases) {
     if (recorded.flops <= ridge * (recorded.bytes_read + recorded.bytes_written)) continue;
     for (calibration::StepPhase& phase : model.phases)
       if (phase.name == recorded.name && phase.stream == calibration::Stream::compute)
@@ -139,7 +139,7 @@ WorkerModels models_of(const Scenario& scenario, const Configuration& configurat
   const std::size_t pools = scenario.pools.size();
   models.by_pool.resize(pools);
   const double recorded =
-      1.0 * scenario.trace.batches[scenario.stages[configuration.stage]].batch * scenario.accumulation_steps;
+      1.0 * scenario.trace->batches[scenario.stages[configuration.stage]].batch * scenario.accumulation_steps;
   models.batch.assign(pools, recorded);
   double speed_sum = 0;
   double workers = 0;

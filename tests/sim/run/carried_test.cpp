@@ -134,7 +134,7 @@ TEST(AListOfLayers, IsATraceByName) {
   const Json run = simulate_json(ScenarioFiles().load(content));
   EXPECT_EQ(run["provenance"]["inputs"], "datasheet");
   content["workload"]["trace"] = "layers:pix2pix:fp16";
-  EXPECT_EQ(ScenarioFiles().load(content).trace.precision, "fp16");
+  EXPECT_EQ(ScenarioFiles().load(content).trace->precision, "fp16");
   for (const char* wrong : {"layers:pix3pix", "layers:pix2pix:fp8"}) {
     content["workload"]["trace"] = wrong;
     EXPECT_THROW(ScenarioFiles().load(content), ConfigError) << wrong;
@@ -165,6 +165,26 @@ TEST(MeasuredLinks, SayWhenGradientsAreBeyondThem) {
   };
   EXPECT_THAT(warnings(4096, 1e6), Contains(HasSubstr("beyond the 4 KiB to")));
   EXPECT_THAT(warnings(1e6, 1e9), testing::Not(Contains(HasSubstr("were measured with"))));
+}
+
+// The step on the other device has an interval, and what was simulated without it does not change what follows.
+TEST(RunsWithoutIntervals, TakeAndCostTheSame) {
+  traces::StepTrace trace = constant_trace(4);
+  trace.device.kind = "cpu";
+  Json content = ScenarioFiles::basic();
+  content["platform"] = {{"catalog", "lab.json"}, {"instance", "other"}, {"nodes", 2}};
+  const Scenario scenario = ScenarioFiles(trace).load(content);
+  StepDistributionCache cache;
+  const Result without = simulate(scenario, cache, /*intervals=*/false);
+  const Result later = simulate(scenario, cache), alone = simulate(scenario);
+  for (const Result* run : {&without, &later}) {
+    EXPECT_EQ(run->total, alone.total);
+    EXPECT_EQ(run->bill.total(), alone.bill.total());
+    EXPECT_EQ(run->step_mean, alone.step_mean);
+  }
+  EXPECT_EQ(later.interval_s.low, alone.interval_s.low);
+  EXPECT_EQ(later.interval_s.high, alone.interval_s.high);
+  EXPECT_LT(without.interval_s.high - without.interval_s.low, alone.interval_s.high - alone.interval_s.low);
 }
 
 }  // namespace

@@ -64,10 +64,11 @@ inline ScenarioPool literal_pool(const std::string& name, int nodes, int most = 
 inline Scenario literal_scenario(int nodes = 2) {
   Scenario scenario;
   scenario.file = "scenario.json";
-  scenario.trace.precision = "fp32";
-  traces::TraceBatch batch;
-  batch.batch = 64;
-  scenario.trace.batches = {batch};
+  traces::StepTrace trace;
+  trace.precision = "fp32";
+  trace.batches.resize(1);
+  trace.batches.front().batch = 64;
+  scenario.trace = std::make_shared<const traces::StepTrace>(trace);
   scenario.stages = {0};
   scenario.stage_shares = {1};
   scenario.synchronization.scheme = parse_scheme("ring");

@@ -155,10 +155,10 @@ TEST(CompletedSegments, AreFollowedByALastCheckpoint) {
 
 TEST(CompletedSegments, OfAStageAreFollowedByTheNext) {
   Scenario scenario = literal_scenario(2);
-  traces::TraceBatch second;
-  second.batch = 64;
-  second.stage = "8x8";
-  scenario.trace.batches.push_back(second);
+  traces::StepTrace growing = *scenario.trace;
+  growing.batches.push_back(growing.batches.front());
+  growing.batches.back().stage = "8x8";
+  scenario.trace = std::make_shared<const traces::StepTrace>(growing);
   scenario.stages = {0, 1};
   scenario.stage_shares = {0.6, 0.4};
   RunInTheMiddle run(scenario);

@@ -20,11 +20,11 @@ TEST(ScenarioInputCache, ParsesATraceOnceUntilItsFileChanges) {
   ScenarioInputCache cache;
   const auto first = cache.trace(naming("t.json", folder));
   const auto again = cache.trace(naming("t.json", folder));
-  EXPECT_EQ(&first.trace, &again.trace);
+  EXPECT_EQ(first.trace, again.trace);
   EXPECT_EQ(first.hash, fnv1a(traces::write_step_trace(constant_trace(40))));
   folder.add("t.json", traces::write_step_trace(constant_trace(41)));
   const auto changed = cache.trace(naming("t.json", folder));
-  EXPECT_NE(&changed.trace, &first.trace);
+  EXPECT_NE(changed.trace, first.trace);
   EXPECT_NE(changed.hash, first.hash);
 }
 
