@@ -84,8 +84,8 @@ Plan search_once(const Request& request, const PlanOptions& options) {
 // search left out because of it is then looked at again.
 Plan make_plan(const Request& request, const PlanOptions& options) {
   Plan plan = search_once(request, options);
-  // A search that follows another one compares candidates by the same few runs. To an FID each seed has several.
-  if (options.known || request.quality || (!request.deadline && !request.budget)) return plan;
+  // To an FID each seed has several runs.
+  if (request.quality || (!request.deadline && !request.budget)) return plan;
   while (plan.best && !(options.stopped && options.stopped())) {
     PlannedRun& run = plan.runs[*plan.best];
     if (run.risk == "none" || run.seeds >= kRunsForChance || run.probability_runs > 0) break;

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 #include <set>
+#include <utility>
 
 namespace ganymede::plan {
 namespace {
@@ -16,8 +17,13 @@ constexpr double kNearEnough = 1.0002;
 /// Seconds that are added to the time to boot.
 constexpr double kLonger_s[] = {60, 300, 900, 3600, 4 * 3600, 12 * 3600, 24 * 3600, 3 * 24 * 3600, 10 * 24 * 3600};
 constexpr double kNearEnough_s = 1;
-/// How often a value is looked at again after a candidate that was given up turned out to be better.
+/// How often a change is looked for from where it was found if the choice stays there, because a candidate that was
+/// given up turned out to be better; then the next raise is looked at.
 constexpr int kTriesMax = 3;
+/// Values that are tried beside predicted ones: so far beside, relative to what is near enough, and so many. Two of
+/// them on both sides of a change are near enough even if the prediction between them has moved by as much.
+constexpr double kBeside = 0.3;
+constexpr int kGuessesMax = 8;
 /// The objective if nothing meets the goals.
 constexpr double kNothing = std::numeric_limits<double>::infinity();
 
@@ -67,22 +73,25 @@ class SensitivityAnalysis {
     }
     find_rival();
     find_hopeless();
+    const std::vector<double> raises = values(out.now);
+    stays_.emplace_back(out.now, objective_of(request_, plan_.runs[*plan_.best]));
     double low = out.now;
-    for (const double value : values(out.now)) {
-      out.tried = value;
-      for (int tries = 0; tries < kTriesMax && !stays_chosen(value); ++tries) {
-        const double high = lowest_change(low, value);
-        if (choose_among_all(high)) {
-          out.threshold = high;
-          out.next = next_;
-          return out;
-        }
+    std::optional<double> high;
+    for (int again = 0; low < raises.back();) {
+      if (!high || !near_enough(low, *high)) {
+        const double value = next_value(low, high, raises);
+        out.tried = std::max(out.tried, value);
+        stays_chosen(value) ? low = value : high.emplace(value);
+      } else if (choose_among_all(*high)) {
+        out.threshold = high;
+        out.next = next_;
+        return out;
+      } else {
         // The same nodes are chosen after all, because they are better than when they were given up.
         hopeless_.clear();
-        low = high;
-        if (high >= value) break;
+        low = ++again % kTriesMax == 0 ? *std::ranges::upper_bound(raises, low) : *high;
+        high.reset();
       }
-      low = std::max(low, value);
     }
     return out;
   }
@@ -108,13 +117,32 @@ class SensitivityAnalysis {
     return assumption_ == Assumption::boot ? high - low <= kNearEnough_s : high <= kNearEnough * low;
   }
 
-  /// The lowest value found above `low` at which the choice is another one, as it is at `high`.
-  double lowest_change(double low, double high) {
-    while (!near_enough(low, high)) {
-      const double middle = (low + high) / 2;
-      (stays_chosen(middle) ? low : high) = middle;
+  /// The value at which the choice costs as much as the rival, by a line through the last two values at which it was
+  /// the choice, or in proportion to the only one. None if the rival does not decide, or if it is not known how the
+  /// choice grows; infinite if it does not grow.
+  std::optional<double> predicted() const {
+    const auto [value, objective] = stays_.back();
+    const bool steady = assumption_ != Assumption::interruptions, from_zero = assumption_ != Assumption::boot;
+    if (!steady || rival_ == kNothing || (stays_.size() < 2 && !from_zero)) return {};
+    const auto [before, less] = stays_.size() < 2 ? std::pair(0.0, 0.0) : stays_[stays_.size() - 2];
+    const double slope = (objective - less) / (value - before);
+    return slope > 0 ? value + (rival_ - objective) / slope : kNothing;
+  }
+
+  /// A value above `low`, where the choice stays, and below `high`, where it does not: beside the predicted one, first
+  /// below it and then above, else in the middle or the next raise.
+  double next_value(double low, const std::optional<double>& high, const std::vector<double>& raises) {
+    if (const auto meeting = predicted(); meeting && guesses_ < kGuessesMax) {
+      const double beside = kBeside * (assumption_ == Assumption::boot ? kNearEnough_s : (kNearEnough - 1) * *meeting);
+      const double value = *meeting == kNothing               ? raises.back()
+                           : *meeting - beside > low + beside ? *meeting - beside
+                                                              : *meeting + beside;
+      if (value > low && (!high || value < *high)) {
+        ++guesses_;
+        return std::min(value, raises.back());
+      }
     }
-    return high;
+    return high ? (low + *high) / 2 : *std::ranges::upper_bound(raises, low);
   }
 
   bool affects(const PlanCandidate& candidate) const { return is_affected(request_, chosen_, candidate, assumption_); }
@@ -167,7 +195,9 @@ class SensitivityAnalysis {
     const double objective = plan.best ? objective_of(changed, plan.runs[*plan.best]) : kNothing;
     // Which of equals is chosen is decided among all.
     if (objective >= rival_) return objective == rival_ && plan.best && !choose_among_all(value);
-    return rents_the_same(changed, plan.candidates.all[*plan.best], chosen_);
+    if (!rents_the_same(changed, plan.candidates.all[*plan.best], chosen_)) return false;
+    stays_.emplace_back(value, objective);
+    return true;
   }
 
   /// Plans with the assumption at this value, among all candidates, as a plan would that knows nothing but those that
@@ -188,10 +218,12 @@ class SensitivityAnalysis {
   const Plan& plan_;
   Assumption assumption_;
   int jobs_;
-  std::vector<std::string> affected_;  // names of the instances that the assumption affects
-  std::set<std::string> hopeless_;     // identity_of() of candidates that cannot be chosen
-  Plan others_;                        // what is known of the candidates that the assumption does not affect
-  double rival_ = kNothing;            // the best objective among those
+  std::vector<std::string> affected_;             // names of the instances that the assumption affects
+  std::set<std::string> hopeless_;                // identity_of() of candidates that cannot be chosen
+  Plan others_;                                   // what is known of the candidates that the assumption does not affect
+  double rival_ = kNothing;                       // the best objective among those
+  std::vector<std::pair<double, double>> stays_;  // values at which the choice stays and its objective there, ascending
+  int guesses_ = 0;                               // values that predicted() was taken for
   OrderedJson next_ = nullptr;
 };
 

@@ -135,7 +135,11 @@ std::string threshold_of(const documents::Why::HangsOn& one, const std::vector<d
   if (one.what == "step_time") out += " as long";
   if (one.what == "interruptions") out += " as often";
   out = one.threshold ? "above " + out : "no change up to " + out;
-  if (one.unit == "USD/h") out += fmt::format(" a node (now {:.4g}, {:+.3g} %)", one.now, 100 * (value / one.now - 1));
+  constexpr double kTimes = 10;  // from this factor on percent are hard to read
+  if (one.unit == "USD/h")
+    out += value >= kTimes * one.now
+               ? fmt::format(" a node (now {:.4g}, {:.3g} times as much)", one.now, value / one.now)
+               : fmt::format(" a node (now {:.4g}, {:+.3g} %)", one.now, 100 * (value / one.now - 1));
   if (one.unit == "s") out += fmt::format(" (now {})", clock(one.now));
   if (one.what == "step_time" && !steps.empty()) {
     const documents::PlanStep& step = steps.front();

@@ -14,6 +14,7 @@
 #include "common/errors.hpp"
 #include "common/json.hpp"
 #include "plans.hpp"
+#include "report/plan_answer.hpp"
 #include "support/when.hpp"
 
 namespace ganymede::plan {
@@ -111,27 +112,46 @@ TEST_F(Whys, WithoutAnAlternativeNothingMeetsTheGoals) {
 // Four hundred hours on a spot node for 3.5985 USD/h of which half are taken back in a month, beside on demand for 3.60
 // USD/h, which is 0.60 USD more. A loss is announced in time for a checkpoint and costs the boot of another node, 0.09
 // USD, so a few of them cost as much as on demand. A share of p is a mean life of a month / -ln(1 - p).
-TEST_F(Whys, InterruptionsUpToWhereOnDemandIsCheaper) {
-  content["search"]["instances"] = {"one"};
-  content["search"]["markets"] = {"on-demand", "spot"};
-  content["search"]["seeds"] = 10;
-  content["workload"]["images"] = 9'216'000'000;
-  content["search"]["mixed"] = false;
-  content["search"]["checkpoints"] = {"1h"};
-  content["checkpoint"] = {{"on_notice", true}};
-  Json& prices = platform["instances"]["one"]["prices"];
-  std::swap(prices[0], prices[1]);
-  prices[0].update({{"per_hour", "3.5985USD/h"}, {"interrupted_per_month", 0.5}});
-  ASSERT_EQ(planned()["chosen"]["market"], "spot");
-  const Sensitivity answer = raised(Assumption::interruptions);
-  ASSERT_TRUE(answer.threshold);
-  EXPECT_EQ(answer.next["market"], "on-demand");
-  const auto market_at = [&](double factor) {
-    prices[0]["interrupted_per_month"] = 1 - std::pow(0.5, factor);
+class WhysOfSpot : public Whys {
+ protected:
+  WhysOfSpot() {
+    content["search"]["instances"] = {"one"};
+    content["search"]["markets"] = {"on-demand", "spot"};
+    content["search"]["seeds"] = 10;
+    content["workload"]["images"] = 9'216'000'000;
+    content["search"]["mixed"] = false;
+    content["search"]["checkpoints"] = {"1h"};
+    content["checkpoint"] = {{"on_notice", true}};
+    std::swap(spot(), platform["instances"]["one"]["prices"][1]);
+    spot().update({{"per_hour", "3.5985USD/h"}, {"interrupted_per_month", 0.5}});
+  }
+  Json& spot() { return platform["instances"]["one"]["prices"][0]; }
+  std::string market_at(double factor) {
+    spot()["interrupted_per_month"] = 1 - std::pow(0.5, factor);
     return planned()["chosen"]["market"].get<std::string>();
-  };
-  EXPECT_EQ(market_at(*answer.threshold * 0.995), "spot");
-  EXPECT_EQ(market_at(*answer.threshold * 1.005), "on-demand");
+  }
+  /// Plans on both sides of the answer choose what it says; returns the answer's value.
+  double verified_threshold() {
+    EXPECT_EQ(planned()["chosen"]["market"], "spot");
+    const Sensitivity answer = raised(Assumption::interruptions);
+    if (!answer.threshold) throw Failure("nothing changes the choice");
+    EXPECT_EQ(answer.next["market"], "on-demand");
+    EXPECT_EQ(market_at(*answer.threshold * 0.995), "spot");
+    EXPECT_EQ(market_at(*answer.threshold * 1.005), "on-demand");
+    return *answer.threshold;
+  }
+};
+
+TEST_F(WhysOfSpot, UpToWhereOnDemandIsCheaper) { EXPECT_GT(verified_threshold(), 5); }
+
+// Each loss costs the work of up to 50 hours, at half the price. With how many interruptions too many runs are late is
+// asked of the four hundred runs of a plan's choice, not of the ten that candidates are compared by.
+TEST_F(WhysOfSpot, UpToWhereTheChoiceOfAPlanIsTooOftenLate) {
+  spot()["per_hour"] = "1.80USD/h";
+  content["search"]["checkpoints"] = {"50h"};
+  content["checkpoint"] = {{"on_notice", false}};
+  content["deadline"] = "500h";
+  EXPECT_LT(verified_threshold(), 10);
 }
 
 // With neither a goal nor an alternative no value changes the choice: 50 times the price and the steps, ten days of
@@ -156,6 +176,8 @@ TEST_F(Whys, NothingChangesTheChoiceOfTheOnlyNodes) {
   EXPECT_EQ(document["schema"], "ganymede.why/1");
   EXPECT_EQ(Json(document["request"]), file["request"]);
   EXPECT_EQ(document["chosen"]["instance"], "one");
+  EXPECT_THAT(report::why_text(Json::parse(text), 200),
+              HasSubstr("no change up to 180 USD/h a node (now 3.6, 50 times as much)"));
   ASSERT_EQ(document["steps"].size(), 1U);
   EXPECT_EQ(document["steps"][0]["gpu"], "GPU-X");
   EXPECT_TRUE(document["provenance"]["tool"].get<std::string>().starts_with("ganymede "));
