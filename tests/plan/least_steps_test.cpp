@@ -43,7 +43,7 @@ TEST_F(LeastStepsOf, AGrowingModelHasTheStagesThatItsSeedDraws) {
     EXPECT_LE(all.candidates.all[0].bounds.time_s, times.back());
   }
   EXPECT_NE(times[0], times[1]);
-  // Of several seeds, the least.
+  // The least of several seeds.
   content["seed"] = 1;
   content["search"]["seeds"] = 3;
   EXPECT_NEAR(enumerate(request(), false).all[0].bounds.time_s, std::ranges::min(times), 0.1);
