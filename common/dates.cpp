@@ -81,32 +81,57 @@ std::optional<double> parse_clock(std::string_view text) {
 
 double at_midnight(year_month_day date) { return chrono::duration<double>(sys_days(date).time_since_epoch()).count(); }
 
-/// Reads "Tue Nov  3 08:15:00 2026" and the like, in any order.
-std::optional<double> parse_words(std::string_view text) {
-  constexpr std::string_view kMonths = "JanFebMarAprMayJunJulAugSepOctNovDec", kDays = "MonTueWedThuFriSatSun";
-  std::optional<int> year, month, day;
+/// The parts of a time in words; none is said twice, so that what a line of a log says behind its time is no part of it.
+struct TimeInWords {
+  std::optional<int> weekday, year, month, day;  ///< counted from 1
   std::optional<double> clock;
+  bool behind = false;  ///< the date is behind the clock
+  bool ctime = false;   ///< only the year is, as ctime writes it: the weekday must be its
+
+  /// Returns false if the word is no part, or one that is there.
+  bool take(std::string_view word) {
+    constexpr std::string_view kMonths = "JanFebMarAprMayJunJulAugSepOctNovDec", kDays = "MonTueWedThuFriSatSun";
+    const auto place = [&](std::string_view names) {  // of the name among those of three letters
+      const std::size_t at = word.size() == 3 ? names.find(word) : names.npos;
+      return at != names.npos && at % 3 == 0 ? std::optional(static_cast<int>(at / 3) + 1) : std::nullopt;
+    };
+    const auto set = [](auto& part, auto value) {
+      const bool is_first = !part;
+      part = value;
+      return is_first && value;
+    };
+    if (word.empty() || word == "UTC") return true;
+    if (const auto name = place(kDays)) return set(weekday, name);
+    if (const auto name = place(kMonths)) return set(month, name);
+    if (word.size() >= 8 && word[2] == ':') return set(clock, parse_clock(word));
+    const auto number = parse_digits(word, 0, word.size());
+    if (word.size() <= 2) {
+      behind = clock.has_value();
+      return !(clock && month) && set(day, number);
+    }
+    ctime = clock && !behind;
+    return word.size() == 4 && (!ctime || weekday) && set(year, number);
+  }
+
+  std::optional<double> moment() const {
+    const year_month_day date = chrono::year{year.value_or(1972)} /
+                                chrono::month{static_cast<unsigned>(month.value_or(0))} /
+                                chrono::day{static_cast<unsigned>(day.value_or(0))};
+    if (!date.ok() || !clock) return std::nullopt;
+    if (ctime && chrono::weekday(sys_days(date)).iso_encoding() != static_cast<unsigned>(*weekday)) return std::nullopt;
+    return at_midnight(date) + *clock;
+  }
+};
+
+/// Reads "Tue Nov  3 08:15:00 2026" and the like.
+std::optional<double> parse_words(std::string_view text) {
+  TimeInWords time;
   while (!text.empty()) {
     const std::string_view word = text.substr(0, text.find_first_of(" ,"));
     text.remove_prefix(std::min(word.size() + 1, text.size()));
-    const auto place = [&](std::string_view names) {  // of the name among those of three letters, from 1 on
-      const std::size_t at = word.size() == 3 ? names.find(word) : names.npos;
-      return at != names.npos && at % 3 == 0 ? static_cast<int>(at / 3) + 1 : 0;
-    };
-    if (word.empty() || word == "UTC" || place(kDays) > 0) continue;
-    if (place(kMonths) > 0)
-      month = place(kMonths);
-    else if (word.size() >= 8 && word[2] == ':')
-      clock = parse_clock(word);
-    else if (const auto number = parse_digits(word, 0, word.size()); number && (word.size() == 4 || word.size() <= 2))
-      (word.size() == 4 ? year : day) = number;
-    else
-      return std::nullopt;
+    if (!time.take(word)) return std::nullopt;
   }
-  const year_month_day date = chrono::year{year.value_or(1972)} /
-                              chrono::month{static_cast<unsigned>(month.value_or(0))} /
-                              chrono::day{static_cast<unsigned>(day.value_or(0))};
-  return date.ok() && clock ? std::optional(at_midnight(date) + *clock) : std::nullopt;
+  return time.moment();
 }
 
 }  // namespace
@@ -125,7 +150,8 @@ std::optional<double> moment_of(std::string_view text) {
   const auto date = parse_date(padded(text.substr(0, gap)));
   if (!date) return parse_words(text);
   std::string clock = padded(text.substr(std::min(gap + 1, text.size())));
-  if (clock.size() == 5) clock += ":00";
+  if (clock.size() == 5 || (clock.size() > 5 && std::string_view("+-Z ").find(clock[5]) != std::string_view::npos))
+    clock.insert(5, ":00");  // "08:15+01:00"
   const auto seconds = parse_clock(clock);
   return seconds ? std::optional(at_midnight(*date) + *seconds) : std::nullopt;
 }
@@ -146,7 +172,7 @@ std::optional<std::int64_t> parse_time(std::string_view text) {
     second = parse_digits(text, 17, 2);
     at = 19;
   }
-  if (at >= text.size() || (text[at] != 'Z' && text.size() != at + 6)) return std::nullopt;
+  if (at >= text.size()) return std::nullopt;
   const auto zone = parse_zone(text.substr(at));
   if (!date || !hour || !minute || !second || !zone || *hour > 23 || *minute > 59 || *second > 59) return std::nullopt;
   const chrono::sys_seconds time =

@@ -86,8 +86,9 @@ TEST(Times, OfOtherProgramsAreRead) {
   constexpr double kThen = 1793693700;
   for (const char* text :
        {"1793693700", "1793693700000", "1793693700000000", "2026-11-03T08:15:00", "2026-11-03 08:15:00Z",
-        "2026/11/3 8:15", "2026-11-03T09:15:00+01:00", "2026-11-03 09:15:00+0100", "2026-11-03 08:15:00 UTC",
-        "Tue Nov  3 08:15:00 2026", "3 Nov 2026 08:15:00", "Nov 03, 2026 08:15:00"})
+        "2026/11/3 8:15", "2026-11-03T09:15+01:00", "2026-11-03 09:15 +0100", "2026-11-03T08:15Z",
+        "2026-11-03T09:15:00+01:00", "2026-11-03 09:15:00+0100", "2026-11-03 08:15:00 UTC",
+        "Tue Nov  3 08:15:00 2026", "Tue Nov  3 08:15:00 UTC 2026", "08:15:00 3 Nov 2026", "3 Nov 2026 08:15:00", "Nov 03, 2026 08:15:00"})
     EXPECT_EQ(moment_of(text), kThen) << text;
   EXPECT_DOUBLE_EQ(*moment_of("2026-11-03 08:15:00,250"), kThen + 0.25);
   EXPECT_DOUBLE_EQ(*moment_of("2026-11-03T08:15:00.5Z"), kThen + 0.5);
@@ -95,6 +96,9 @@ TEST(Times, OfOtherProgramsAreRead) {
   EXPECT_EQ(*moment_of("Mar 01 00:00:00") - *moment_of("Feb 29 00:00:00"), 86400);
   EXPECT_EQ(moment_of("107"), 107);
   for (const char* text : {"", "-5", "noon", "Nov 31 08:15:00", "2026-13-01 08:15:00", "2026-11-03T25:15:00", "Nov 03",
+                           // What follows the time of a line is no part of it.
+                           "Nov 03 08:15:00 1", "Nov 03 08:15:00 1064", "Tue Nov 03 08:15:00 2000",
+                           "Nov 03 08:15:00 00:10:05", "Nov 03 08:15:00 May", "Nov 08:15:00 3",
                            "2026-11-03T08:15:00+99:00", "2026-11-03T08:15:00 local", "loss 08:15:00"})
     EXPECT_EQ(moment_of(text), std::nullopt) << text;
 }
@@ -108,6 +112,7 @@ TEST(Times, NeedTheirZone) {
   EXPECT_EQ(parse_time("1970-01-01T00:00:00Z"), 0);
   EXPECT_EQ(parse_time("2026-12-01T18:00:00+01:00"), parse_time("2026-12-01T17:00Z"));
   EXPECT_EQ(parse_time("2026-12-01T12:30:00-04:30"), parse_time("2026-12-01T17:00:00Z"));
+  EXPECT_EQ(parse_time("2026-12-01T12:30:00-0430"), parse_time("2026-12-01T17:00:00Z"));
   EXPECT_EQ(format_time(*parse_time("2026-12-31T23:59:59-01:00")), "2027-01-01T00:59:59Z");
   for (const char* text : {"2026-12-01T18:00:00", "2026-12-01", "2026-12-01T24:00Z", "2026-12-01T18:60Z", "60h",
                            "2026-12-01T18:00:00+1:00", "2026-02-30T18:00Z", "2026-12-01T18:00:00Zulu"})
