@@ -85,28 +85,30 @@ std::int64_t work_of_event(const Cluster& cluster, double running, double active
   return 1 + static_cast<std::int64_t>(running / kRunningAnEvent + active * cluster.scheduler.row->events_a_job);
 }
 
-/// The work of jobs whose durations are known, if all GPUs were busy with whichever waits: an estimate, which knows
-/// neither gaps nor preemption.
+/// The least work of the jobs whose durations are known, whatever the scheduler: if all GPUs together ran the job with
+/// the least left, at no moment would fewer jobs be there. A job that waits for others counts only when it must run.
 double expected_work(const Cluster& cluster) {
-  double mean_gpus = 0, gpu_seconds = 0;
+  double mean_gpus = 0;
   std::set<double> durations;
   for (const ClusterJob& job : cluster.jobs) {
     mean_gpus += job.gpus / static_cast<double>(cluster.jobs.size());
-    gpu_seconds += job.gpus * job.duration_s;
     durations.insert(job.duration_s);
   }
-  if (gpu_seconds == 0) return 0;
-  const double each = gpu_seconds / static_cast<double>(cluster.jobs.size()), at_once = cluster.gpus() / mean_gpus;
+  const double at_once = cluster.gpus() / mean_gpus;
   const auto work = [&](double active) {
     return static_cast<double>(work_of_event(cluster, std::min(active, at_once), active));
   };
-  double sum = 0, waits = 0, now_s = cluster.jobs.front().arrival_s;  // waits: GPU-seconds of jobs that are there
+  double sum = 0, now_s = cluster.jobs.front().arrival_s;
+  std::multiset<double> there;  // GPU-seconds that are left of each
   for (const ClusterJob& job : cluster.jobs) {
-    if (job.arrival_s > now_s) sum += 2 * work(waits / each);  // an arrival, and what ends meanwhile
-    waits = std::max(0.0, waits - cluster.gpus() * (job.arrival_s - now_s)) + job.gpus * job.duration_s;
+    double done = cluster.gpus() * (job.arrival_s - now_s);
+    for (; !there.empty() && *there.begin() <= done; there.erase(there.begin())) done -= *there.begin();
+    if (!there.empty() && done > 0) there.insert(there.extract(there.begin()).value() - done);
+    if (job.arrival_s > now_s) sum += 2 * work(static_cast<double>(there.size()));  // it, and what ends meanwhile
+    if (job.duration_s > 0 && job.after.empty()) there.insert(job.gpus * job.duration_s);
     now_s = job.arrival_s;
   }
-  const double left = waits / each;  // jobs as long as others end together
+  const auto left = static_cast<double>(there.size());  // jobs as long as others end together
   const double ends = std::min(left, std::ceil(left / at_once) * static_cast<double>(durations.size()));
   return sum + ends * work(left / 2);
 }
@@ -138,7 +140,7 @@ ClusterRecord simulate_cluster(const Cluster& cluster, JobSpeeds& speeds, JobRun
   if (cluster.packing > 0) warn_of_packing(context);
   Nanoseconds again = kNever;
   Work work;
-  constexpr double kCertain = 4;  // no estimate was off by more
+  constexpr double kCertain = 4;  // jobs of other sizes may end together more often
   check_work(expected_work(cluster) / kCertain, "event", cluster.file + ": /jobs: of so many jobs at a time",
              "fewer jobs at a time");
   for (;;) {

@@ -1,5 +1,6 @@
 // `ganymede simulate` of a cluster as a user runs it: table, CSV, JSON, report, timeline, and exit codes.
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -159,6 +160,15 @@ TEST_F(ClusterExample, JobsThatWouldTakeHoursAreRefusedBefore) {
   EXPECT_EQ(run_program(few).code, 0);
 }
 
+// One job of a year among thousands of half a minute: never more than a few are there at a time.
+TEST_F(ClusterExample, ALongJobIsNotTakenForThousands) {
+  std::string trace = "job,arrival_s,gpus,duration_s,owner,priority\nlong,0,1,3e7,,\n";
+  for (int i = 1; i <= 8000; ++i) trace += fmt::format("j{},{},1,30,,\n", i, 60 * i);
+  const Outcome outcome = run_program("simulate " + file + " --set '/jobs={\"trace\":\"" +
+                                      scratch.write("jobs.csv", trace) + "\"}' --set /scheduler/name=gavel");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+}
+
 TEST(ImportJobs, RefusesImpossibleCountsAndKeepsQuotes) {
   const Scratch scratch;
   const auto import = [&](const std::string& user, const std::string& gpus) {
@@ -183,7 +193,7 @@ TEST(ImportJobs, SaysWhatItDoesNotRead) {
   const Outcome import = run_program("import jobs " + sacct);
   EXPECT_EQ(import.code, 0) << import.err;
   EXPECT_THAT(import.err, testing::AllOf(HasSubstr("columns that are not read: JobName, State"),
-                                         HasSubstr("1 jobs have the number of an earlier one")));
+                                         HasSubstr("1 job has the number of an earlier one")));
   EXPECT_THAT(import.out, HasSubstr("\n1.2,1200,4"));
   const Outcome part = run_program("import jobs " + sacct + " --virtual-cluster a");
   EXPECT_EQ(part.code, 2);
