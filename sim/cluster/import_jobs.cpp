@@ -9,6 +9,7 @@
 #include "common/csv.hpp"
 #include "common/dates.hpp"
 #include "common/errors.hpp"
+#include "common/plain_text.hpp"
 #include "common/text.hpp"
 #include "sim/cluster/import_job_texts.hpp"
 #include "sim/cluster/recorded_jobs.hpp"
@@ -45,6 +46,29 @@ double checked_moment(const CsvTable& table, const CsvTable::Row& row, const std
     table.fail(row, column,
                fmt::format("found \"{}\", expected a time such as 2026-11-03T08:15:00", table.at(row, column)));
   return *time;
+}
+
+/// Of a cell with a number of milliseconds since 1970: 1,000, and accordingly; 1 for any other.
+double units_a_second(const std::string& cell) {
+  const auto number = parse_number<double>(cell);
+  return number && *number > 0 && std::isfinite(*number) ? std::round(*number / seconds_of_stamp(*number)) : 1;
+}
+
+/// The units of a column of durations in a second: those of the times, unless the durations are longer than the times
+/// from start to end in them.
+double units_of_durations(const CsvTable& table, const std::string& length, const std::string& submit,
+                          const std::string& start, const std::string& end) {
+  double units = 1;
+  for (const CsvTable::Row& row : table.rows()) {
+    const auto duration = parse_number<double>(table.at(row, length));
+    if (!duration || units_a_second(table.at(row, submit)) <= 1) continue;
+    units = units_a_second(table.at(row, submit));
+    if (start.empty() || end.empty()) continue;
+    const double ran = moment_of(table.at(row, end)).value_or(0) - moment_of(table.at(row, start)).value_or(HUGE_VAL);
+    if (ran > 0 && std::abs(*duration - ran) < std::abs(*duration / units - ran))
+      return 1;
+  }
+  return length.ends_with("_s") ? 1 : units;
 }
 
 std::int64_t checked_gpus(const CsvTable& table, const CsvTable::Row& row, const std::string& column, double gpus) {
@@ -111,6 +135,7 @@ ImportedJobs import_table(const CsvTable& table, const std::string& virtual_clus
   const std::string owner = any_of(table, {"user", "user_id", "owner", "vc", "virtual_cluster", "cluster"});
   if (!virtual_cluster.empty() && group.empty())
     throw ConfigError(fmt::format("--virtual-cluster {}: {} has no virtual clusters", virtual_cluster, table.file()));
+  const double units = length.empty() ? 1 : units_of_durations(table, length, submit, start, end);
   RecordedJobs jobs(table.file());
   for (const CsvTable::Row& row : table.rows()) {
     if (!virtual_cluster.empty() && table.at(row, group) != virtual_cluster) continue;
@@ -130,15 +155,23 @@ ImportedJobs import_table(const CsvTable& table, const std::string& virtual_clus
                                        : !table.at(row, start).empty() && !table.at(row, end).empty();
       if (!ran) return job;
       job.submitted = checked_moment(table, row, submit);
-      job.seconds =
-          checked_duration(table, row, length.empty() ? end : length,
-                           length.empty() ? checked_moment(table, row, end) - checked_moment(table, row, start)
-                                          : duration_of(table.at(row, length)));
+      if (length.empty()) {
+        const double from = checked_moment(table, row, start), to = checked_moment(table, row, end);
+        job.seconds = checked_duration(table, row, end, seconds_between(from, to));
+        return job;
+      }
+      const bool is_number = parse_number<double>(table.at(row, length)).has_value();  // and no 1:30:00
+      const auto seconds = duration_of(table.at(row, length));
+      job.seconds = checked_duration(table, row, length, seconds ? *seconds / (is_number ? units : 1) : seconds);
       return job;
     });
   }
   if (gpus == "plan_gpu") jobs.join_tasks();
   ImportedJobs out = jobs.written();
+  if (units > 1)
+    out.remarks.push_back(
+        fmt::format("as those of {}, the numbers of {} are taken for {}seconds", submit, length,
+                    units <= 1e3 ? "milli" : units <= 1e6 ? "micro" : "nano"));
   note_columns(table,
                {id, gpus, submit, length.empty() ? start : length, length.empty() ? end : length, owner, group,
                 gpus == "plan_gpu" ? "inst_num" : ""},
@@ -169,7 +202,6 @@ ImportedJobs import_gavel(const CsvTable& table, const std::string& virtual_clus
 
 /// A workload of Pollux's simulator (petuum/adaptdl): which application each job trains, and not for how long.
 ImportedJobs import_pollux(const CsvTable& table) {
-  ImportedJobs out{"job,arrival_s,gpus,workload\n", {}};
   std::set<std::string> applications;
   RecordedJobs jobs(table.file());
   for (const CsvTable::Row& row : table.rows())
@@ -177,18 +209,21 @@ ImportedJobs import_pollux(const CsvTable& table) {
       RecordedJob job;
       job.name = table.at(row, "name");
       job.submitted = checked_moment(table, row, "time");
-      job.gpus = checked_gpus(table, row, "num_replicas", duration_of(table.at(row, "num_replicas")).value_or(0));
+      const auto replicas = duration_of(table.at(row, "num_replicas"));
+      if (!replicas)
+        table.fail(row, "num_replicas",
+                   fmt::format("found \"{}\", expected a number", table.at(row, "num_replicas")));
+      job.gpus = checked_gpus(table, row, "num_replicas", *replicas);
       job.seconds = 1;  // that it ran
-      if (job.gpus <= 0) return job;
-      const std::string& application = table.at(row, "application");
-      applications.insert(application);
-      out.csv += fmt::format("{},{},{},{}\n", csv_cell(job.name), job.submitted, job.gpus, csv_cell(application));
+      job.workload = table.at(row, "application");
+      if (job.workload.empty()) table.fail(row, "application", "found nothing, expected what the job trains");
+      if (job.gpus > 0) applications.insert('"' + job.workload + '"');
       return job;
     });
-  out.remarks = jobs.written().remarks;
-  out.remarks.push_back(
-      fmt::format("Pollux's workloads do not say how long jobs run: the cluster's \"workloads\" must have {}",
-                  list_of({applications.begin(), applications.end()})));
+  ImportedJobs out = jobs.written();
+  out.remarks.push_back(fmt::format(
+      "Pollux's workloads do not say how long jobs run: the cluster's \"workloads\" must have {}",
+      fmt::join(applications, ", ")));
   note_columns(table, {"name", "time", "num_replicas", "application"}, out);
   return out;
 }

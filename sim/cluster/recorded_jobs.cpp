@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 
 #include "common/errors.hpp"
 #include "common/plain_text.hpp"
+#include "common/text.hpp"
 
 namespace ganymede::sim {
 namespace {
@@ -39,7 +41,15 @@ std::optional<std::int64_t> elapsed(std::string_view text) {
   return std::nullopt;
 }
 
+constexpr double kYear1972 = 63072000, kLeapYear = 366 * 86400.0;  // in seconds; moment_of takes it for an unsaid one
+
+bool lacks_year(double moment) { return moment >= kYear1972 && moment < kYear1972 + kLeapYear; }
+
 }  // namespace
+
+double seconds_between(double from, double to) {
+  return to - from + (to < from && lacks_year(from) && lacks_year(to) ? kLeapYear : 0);
+}
 
 std::optional<std::int64_t> integer(std::string_view text) { return parse_number<std::int64_t>(text); }
 
@@ -110,31 +120,54 @@ void RecordedJobs::join_tasks() {
   for (auto& [name, job] : joined) jobs_.push_back(std::move(job));
 }
 
+/// Returns true if no time has a year and half of one lies between two jobs: then a New Year came between, and those
+/// that seem later were earlier.
+bool RecordedJobs::sort_by_submission() {
+  const auto sort = [&] {
+    std::stable_sort(jobs_.begin(), jobs_.end(),
+                     [](const RecordedJob& a, const RecordedJob& b) { return a.submitted < b.submitted; });
+  };
+  sort();
+  if (!lacks_year(jobs_.front().submitted) || !lacks_year(jobs_.back().submitted)) return false;
+  const auto gap = std::adjacent_find(jobs_.begin(), jobs_.end(), [](const RecordedJob& a, const RecordedJob& b) {
+    return b.submitted - a.submitted > kLeapYear / 2;
+  });
+  if (gap == jobs_.end()) return false;
+  std::for_each(gap + 1, jobs_.end(), [](RecordedJob& job) { job.submitted -= kLeapYear; });
+  sort();
+  return true;
+}
+
 ImportedJobs RecordedJobs::written() {
   if (jobs_.empty() && unreadable_ > 0) throw ConfigError(why_);
   if (jobs_.empty()) throw ConfigError(fmt::format("{}: no job with GPUs has run", file_));
-  std::stable_sort(jobs_.begin(), jobs_.end(),
-                   [](const RecordedJob& a, const RecordedJob& b) { return a.submitted < b.submitted; });
+  const bool over_new_year = sort_by_submission();
   const double first = jobs_.front().submitted;
   if (jobs_.back().submitted - first > kLongestImported)
     throw ConfigError(fmt::format("{}: the job {} was submitted more than 31 years after the job {}", file_,
                                   jobs_.back().name, jobs_.front().name));
-  ImportedJobs out{"job,arrival_s,gpus,duration_s,owner,priority\n", {}};
+  const bool trains = !jobs_.front().workload.empty();
+  ImportedJobs out{trains ? "job,arrival_s,gpus,workload\n" : "job,arrival_s,gpus,duration_s,owner,priority\n", {}};
   std::map<std::string, int> times;  // that a job's number was there before: `sacct -D` has a row for each requeue
+  std::set<std::string> names;
   std::size_t repeated = 0;
   for (const RecordedJob& job : jobs_) {
-    const int before = times[job.name]++;
-    const std::string name = before == 0 ? job.name : fmt::format("{}.{}", job.name, before + 1);
-    if (before > 0) ++repeated;
-    out.csv += fmt::format("{},{},{},{},{},{}\n", csv_cell(name), job.submitted - first, job.gpus, job.seconds,
-                           csv_cell(job.owner), csv_cell(job.priority));
+    std::string name = job.name;
+    const auto [number, is_first] = times.try_emplace(job.name, 1);
+    if (!is_first) ++repeated;
+    while (!names.insert(name).second) name = fmt::format("{}.{}", job.name, ++number->second);
+    out.csv += fmt::format("{},{},{},", csv_cell(name), job.submitted - first, job.gpus);
+    out.csv += trains ? csv_cell(job.workload) + "\n"
+                      : fmt::format("{},{},{}\n", job.seconds, csv_cell(job.owner), csv_cell(job.priority));
   }
-  out.remarks.push_back(
-      fmt::format("{} jobs; left out: {} without GPUs, {} that never ran", jobs_.size(), without_gpus_, never_ran_));
+  out.remarks.push_back(fmt::format("{}; left out: {} without GPUs, {} that never ran", counted(jobs_.size(), "job"),
+                                    without_gpus_, never_ran_));
   if (unreadable_ > 0) out.remarks.push_back(fmt::format("{} that cannot be read; the first: {}", unreadable_, why_));
   if (repeated > 0)
-    out.remarks.push_back(
-        fmt::format("{} jobs have the number of an earlier one: they are called JOB.2, and so on", repeated));
+    out.remarks.push_back(fmt::format("{} {} the number of an earlier one: such are called JOB.2, and so on",
+                                      counted(repeated, "job"), repeated == 1 ? "has" : "have"));
+  if (over_new_year)
+    out.remarks.emplace_back("the times have no year: those of the year's end are taken to be before the others");
   return out;
 }
 

@@ -26,9 +26,13 @@ std::int64_t gpus_of(std::string_view tres);
 /// A cell of a CSV, in quotes where it needs them.
 std::string csv_cell(const std::string& cell);
 
-/// A job that ran for a time that is known.
+/// Seconds from one moment to another; a time without a year (see moment_of) that is before the first is of the year
+/// after.
+double seconds_between(double from, double to);
+
+/// A job that ran for a time that is known, or trains a workload.
 struct RecordedJob {
-  std::string name, owner = "all", priority;
+  std::string name, owner = "all", priority, workload;
   double submitted = 0, seconds = 0;  ///< seconds since 1970 or since any other moment; how long it ran
   std::int64_t gpus = 0;
 };
@@ -41,13 +45,16 @@ class RecordedJobs {
   /// Adds what `read` returns; a ConfigError of it is the reason why there is no job.
   void add(const std::function<RecordedJob()>& read);
 
-  /// The jobs by the times of their submission, from the first one on. Throws ConfigError if there are none: of a file
+  /// The jobs by the times of their submission, from the first one on; with their workloads if they have any, which
+  /// then say how long they run. Throws ConfigError if there are none: of a file
   /// in which none can be read, with the reason of the first.
   ImportedJobs written();
   /// Rows of one name become one job, which has the GPUs of all: for a trace of tasks.
   void join_tasks();
 
  private:
+  bool sort_by_submission();
+
   std::string file_, why_;
   std::vector<RecordedJob> jobs_;
   std::size_t without_gpus_ = 0, never_ran_ = 0, unreadable_ = 0;

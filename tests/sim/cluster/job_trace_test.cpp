@@ -256,14 +256,45 @@ TEST(ImportJobs, TakesTheTracesOfOtherClusters) {
 // Pollux says which application a job trains, and not for how long: the cluster's workloads do.
 TEST(ImportJobs, TakesPolluxWorkloads) {
   const ImportedJobs pollux = import_jobs(
-      "name,time,application,num_replicas,batch_size\ncifar10-0,107,cifar10,6,2048\nncf-1,110,ncf,1,32768\n", "p.csv",
-      "");
-  EXPECT_EQ(pollux.csv, "job,arrival_s,gpus,workload\ncifar10-0,107,6,cifar10\nncf-1,110,1,ncf\n");
-  EXPECT_THAT(pollux.remarks, testing::Contains(HasSubstr("must have \"cifar10\" or \"ncf\"")));
+      "name,time,application,num_replicas,batch_size\nncf-1,110,ncf,1,32768\ncifar10-0,107,cifar10,6,2048\n"
+      "ncf-1,120,ncf,2,32768\na,121,ncf,x,1\nb,122,,1,1\n",
+      "p.csv", "");
+  EXPECT_EQ(pollux.csv, "job,arrival_s,gpus,workload\ncifar10-0,0,6,cifar10\nncf-1,3,1,ncf\nncf-1.2,13,2,ncf\n");
+  EXPECT_THAT(pollux.remarks, testing::Contains(HasSubstr("must have \"cifar10\", \"ncf\"")));
+  EXPECT_THAT(pollux.remarks, testing::Contains(HasSubstr("1 job has the number of an earlier one")));
+  EXPECT_THAT(pollux.remarks, testing::Contains("2 that cannot be read; the first: p.csv: line 5: num_replicas: found "
+                                                "\"x\", expected a number"));
   EXPECT_THAT(import_jobs("timestamp,duration,num_gpus,gpu_time,cluster\n2017-10-09 07:01:55,66.0,1,66.0,11cb48\n",
                           "philly.csv", "11cb48")
                   .csv,
               HasSubstr("line-2,0,1,66,11cb48,"));
+}
+
+// Milliseconds of a job's times are those of its duration, too, unless its end says otherwise; without a year the days
+// before New Year are before those after it.
+TEST(ImportJobs, TakesUnitsAndYearsThatAreNotSaid) {
+  const auto rows = [](const std::string& text) {
+    const std::string csv = import_jobs(text, "t.csv", "").csv;
+    return csv.substr(csv.find('\n') + 1);
+  };
+  EXPECT_EQ(rows("job_id,gpus,submit_time,duration\na,1,1793693700000,3600000\nb,1,1793693760000,1:00:00\n"),
+            "a,0,1,3600,all,\nb,60,1,3600,all,\n");
+  EXPECT_EQ(rows("job_id,gpus,submit_time,start_time,end_time,duration\n"
+                 "a,1,1793693700000,1793693700000,1793693760000,60\n"),
+            "a,0,1,60,all,\n");
+  EXPECT_EQ(rows("job_id,gpus,submit_time,duration_s\na,1,1793693700000,3600\n"), "a,0,1,3600,all,\n");
+  EXPECT_EQ(rows("job_id,gpus,submit_time,duration\na,1,1793693700,3600\n"), "a,0,1,3600,all,\n");
+  EXPECT_THAT(import_jobs("gpus,submit_time,duration\n1,1793693700000,3600000\n", "t.csv", "").remarks,
+              testing::Contains("as those of submit_time, the numbers of duration are taken for milliseconds"));
+  EXPECT_EQ(rows("job_id,gpus,start_time,end_time\nb,1,Jan 01 00:10:00,Jan 01 00:20:00\n"
+                 "a,1,Dec 31 23:50:00,Jan 01 00:10:00\n"),
+            "a,0,1,1200,all,\nb,1200,1,600,all,\n");
+}
+
+// A row of a name that renaming has given is renamed itself.
+TEST(ImportJobs, GivesNoNameTwice) {
+  EXPECT_THAT(import_jobs("job_id,gpus,submit_time,duration\na,1,0,1\na,1,1,1\na.2,1,2,1\n", "t.csv", "").csv,
+              testing::AllOf(HasSubstr("\na,0,"), HasSubstr("\na.2,1,"), HasSubstr("\na.2.2,2,")));
 }
 
 // Slurm 24 writes numbers that may be unset as objects, and some clusters account for types of GPUs alone.
