@@ -81,7 +81,8 @@ std::optional<double> parse_clock(std::string_view text) {
 
 double at_midnight(year_month_day date) { return chrono::duration<double>(sys_days(date).time_since_epoch()).count(); }
 
-/// The parts of a time in words; none is said twice, so that what a line of a log says behind its time is no part of it.
+/// The parts of a time in words; none is said twice, so that what a line of a log says behind its time is no part of
+/// it.
 struct TimeInWords {
   std::optional<int> weekday, year, month, day;  ///< counted from 1
   std::optional<double> clock;

@@ -132,14 +132,11 @@ class NcclCollector {
     bool checked = true;  ///< whether the results were
   };
   void add_row(const std::string& where, std::int64_t bytes, Timing out, std::optional<Timing> in) {
-    if (const int ranks = std::max(log_.ranks, listed_ranks_); log_.collective == kHypercube && ranks > 1) {
-      out.algbw *= ranks / (ranks - 1.0);
-      if (in) in->algbw *= ranks / (ranks - 1.0);
-    }
     if (bytes == 0) return log_.notes.push_back(where + ": 0 bytes, left out");
     if (bytes < 0) fail(where, fmt::format("found a size of {}, expected zero or more bytes", bytes));
     check_time(where, bytes, out);
     if (in) check_time(where, bytes, *in);
+    out.algbw /= counted_part();
     check_factor(where, out);
     if (!out.checked) note("the results were not validated (-c 0)");
     if (in && out.checked && !in->checked) lacks_in_place_ = true;
@@ -288,11 +285,17 @@ class NcclCollector {
       note(fmt::format("the log does not name its collective; by its columns{} it is {}", by, log_.collective));
   }
 
+  /// The part of the bytes by which the log's algbw is counted: hypercube_perf leaves out each rank's own.
+  double counted_part() const {
+    const int ranks = std::max(log_.ranks, listed_ranks_);
+    return log_.collective == kHypercube && ranks > 1 ? (ranks - 1.0) / ranks : 1;
+  }
+
   void check_time(const std::string& where, std::int64_t bytes, const Timing& timing) const {
     if (!std::isfinite(timing.microseconds) || timing.microseconds <= 0)
       refuse_row(where, fmt::format("found a time of {} us, expected above zero", timing.microseconds));
     // Only two decimals are printed, so that the check allows for rounding; a value such as 0.01 tells hardly anything.
-    const double expected = static_cast<double>(bytes) / timing.microseconds * 1e-3;
+    const double expected = static_cast<double>(bytes) / timing.microseconds * 1e-3 * counted_part();
     if (std::abs(timing.algbw - expected) > 0.006 + 0.02 * expected)
       refuse_row(where, fmt::format("found algbw {} GB/s, expected {:.2f} of {} bytes in {} us: are columns missing?",
                                     timing.algbw, expected, bytes, timing.microseconds));

@@ -13,6 +13,7 @@
 #include "common/json_value.hpp"
 #include "common/plain_text.hpp"
 #include "traces/line_scanner.hpp"
+#include "traces/pace_points.hpp"
 #include "traces/quality_log.hpp"
 #include "traces/run_lines.hpp"
 
@@ -21,23 +22,10 @@ namespace {
 
 /// A pause of a StyleGAN tick that is a smaller part of it than this is in the pace of the training.
 constexpr double kLeastPause = 0.05;
-constexpr double kMostCount = 1e15;  // images or steps, as for goals
-constexpr double kLongest = 1e12;    // seconds
 
 std::optional<double> number_of(std::string_view text) {
   const auto value = parse_number<double>(text);
   return value && std::isfinite(*value) ? value : std::nullopt;
-}
-
-/// Adds a point; what lies after it is of a life before a restart.
-void add(RunPace& pace, double count, double seconds) {
-  if (!(count >= 0 && count <= kMostCount && seconds >= -kLongest && seconds <= kLongest)) {
-    ++pace.skipped;
-    return;
-  }
-  while (!pace.points.empty() && (pace.points.back().count >= count || pace.points.back().seconds > seconds))
-    pace.points.pop_back();
-  pace.points.push_back({count, seconds});
 }
 
 /// A tick of StyleGAN: `maintenance` is the time before it in which nothing was trained.
@@ -45,7 +33,7 @@ void add_tick(RunPace& pace, double images, double seconds, double tick_s, doubl
   const double before = pace.points.empty() ? 0 : pace.points.back().count;
   if (!pace.points.empty() && maintenance > kLeastPause * (tick_s + maintenance))
     pace.pauses.push_back({before, maintenance});
-  add(pace, images, seconds);
+  add_point(pace, images, seconds);
 }
 
 /// Python writes NaN and Infinity, which JSON does not have: they become null. StyleGAN's statistics have them where
@@ -123,7 +111,7 @@ std::optional<double> stamp_of(const Json& line) {
 
 /// A line that says how far a training is and when: BigGAN-PyTorch's evaluations, the history of Weights & Biases, and
 /// those of people's own programs.
-bool read_own_line(RunPace& pace, const Json& line) {
+bool read_own_line(RunPace& pace, const Json& line, LogClock& clock) {
   const auto kimg = first_of(line, {"kimg", "d_real_kimg"}), images = first_of(line, {"images"});
   const auto step = first_of(line, {"_step", "step", "iter", "iteration", "itr", "global_step"});
   const auto run_s = first_of(line, {"_runtime", "elapsed", "elapsed_s", "seconds", "total_sec", "train_runtime"});
@@ -131,9 +119,9 @@ bool read_own_line(RunPace& pace, const Json& line) {
   const auto count = kimg ? std::optional(1e3 * *kimg) : images ? images : step;
   if (!count || *count < 0 || (!kimg && !images && !run_s && !unix_s)) return false;
   pace.counts_images = kimg || images;
-  if (unix_s && !pace.begin_unix_s) pace.begin_unix_s = *unix_s - run_s.value_or(0);
-  if (line.contains("train_runtime")) add(pace, 0, 0);  // HuggingFace's last record has the time of all
-  if (run_s || unix_s) add(pace, *count, run_s ? *run_s : *unix_s - *pace.begin_unix_s);
+  if (line.contains("train_runtime")) add_point(pace, 0, 0);  // HuggingFace's last record has the time of all
+  if (run_s || unix_s) add_point(pace, *count, run_s ? *run_s : clock.since_begin(*unix_s));
+  if (unix_s && !pace.begin_unix_s) pace.begin_unix_s = run_s ? *unix_s - *run_s : clock.begin();
   add_fids(pace, line, *count);
   return true;
 }
@@ -150,7 +138,8 @@ bool read_mm_line(RunPace& pace, const Json& line) {
     return true;
   }
   const RunPace::Point last = pace.points.empty() ? RunPace::Point() : pace.points.back();
-  if (*step > last.count && *step_s > 0) add(pace, *step, last.seconds + (*step - last.count) * *step_s);
+  if (*step > last.count && *step_s > 0)
+    add_point(pace, *step, last.seconds - pace.set_back_s + (*step - last.count) * *step_s);
   return true;
 }
 
@@ -227,16 +216,15 @@ bool read_studiogan_line(RunPace& pace, std::string_view line) {
     if (!value || (part < 2 && !time.skip(":"))) return false;
     seconds = 60 * seconds + *value;
   }
-  add(pace, *step, 86400 * days + seconds);
+  add_point(pace, *step, 86400 * days + seconds);
   return true;
 }
 
 /// "[2026-11-03 08:15:00,123] step 100/5000 loss 0.7": any line of people's own programs and of their loggers that
-/// begins with a time and has a number of steps, iterations, images or kimg. A year that is not said is not known.
-bool read_stamped_line(RunPace& pace, std::string_view line, std::optional<double>& begin) {
+/// begins with a time and has a number of steps, iterations, images or kimg.
+bool read_stamped_line(RunPace& pace, std::string_view line, LogClock& clock) {
   constexpr std::string_view kAround = "[](): \t";
-  constexpr int kMostWords = 6;       // "Tue Nov  3 08:15:00 2026"
-  constexpr double kFirstYear = 2e8;  // 1976: times without a year lie before
+  constexpr int kMostWords = 6;  // "Tue Nov  3 08:15:00 2026"
   const std::size_t first = std::min(line.find_first_not_of(kAround), line.size());
   std::optional<double> time;
   std::size_t end = first;
@@ -256,14 +244,13 @@ bool read_stamped_line(RunPace& pace, std::string_view line, std::optional<doubl
       in.skip("s");
       in.skip("(train)");
       while (in.skip_blank() || in.skip("=") || in.skip(":") || in.skip("[") || in.skip("#")) continue;
-      const auto count = number_of(in.digits());
+      const auto count = count_of(line.substr(line.size() - in.rest().size()));
       const bool is_part = at > 0 && (rest[at - 1] == '/' || std::isalpha(static_cast<unsigned char>(rest[at - 1])));
-      if (!count || is_part || (unit == 0 && in.rest().starts_with('.'))) continue;
-      if (begin && pace.counts_images != (unit > 0)) continue;  // the log's first unit counts
-      if (!begin) begin = *time;
-      if (*begin > kFirstYear) pace.begin_unix_s = begin;
+      if (!count || is_part || (unit < 1e3 && *count != std::floor(*count))) continue;
+      if (clock.begin() && pace.counts_images != (unit > 0)) continue;  // the log's first unit counts
       pace.counts_images = unit > 0;
-      add(pace, *count * (unit > 0 ? unit : 1), *time - *begin);
+      add_point(pace, *count * (unit > 0 ? unit : 1), clock.since_begin(*time));
+      pace.begin_unix_s = clock.begin();
       return true;
     }
   return false;
@@ -319,20 +306,21 @@ std::optional<RunPace> read_table(const std::string& text, const std::string& fi
   pace.skipped = unlike.size();
   if (several) pace.run = run.substr(0, run.size() - 3);
   const double unit = images && lower_case(*images).ends_with("kimg") ? 1e3 : 1;
-  std::optional<double> begin;
+  LogClock clock;
   for (const CsvTable::Row& row : table.rows()) {
     const std::string &done = table.at(row, images ? *images : *steps),
                       &when = table.at(row, run_time ? *run_time : *unix_time);
     if (done.empty() || when.empty()) continue;  // a row of something else that was logged, or of another run
-    const auto count = number_of(done), time = run_time ? number_of(when) : moment_of(when);
+    const auto count = count_of(done), time = run_time ? number_of(when) : moment_of(when);
     if (!count || !time || *count < 0) {
       ++pace.skipped;
       continue;
     }
-    if (!begin) begin = run_time ? 0 : *time;
-    add(pace, unit * *count, *time - *begin);
-    if (!run_time || unix_time)
-      pace.begin_unix_s = run_time ? moment_of(table.at(row, *unix_time)).value_or(0) - *time : *begin;
+    add_point(pace, unit * *count, run_time ? *time : clock.since_begin(*time));
+    if (!run_time)
+      pace.begin_unix_s = clock.begin();
+    else if (const auto unix_s = unix_time ? moment_of(table.at(row, *unix_time)) : std::nullopt)
+      pace.begin_unix_s = *unix_s - *time;
     if (!fid) continue;
     pace.reference = *fid;
     if (const auto value = number_of(table.at(row, *fid)); value && *value > 0)
@@ -341,23 +329,31 @@ std::optional<RunPace> read_table(const std::string& text, const std::string& fi
   return pace;
 }
 
+/// A log whose first time is long past counts from another moment than 1970, or does not say its year.
+RunPace finished(RunPace pace) {
+  constexpr double kFirstYear = 2e8;  // 1976
+  if (pace.begin_unix_s && *pace.begin_unix_s < kFirstYear) pace.begin_unix_s.reset();
+  if (pace.begin_unix_s) *pace.begin_unix_s -= pace.set_back_s;
+  return pace;
+}
+
 }  // namespace
 
 std::optional<RunPace> read_run_pace(const std::string& text, const std::string& file) {
   RunPace pace;
+  LogClock clock;
   if (is_event_file(text)) {
-    double begin = 0;
     for (const auto& [step, unix_s] : event_times(file, text)) {
-      if (!pace.begin_unix_s) pace.begin_unix_s = begin = unix_s;
+      const double seconds = clock.since_begin(unix_s);
       if (pace.points.empty() || static_cast<double>(step) > pace.points.back().count)
-        add(pace, static_cast<double>(step), unix_s - begin);
+        add_point(pace, static_cast<double>(step), seconds);
     }
-    return pace;
+    pace.begin_unix_s = clock.begin();
+    return finished(std::move(pace));
   }
   std::istringstream lines(records_as_lines(text));
   bool known = false;
   ProgressBars bars;
-  std::optional<double> begin;  // of lines that begin with a time
   for (std::string line; std::getline(lines, line);) {
     if (!line.empty() && line.back() == '\r') line.pop_back();
     if (line.starts_with('{')) {
@@ -369,18 +365,19 @@ std::optional<RunPace> read_run_pace(const std::string& text, const std::string&
         continue;
       }
       const Json& value = parsed->value();
-      known = read_stats_line(pace, value) || read_metric_line(pace, value) || read_own_line(pace, value) ||
+      known = read_stats_line(pace, value) || read_metric_line(pace, value) || read_own_line(pace, value, clock) ||
               read_mm_line(pace, value) || known;
     } else if (const auto progress = bars.read(line); !progress.empty()) {
-      for (const auto& [steps, seconds] : progress) add(pace, steps, seconds);
+      for (const auto& [steps, seconds] : progress) add_point(pace, steps, seconds);
       known = true;
     } else {
       known = read_tick_line(pace, line) || read_snapshot_line(pace, line) || read_studiogan_line(pace, line) ||
-              read_stamped_line(pace, line, begin) || known;
+              read_stamped_line(pace, line, clock) || known;
     }
   }
-  if (known && !(pace.points.empty() && pace.fids.empty())) return pace;
-  return read_table(text, file);
+  if (known && !(pace.points.empty() && pace.fids.empty())) return finished(std::move(pace));
+  auto table = read_table(text, file);
+  return table ? std::optional(finished(std::move(*table))) : std::nullopt;
 }
 
 }  // namespace ganymede::traces

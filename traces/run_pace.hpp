@@ -26,6 +26,7 @@ struct RunPace {
   std::vector<Fid> fids;
   std::string reference;               ///< the metric's name; empty if there is none
   std::optional<double> begin_unix_s;  ///< Unix time of second 0; nothing if the log does not say it
+  double set_back_s = 0;               ///< by which clocks were set back, which `seconds` do not count
   std::size_t skipped = 0;             ///< lines that look like the log's and cannot be read
   std::string run;                     ///< the one that was taken of a file of several runs
 };

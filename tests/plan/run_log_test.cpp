@@ -153,7 +153,7 @@ TEST_F(RunLogs, OfStyleGanAreThoseOfThePlannedTraining) {
                 RunLogReader(file_, {16, 20'000, 2}).read();
               }),
               AllOf(HasSubstr("run.jsonl: expected a ganymede.run-log/1, StyleGAN's"),
-                    HasSubstr("a CSV with a column of steps")));
+                    HasSubstr("lines that begin with a time"), HasSubstr("a CSV with a column of steps")));
 }
 
 }  // namespace

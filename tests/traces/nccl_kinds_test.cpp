@@ -143,6 +143,9 @@ TEST(NcclKinds, HypercubeIsAnAllGather) {
   EXPECT_EQ(log.rows.size(), 3U);
   EXPECT_NEAR(*log.bus_factor, 0.75, 1e-2);
   EXPECT_THAT(log.notes, ElementsAre(HasSubstr("along a hypercube")));
+  // A rate that cannot be is shown as the log has it.
+  text += "536870912 134217728 float none -1 26843.5 17.48 17.48 0 26843.5 17.48 17.48 0\n";
+  EXPECT_THAT(log_in(text).notes, testing::Contains(HasSubstr("found algbw 17.48 GB/s, expected 15.00 of 536870912")));
 }
 
 // A suite runs one test after the other into one file.

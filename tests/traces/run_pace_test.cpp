@@ -54,7 +54,7 @@ std::string statistics(double kimg, double seconds, const std::string& more) {
       "0.0}}, "
       "\"Timing/total_sec\": {{\"num\": 1, \"mean\": {}}}, \"Timing/sec_per_tick\": {{\"mean\": 100}}, "
       "\"Timing/maintenance_sec\": {{\"mean\": 10}}, \"timestamp\": {}{}}}\n",
-      kimg, seconds, 1000 + seconds, more);
+      kimg, seconds, 1.7e9 + seconds, more);
 }
 
 TEST(RunPace, OfStyleGansStatistics) {
@@ -64,7 +64,7 @@ TEST(RunPace, OfStyleGansStatistics) {
                     "stats.jsonl");
   ASSERT_TRUE(pace);
   EXPECT_THAT(points_of(*pace), ElementsAre(Pair(8, 50), Pair(4000, 160)));
-  EXPECT_EQ(pace->begin_unix_s, 1000);
+  EXPECT_EQ(pace->begin_unix_s, 1.7e9);
   EXPECT_EQ(pace->skipped, 1U);
   ASSERT_THAT(pace->fids, SizeIs(1));
   EXPECT_EQ(pace->fids[0].fid, 200.5);
@@ -96,17 +96,18 @@ TEST(RunPace, OfMmEngineAndMmcv) {
 
 TEST(RunPace, OfTablesThatOthersExport) {
   const auto wandb = read_run_pace(
-      "\"_step\",\"_runtime\",\"_timestamp\",\"metrics/fid\"\n100,50.5,1050.5,\n200,101,1101,80.5\n300,NaN,1152,\n",
+      "\"_step\",\"_runtime\",\"_timestamp\",\"metrics/fid\"\n100,50.5,1700000050.5,\n200,101,1700000101,80.5\n"
+      "300,NaN,1700000152,\n",
       "w.csv");
   ASSERT_TRUE(wandb);
   EXPECT_THAT(points_of(*wandb), ElementsAre(Pair(100, 50.5), Pair(200, 101)));
-  EXPECT_EQ(wandb->begin_unix_s, 1000);
+  EXPECT_EQ(wandb->begin_unix_s, 1.7e9);
   EXPECT_EQ(wandb->skipped, 1U);
   ASSERT_THAT(wandb->fids, SizeIs(1));
-  const auto board = read_run_pace("Wall time,Step,Value\n5000.5,0,1.5\n5010.5,20,1.25\n", "b.csv");
+  const auto board = read_run_pace("Wall time,Step,Value\n1700005000.5,0,1.5\n1700005010.5,20,1.25\n", "b.csv");
   ASSERT_TRUE(board);
   EXPECT_THAT(points_of(*board), ElementsAre(Pair(0, 0), Pair(20, 10)));
-  EXPECT_EQ(board->begin_unix_s, 5000.5);
+  EXPECT_EQ(board->begin_unix_s, 1700005000.5);
 }
 
 // Rows in which something else was logged have no time, and charts of several runs have columns of each.
@@ -270,6 +271,75 @@ TEST(RunPace, KnowsTimesWithoutAYear) {
   EXPECT_FALSE(pace->begin_unix_s);
   EXPECT_EQ(pace->points.back().seconds, 5);
   EXPECT_EQ(pace->points.back().count, 200);
+}
+
+// What follows the time of a line is no part of it, whatever its number.
+TEST(RunPace, NumbersBehindATimeAreNotItsDate) {
+  for (const char* format : {"Nov 03 08:{:02}:00 {} step {}000\n", "Nov 03 08:{:02}:00 106{} images; step {}000\n",
+                             "Tue Nov 03 08:{:02}:00 200{} losses, step {}000\n"}) {
+    std::string text;
+    for (int i = 1; i <= 5; ++i) text += fmt::format(fmt::runtime(format), 10 * i, i, i);
+    const auto pace = read_run_pace(text, "run.log");
+    ASSERT_TRUE(pace) << text;
+    EXPECT_THAT(points_of(*pace),
+                ElementsAre(Pair(1000, 0), Pair(2000, 600), Pair(3000, 1200), Pair(4000, 1800), Pair(5000, 2400)))
+        << text;
+  }
+}
+
+TEST(RunPace, KnowsThousands) {
+  for (const auto& [count, expected] : std::vector<std::pair<const char*, double>>{{"1,000", 1000},
+                                                                                   {"1,234,567/2,000,000", 1234567},
+                                                                                   {"1_000", 1000},
+                                                                                   {"1k", 1000},
+                                                                                   {"1.5K", 1500},
+                                                                                   {"2M,", 2e6},
+                                                                                   {"1e+05", 1e5},
+                                                                                   {"1000, loss 5", 1000},
+                                                                                   {"100,5", 100},
+                                                                                   {"1234,567", 1234},
+                                                                                   {"70.", 70}}) {
+    const auto pace = read_run_pace(fmt::format("2026-11-03 08:15:00 - step {}\n", count), "run.log");
+    ASSERT_TRUE(pace) << count;
+    EXPECT_EQ(pace->points.front().count, expected) << count;
+  }
+  const auto table = read_run_pace("step,elapsed\n\"1,000\",60\n2k,120\n", "run.csv");
+  ASSERT_TRUE(table);
+  EXPECT_THAT(points_of(*table), ElementsAre(Pair(1000, 60), Pair(2000, 120)));
+  EXPECT_FALSE(read_run_pace("2026-11-03 08:15:00 - step 1.5\n", "run.log"));
+}
+
+// A clock that was set back an hour, and a New Year where no year is said: what was trained before still counts.
+TEST(RunPace, AClockThatWasSetBackGoesOn) {
+  for (const char* text : {"2026-10-25 02:40:00 step 100\n2026-10-25 02:50:00 step 200\n2026-10-25 02:05:00 step 300\n"
+                           "2026-10-25 02:15:00 step 400\n",
+                           "{\"ts\": 1793693700, \"step\": 100}\n{\"ts\": 1793694300, \"step\": 200}\n"
+                           "{\"ts\": 1793691000, \"step\": 300}\n{\"ts\": 1793691600, \"step\": 400}\n"}) {
+    const auto pace = read_run_pace(text, "run.log");
+    ASSERT_TRUE(pace);
+    EXPECT_THAT(points_of(*pace), ElementsAre(Pair(100, 0), Pair(200, 600), Pair(300, 600), Pair(400, 1200)));
+    EXPECT_EQ(std::fmod(*pace->begin_unix_s + 1200, 60), 0) << "the clock as it goes now";
+  }
+  for (const char* text :
+       {"Dec 31 23:40:00 step 100\nDec 31 23:50:00 step 200\nJan 01 00:10:00 step 300\n",
+        "{\"time\": \"Dec 31 23:40:00\", \"step\": 100}\n{\"time\": \"Dec 31 23:50:00\", \"step\": 200}\n"
+        "{\"time\": \"Jan 01 00:10:00\", \"step\": 300}\n",
+        "step,date\n100,Dec 31 23:40:00\n200,Dec 31 23:50:00\n300,Jan 01 00:10:00\n"}) {
+    const auto pace = read_run_pace(text, "run.log");
+    ASSERT_TRUE(pace);
+    EXPECT_THAT(points_of(*pace), ElementsAre(Pair(100, 0), Pair(200, 600), Pair(300, 1800))) << text;
+    EXPECT_FALSE(pace->begin_unix_s) << text;
+  }
+}
+
+TEST(RunPace, TimesThatCountFromTheBeginningAreNotOf1970) {
+  for (const char* text :
+       {"{\"ts\": 60, \"step\": 1000}\n{\"ts\": 120, \"step\": 2000}\n", "step,timestamp\n1000,60\n2000,120\n"}) {
+    const auto pace = read_run_pace(text, "run.jsonl");
+    ASSERT_TRUE(pace);
+    EXPECT_THAT(points_of(*pace), ElementsAre(Pair(1000, 0), Pair(2000, 60)));
+    EXPECT_FALSE(pace->begin_unix_s) << text;
+  }
 }
 
 }  // namespace
