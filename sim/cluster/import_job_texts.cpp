@@ -9,6 +9,7 @@
 #include "common/errors.hpp"
 #include "common/json_parse.hpp"
 #include "common/json_value.hpp"
+#include "common/text.hpp"
 #include "sim/cluster/recorded_jobs.hpp"
 
 namespace ganymede::sim {
@@ -210,7 +211,8 @@ ImportedJobs import_swf(std::string_view text, const std::string& name) {
 ImportedJobs import_gavel_tabs(std::string_view text, const std::string& name) {
   ImportedJobs out{"job,arrival_s,gpus,model,batch_per_gpu,total_steps\n", {}};
   std::istringstream lines{std::string(text)};
-  std::size_t number = 0, jobs = 0, unreadable = 0;
+  std::vector<std::pair<double, std::string>> rows;
+  std::size_t number = 0, unreadable = 0;
   std::string why;
   for (std::string line; std::getline(lines, line);) {
     ++number;
@@ -238,12 +240,12 @@ ImportedJobs import_gavel_tabs(std::string_view text, const std::string& name) {
     const std::string& type = cells[0];
     const std::size_t bracket = type.find(" (batch size ");
     const std::string batch = bracket == std::string::npos ? "" : type.substr(bracket + 13, type.size() - bracket - 14);
-    out.csv += fmt::format("line-{},{},{},{},{},{}\n", number, *arrival, *gpus, csv_cell(type.substr(0, bracket)),
-                           csv_cell(batch), *steps);
-    ++jobs;
+    rows.emplace_back(*arrival, fmt::format("line-{},{},{},{},{},{}\n", number, *arrival, *gpus,
+                                            csv_cell(type.substr(0, bracket)), csv_cell(batch), *steps));
   }
-  if (jobs == 0) throw ConfigError(why.empty() ? name + ": has no jobs" : why);
-  out.remarks.push_back(fmt::format("{} jobs", jobs));
+  if (rows.empty()) throw ConfigError(why.empty() ? name + ": has no jobs" : why);
+  out.remarks.push_back(counted(rows.size(), "job"));
+  out.csv += in_order(std::move(rows));
   if (unreadable > 0) out.remarks.push_back(fmt::format("{} that cannot be read; the first: {}", unreadable, why));
   return out;
 }

@@ -48,7 +48,7 @@ double checked_moment(const CsvTable& table, const CsvTable::Row& row, const std
   return *time;
 }
 
-/// Of a cell with a number of milliseconds since 1970: 1,000, and accordingly; 1 for any other.
+/// How many units of a cell's number since 1970 are a second: 1,000 of milliseconds; 1 if it is none.
 double units_a_second(const std::string& cell) {
   const auto number = parse_number<double>(cell);
   return number && *number > 0 && std::isfinite(*number) ? std::round(*number / seconds_of_stamp(*number)) : 1;
@@ -65,10 +65,15 @@ double units_of_durations(const CsvTable& table, const std::string& length, cons
     units = units_a_second(table.at(row, submit));
     if (start.empty() || end.empty()) continue;
     const double ran = moment_of(table.at(row, end)).value_or(0) - moment_of(table.at(row, start)).value_or(HUGE_VAL);
-    if (ran > 0 && std::abs(*duration - ran) < std::abs(*duration / units - ran))
-      return 1;
+    if (ran > 0 && std::abs(*duration - ran) < std::abs(*duration / units - ran)) return 1;
   }
   return length.ends_with("_s") ? 1 : units;
+}
+
+/// Seconds of a duration; a number is of so many units a second, "1:30:00" is not.
+std::optional<double> in_units(const std::string& cell, double units) {
+  const auto number = parse_number<double>(cell);
+  return number && std::isfinite(*number) ? std::optional(*number / units) : duration_of(cell);
 }
 
 std::int64_t checked_gpus(const CsvTable& table, const CsvTable::Row& row, const std::string& column, double gpus) {
@@ -155,23 +160,21 @@ ImportedJobs import_table(const CsvTable& table, const std::string& virtual_clus
                                        : !table.at(row, start).empty() && !table.at(row, end).empty();
       if (!ran) return job;
       job.submitted = checked_moment(table, row, submit);
-      if (length.empty()) {
-        const double from = checked_moment(table, row, start), to = checked_moment(table, row, end);
-        job.seconds = checked_duration(table, row, end, seconds_between(from, to));
-        return job;
-      }
-      const bool is_number = parse_number<double>(table.at(row, length)).has_value();  // and no 1:30:00
-      const auto seconds = duration_of(table.at(row, length));
-      job.seconds = checked_duration(table, row, length, seconds ? *seconds / (is_number ? units : 1) : seconds);
+      job.seconds =
+          length.empty()
+              ? checked_duration(table, row, end,
+                                 seconds_between(checked_moment(table, row, start), checked_moment(table, row, end)))
+              : checked_duration(table, row, length, in_units(table.at(row, length), units));
       return job;
     });
   }
   if (gpus == "plan_gpu") jobs.join_tasks();
   ImportedJobs out = jobs.written();
   if (units > 1)
-    out.remarks.push_back(
-        fmt::format("as those of {}, the numbers of {} are taken for {}seconds", submit, length,
-                    units <= 1e3 ? "milli" : units <= 1e6 ? "micro" : "nano"));
+    out.remarks.push_back(fmt::format("as those of {}, the numbers of {} are taken for {}seconds", submit, length,
+                                      units <= 1e3   ? "milli"
+                                      : units <= 1e6 ? "micro"
+                                                     : "nano"));
   note_columns(table,
                {id, gpus, submit, length.empty() ? start : length, length.empty() ? end : length, owner, group,
                 gpus == "plan_gpu" ? "inst_num" : ""},
@@ -184,18 +187,19 @@ ImportedJobs import_gavel(const CsvTable& table, const std::string& virtual_clus
                                             "model",           "batch_per_gpu", "total_steps"};
   for (const std::string& column : columns) column_of(table, {column.c_str()});
   ImportedJobs out{"job,arrival_s,gpus,model,batch_per_gpu,total_steps,owner\n", {}};
-  std::size_t jobs = 0;
+  std::vector<std::pair<double, std::string>> rows;
   for (const CsvTable::Row& row : table.rows()) {
     const std::string& of = table.at(row, "virtual_cluster");
     if (!virtual_cluster.empty() && of != virtual_cluster) continue;
-    out.csv += csv_cell(fmt::format("{}-{}", of, ++jobs));
+    std::string line = csv_cell(fmt::format("{}-{}", of, rows.size() + 1));
     for (const char* column : {"arrival_s", "gpus", "model", "batch_per_gpu", "total_steps", "virtual_cluster"})
-      out.csv += "," + csv_cell(table.at(row, column));
-    out.csv += "\n";
+      line += "," + csv_cell(table.at(row, column));
+    rows.emplace_back(parse_number<double>(table.at(row, "arrival_s")).value_or(0), line + "\n");
   }
-  if (jobs == 0)
+  if (rows.empty())
     throw ConfigError(fmt::format("{}: has no jobs of the virtual cluster \"{}\"", table.file(), virtual_cluster));
-  out.remarks.push_back(fmt::format("{} jobs", jobs));
+  out.remarks.push_back(counted(rows.size(), "job"));
+  out.csv += in_order(std::move(rows));
   note_columns(table, columns, out);
   return out;
 }
@@ -211,8 +215,7 @@ ImportedJobs import_pollux(const CsvTable& table) {
       job.submitted = checked_moment(table, row, "time");
       const auto replicas = duration_of(table.at(row, "num_replicas"));
       if (!replicas)
-        table.fail(row, "num_replicas",
-                   fmt::format("found \"{}\", expected a number", table.at(row, "num_replicas")));
+        table.fail(row, "num_replicas", fmt::format("found \"{}\", expected a number", table.at(row, "num_replicas")));
       job.gpus = checked_gpus(table, row, "num_replicas", *replicas);
       job.seconds = 1;  // that it ran
       job.workload = table.at(row, "application");
@@ -221,9 +224,9 @@ ImportedJobs import_pollux(const CsvTable& table) {
       return job;
     });
   ImportedJobs out = jobs.written();
-  out.remarks.push_back(fmt::format(
-      "Pollux's workloads do not say how long jobs run: the cluster's \"workloads\" must have {}",
-      fmt::join(applications, ", ")));
+  out.remarks.push_back(
+      fmt::format("Pollux's workloads do not say how long jobs run: the cluster's \"workloads\" must have {}",
+                  fmt::join(applications, ", ")));
   note_columns(table, {"name", "time", "num_replicas", "application"}, out);
   return out;
 }

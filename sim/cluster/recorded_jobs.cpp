@@ -86,6 +86,13 @@ std::string csv_cell(const std::string& cell) {
   return out + "\"";
 }
 
+std::string in_order(std::vector<std::pair<double, std::string>> rows) {
+  std::stable_sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::string out;
+  for (const auto& [arrival, row] : rows) out += row;
+  return out;
+}
+
 void RecordedJobs::add(const std::function<RecordedJob()>& read) {
   try {
     RecordedJob job = read();

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "sim/cluster/import_jobs.hpp"
@@ -29,6 +30,9 @@ std::string csv_cell(const std::string& cell);
 /// Seconds from one moment to another; a time without a year (see moment_of) that is before the first is of the year
 /// after.
 double seconds_between(double from, double to);
+
+/// Rows of jobs one after the other, by their arrivals.
+std::string in_order(std::vector<std::pair<double, std::string>> rows);
 
 /// A job that ran for a time that is known, or trains a workload.
 struct RecordedJob {

@@ -291,6 +291,16 @@ TEST(ImportJobs, TakesUnitsAndYearsThatAreNotSaid) {
             "a,0,1,1200,all,\nb,1200,1,600,all,\n");
 }
 
+TEST(ImportJobs, PutsGavelsJobsInOrder) {
+  EXPECT_THAT(import_jobs("A3C\tx\t--s\t0\t900\t20\t1\nA3C\tx\t--s\t0\t900\t10\t1\n", "g.trace", "").csv,
+              HasSubstr("\nline-2,10,1,A3C,,900\nline-1,20,"));
+  EXPECT_THAT(import_jobs("virtual_cluster,arrival_s,gpus,model,batch_per_gpu,total_steps\nv,20,1,A3C,,900\n"
+                          "v,10,1,A3C,,900\n",
+                          "g.csv", "")
+                  .csv,
+              HasSubstr("\nv-2,10,1,A3C,,900,v\nv-1,20,"));
+}
+
 // A row of a name that renaming has given is renamed itself.
 TEST(ImportJobs, GivesNoNameTwice) {
   EXPECT_THAT(import_jobs("job_id,gpus,submit_time,duration\na,1,0,1\na,1,1,1\na.2,1,2,1\n", "t.csv", "").csv,
