@@ -247,10 +247,12 @@ std::string_view to_string(Provenance provenance) {
                                                   : "datasheet";
 }
 
-// TF32 runs on the tensor cores at half their 16-bit rate (A100: 156 of 312 TFLOP/s, H100: 495 of 990).
+// TF32 runs on the tensor cores of GPUs at half their 16-bit rate (A100: 156 of 312 TFLOP/s, H100: 495 of 990). TPUs
+// and processors do not have it: what asks for it computes in FP32 there.
 FlopsPerSecond peak_rate(std::string_view precision, const platforms::Gpu& target) {
   if (precision == "fp32" || !target.tensor) return target.fp32;
-  return precision == "tf32" ? *target.tensor / 2 : *target.tensor;
+  if (precision != "tf32") return *target.tensor;
+  return target.kind == platforms::Gpu::Kind::gpu ? *target.tensor / 2 : target.fp32;
 }
 
 namespace {

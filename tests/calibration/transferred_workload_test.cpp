@@ -105,6 +105,8 @@ TEST(PeakRate, IsThatOfTheTracesPrecision) {
   EXPECT_EQ(peak_rate(trace, gpu), *gpu.tensor);
   trace.precision = "tf32";
   EXPECT_EQ(peak_rate(trace, gpu), *gpu.tensor / 2);
+  gpu.kind = platforms::Gpu::Kind::tpu;  // which computes it in FP32
+  EXPECT_EQ(peak_rate(trace, gpu), gpu.fp32);
   trace.precision = "fp32";
   EXPECT_EQ(peak_rate(trace, gpu), gpu.fp32);
 }
