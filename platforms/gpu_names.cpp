@@ -29,8 +29,6 @@ std::vector<std::string> words_of(const std::string& name) {
 
 bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
-constexpr std::size_t kLeastWords = 3;  // of a driver's name; a shorter one that is like others is a typing error
-
 /// The words but for those in a row that are the family of a GPU, "A100" or "RTX 4090"; nothing if it is not among
 /// them.
 std::optional<std::vector<std::string>> without_family(const std::vector<std::string>& words,
@@ -58,14 +56,25 @@ bool has_memory(const Gpu& gpu, const std::string& word) {
   return std::abs(std::atof(word.c_str()) * 1e9 - gpu.memory.si) < 0.15 * gpu.memory.si;
 }
 
-/// True if a GPU may be called so beside its family: by its maker, how it is built, or its memory.
+/// True if a number in a name is the GPU's memory in GiB. Where the platform states what a driver sees, as the 22.4 of
+/// an A10's 24, that is less than is sold; beside a GH200 stands its processor's.
+bool is_own_memory(const Gpu& gpu, const std::string& word) {
+  constexpr double kSame = 0.08;
+  const double named = std::atof(word.c_str()), gib = gpu.memory.si / 1073741824;
+  const bool as_sold = gib == 8 * std::round(gib / 8);
+  return named == std::round(gib) || (!as_sold && std::abs(named - gib) < kSame * gib) || gpu.name.starts_with("GH");
+}
+
+/// True if a GPU may be called so beside its family: by its maker, how it is built, or its memory. A chip for laptops,
+/// a "Ti" or a "D" is another one.
 bool may_be_called(const Gpu& gpu, const std::string& word) {
-  constexpr double kGiB = 1073741824, kSame = 0.08;  // drivers see less than is sold: 22.4 GiB of an A10's 24
-  if (is_memory(word)) return std::abs(std::atof(word.c_str()) * kGiB - gpu.memory.si) < kSame * gpu.memory.si;
   if (word.find_first_not_of("0123456789") == word.npos)  // "a100_80" of Slurm's types; a blank at the end says nothing
-    return word.empty() || std::atof(word.c_str()) == std::round(gpu.memory.si / kGiB);
-  for (const char* known : {"NVIDIA", "TESLA", "GEFORCE", "QUADRO", "AMD", "INSTINCT", "RTX", "GTX", "SXM", "HBM",
-                            "PCIE", "NVL", "MEGA", "GPU"})
+    return word.empty() || is_own_memory(gpu, word);
+  if (is_memory(word)) return is_own_memory(gpu, word);
+  for (const char* known : {"NVIDIA", "TESLA", "GEFORCE", "QUADRO", "AMD", "INSTINCT", "RADEON", "RTX", "GTX", "SXM",
+                            "HBM", "PCIE", "OAM", "NVL", "DGX", "MEGA", "GPU", "SHARED", "TENSOR", "CORE", "GRACE",
+                            "HOPPER", "AMPERE", "PASCAL", "ADA", "LOVELACE", "GENERATION", "BLACKWELL", "SERVER",
+                            "WORKSTATION", "EDITION", "GRAPHICS", "ACCELERATOR"})
     if (word.starts_with(known)) return true;
   return false;
 }
@@ -91,13 +100,12 @@ int gpu_likeness(const std::string& name, const Gpu& gpu) {
   const auto words = words_of(name);
   auto rest = without_family(words, gpu.name);
   if (!rest) rest = without_family(words, gpu.family);
-  if (!rest) return 0;
-  std::string own;
-  for (const std::string& word : words_of(gpu.name)) own += word;
-  for (const std::string& word : *rest)  // an RTX 3070 Ti is another GPU
-    if (((word == "TI" || word == "SUPER") && !has(own, word)) ||
-        (words.size() < kLeastWords && !may_be_called(gpu, word)))
-      return 0;
+  if (!rest) {  // "MI300" is a MI300X, and the only one that is rented
+    const GpuSheet* sheet = find_gpu_sheet(name);
+    return sheet != nullptr && sheet->name == gpu.name ? 1 : 0;
+  }
+  for (const std::string& word : *rest)
+    if (!may_be_called(gpu, word)) return 0;
   int points = 10;
   const auto is = [&](const char* word) { return std::find(words.begin(), words.end(), word) != words.end(); };
   if (is("PCIE")) points += has(gpu.name, "PCIE") ? 4 : -4;

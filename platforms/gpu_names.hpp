@@ -12,7 +12,7 @@ namespace ganymede::platforms {
 bool is_gpu_name(const std::string& text, const std::string& name);
 
 /// How well a GPU of a catalog fits a name, such as a driver's "NVIDIA A100-SXM4-80GB" or "nvidia-tesla-a100"; 0: not
-/// at all. A name of one or two words, which people type, must say nothing else: "A100-90GB" is no A100.
+/// at all. The name must say nothing else: "A100-90GB" is no A100, and an "RTX 4090 D" no RTX 4090.
 int gpu_likeness(const std::string& name, const Gpu& gpu);
 
 /// The names in `gpus` of the GPUs that a name stands for: those of the family, or the one, with just this name; else
