@@ -134,10 +134,19 @@ std::string nics_of(const platforms::Instance& instance) {
 
 }  // namespace
 
-/// The instance. Throws ConfigError if it is stated and --gpu says less well which GPU it has than the family would.
+/// Throws ConfigError for a TPU or a processor, "TPU-v3" or "CPU", whose links these models do not describe.
+static void check_is_gpu(const std::string& stated, const platforms::Gpu& gpu) {
+  if (gpu.kind == platforms::Gpu::Kind::gpu) return;
+  throw ConfigError(
+      fmt::format("{}: {} is no GPU; expected one, since it is NCCL between GPUs that is looked into", stated, gpu.name));
+}
+
+/// The instance. Throws ConfigError if it has no GPUs, or if it is stated and --gpu says less well which GPU it has than
+/// the family would.
 static platforms::Instance checked(const MachineHints& hints, const platforms::Platform& platform,
                                    const platforms::Instance& instance) {
   const platforms::Gpu& gpu = platform.gpu_of(instance);
+  check_is_gpu("--instance " + hints.instance, gpu);
   if (!hints.gpu.empty() && !hints.instance.empty() && gpu_likeness(hints.gpu, gpu) < gpu_likeness(gpu.family, gpu))
     throw ConfigError(fmt::format("--gpu {}: --instance {} has {}; one of the two is enough", printable(hints.gpu),
                                   hints.instance, gpu.name));
@@ -146,6 +155,11 @@ static platforms::Instance checked(const MachineHints& hints, const platforms::P
 
 [[noreturn]] static void refuse_machine(const traces::NcclLog& log, const MachineHints& hints, const std::string& gpu,
                                         int nodes, int per_node) {
+  for (const std::string& provider : platforms::provider_names())
+    for (const platforms::Gpu& known : platforms::catalog(provider).gpus)
+      if (hints.instance.empty() &&
+          (platforms::is_gpu_name(gpu, known.name) || platforms::is_gpu_name(gpu, known.family)))
+        check_is_gpu((hints.gpu.empty() ? log.file + ": " : "--gpu ") + gpu, known);
   throw ConfigError(fmt::format("{}: no catalog has {} with {} of {}; {}{}", log.file,
                                 nodes > 1 ? "nodes" : "a machine", per_node > 0 ? std::to_string(per_node) : "several",
                                 hints.instance.empty() ? gpu : hints.instance, kNeeded,
