@@ -18,6 +18,7 @@ namespace fs = std::filesystem;
 
 constexpr std::chrono::minutes kMostTime{1};
 constexpr const char* kFile = "upload.json";
+constexpr int kNothingServes = 3;  // as cli/exit_codes.hpp has it
 
 class TrialFolder {
  public:
@@ -45,7 +46,8 @@ void try_upload(const std::string& kind, const std::string& name, const std::str
   const std::lock_guard lock(one_at_a_time);
   const TrialFolder trial(folder);
   write_file(trial.path() / kFile, text);
-  const Bytes most{std::min(512.0 * (1U << 20U), memory_budget().si / 4)};
+  constexpr double kMiB = 1U << 20U;  // 64 of them are the least that --max-memory takes
+  const Bytes most{std::clamp(memory_budget().si / 4, 64 * kMiB, 512 * kMiB)};
   CommandRun run{{}, trial.path(), "output", "log"};
   if (kind == "trace")
     run.arguments = {"fits", kFile};
@@ -56,7 +58,7 @@ void try_upload(const std::string& kind, const std::string& name, const std::str
   const auto refuse = [&](const std::string& why) { throw ConfigError(fmt::format("{}: reading it {}", name, why)); };
   if (end.why == CommandEnd::Why::too_long) refuse("took more than a minute");
   if (end.code > 4) refuse(fmt::format("ended the process that did (signal {})", end.code - 128));
-  if (read_file(trial.path() / "log").find("--max-memory") != std::string::npos)
+  if (end.code == kNothingServes)  // neither command refuses anything else so
     refuse(fmt::format("would take more than {} of memory", to_string(most)));
 }
 

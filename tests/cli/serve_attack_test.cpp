@@ -89,6 +89,16 @@ TEST(ServeAttack, AFileThatTakesTooMuchEndsItsReaderAndNotTheServer) {
   EXPECT_EQ(server.end(SIGTERM), 0);
 }
 
+TEST(ServeAttack, AServerOfLittleMemoryReadsFilesAndNamesNoMemoryThatIsNotToBlame) {
+  const Scratch scratch;
+  Server server(scratch, {"--max-memory", "200MiB"});
+  EXPECT_EQ(server.post("/api/uploads?kind=platform&name=lab.json", run_program("example platform").out)->status, 201);
+  const auto refused = server.post("/api/uploads?kind=platform&name=lab.json", R"({"schema": "--max-memory"})");
+  EXPECT_EQ(refused->status, 400);
+  EXPECT_THAT(refused->body, testing::AllOf(HasSubstr("schema"), testing::Not(HasSubstr("would take"))));
+  EXPECT_EQ(server.end(SIGTERM), 0);
+}
+
 TEST(ServeAttack, DamagedJobsAreLeftOutAtTheStart) {
   const Scratch scratch;
   const std::filesystem::path jobs = scratch / "data/jobs";
