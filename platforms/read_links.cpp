@@ -237,7 +237,10 @@ Fabric read_fabric(const JsonNode& node) {
     read_torus(in, fabric);
   else if (fabric.kind != Fabric::Kind::routed)
     if (const auto zones = in.optional("zones")) fabric.zones = read_zones(*zones);
-  if (const auto nccl = in.optional("nccl")) fabric.nccl = nccl->as_string();
+  if (const auto nccl = in.optional("nccl")) {
+    if (nccl->is_number()) nccl->expected("a version in quotes, such as \"2.18\": as a number 2.20 is 2.2");
+    fabric.nccl = nccl->as_string();
+  }
   fabric.label = read_label(in);
   fabric.origin = read_origin(in);
   in.finish();

@@ -122,17 +122,22 @@ std::string nccl_version_effect(const Topology& topology, std::int64_t bytes, co
   };
   const auto now = time(minor);
   if (!now || now->si <= 0) return "";
-  std::string others;
+  std::string others, last;
   for (const int other : {8, 14, 18, NcclVersion().minor}) {
     const auto then = other == minor ? std::nullopt : time(other);
     if (!then || std::abs(*then / *now - 1) < std::max(0.01, least)) continue;
-    others += fmt::format("{}{:.2f} times the time with 2.{}", others.empty() ? "" : ", ", *then / *now, other);
+    const std::string factor = fmt::format("{:.2f} times the time with", *then / *now);
+    others += fmt::format("{}{} 2.{}", others.empty() ? "" : factor == last ? "," : ", ",
+                          factor == last ? "" : factor, other);
+    last = factor;
   }
-  if (others.empty() && least > 0) return "";
+  if (others.empty() && least > 0 && !stated) return "";  // what a platform states is always said
   return fmt::format("NCCL 2.{} is {}; an all-reduce of {} would take {}", minor,
                      stated ? "the platform's" : "assumed, as neither scheme nor platform state one",
                      to_string(Bytes{static_cast<double>(bytes)}),
-                     others.empty() ? "the same time with any version since 2.8" : others);
+                     !others.empty() ? others
+                     : least > 0    ? "nearly the same time with any version since 2.8"
+                                    : "the same time with any version since 2.8");
 }
 
 }  // namespace ganymede::sim

@@ -20,7 +20,7 @@ std::optional<NcclChoice> bounded_nccl_choice(const PlanRequest& request, const 
 
 /// Says which version is assumed and by what factor an all-reduce of `bytes` would take another time with older ones,
 /// by the closed form of what the tuner chooses; "" if the variant names a version or forces an algorithm. With
-/// `least`, "" too if no version changes the time by that share.
+/// `least`, "" too if no platform states the version and no other changes the time by that share.
 std::string nccl_version_effect(const Topology& topology, std::int64_t bytes, const std::string& variant,
                                 double least = 0);
 
