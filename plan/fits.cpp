@@ -156,12 +156,16 @@ documents::Fits fits(const traces::StepTrace& trace, int batch, const std::vecto
 documents::Fits fits(const FitsOptions& options) {
   std::string how;
   const traces::StepTrace trace = trace_for(options, how);
-  documents::Fits out = fits(trace, options.batch, gpus_for(options.gpus), options.several_gpus);
+  const std::vector<platforms::Gpu> gpus = gpus_for(options.gpus);
+  documents::Fits out = fits(trace, options.batch, gpus, options.several_gpus);
   out.trace = how;
   out.how = traces::is_counted(trace.software)
                 ? "counted from layers: what PyTorch's autograd keeps and its allocator holds"
             : trace.software.name == "PyTorch" ? "the peak that PyTorch's allocator recorded, and what it holds beside"
                                                : "that of Ganymede's own kernel, exactly";
+  for (const platforms::Gpu& gpu : gpus)
+    if (gpu.kind != platforms::Gpu::Kind::gpu)
+      out.how += fmt::format("; {} is no GPU, and what its own software holds is not known", gpu.name);
   return out;
 }
 

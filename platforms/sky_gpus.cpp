@@ -76,14 +76,14 @@ NvLink nvlink_of(std::string_view name) {
 /// Accelerators that are no GPUs: dense rate at 16 bits and at fp32 in TFLOP/s, memory in GiB and GB/s, and power in W,
 /// 0 where its maker states none. Rates of Gaudi at fp32 are not published.
 struct Chip {
-  std::string_view name;
+  std::string_view name, model;  ///< "HL225" of "HL-225B"
   double fp16, fp32, memory_gib, bandwidth_gb, power_w;
 };
-constexpr Chip kChips[] = {{"Trainium", 190, 47.5, 32, 820, 0},
-                           {"Trainium2", 667, 181, 96, 2900, 0},
-                           {"Gaudi", 60, 15, 32, 900, 400},
-                           {"Gaudi2", 432, 108, 96, 2460, 600},
-                           {"Gaudi3", 1835, 459, 128, 3670, 900}};
+constexpr Chip kChips[] = {{"Trainium", "", 190, 47.5, 32, 820, 0},
+                           {"Trainium2", "", 667, 181, 96, 2900, 0},
+                           {"Gaudi", "HL205", 60, 15, 32, 900, 400},
+                           {"Gaudi2", "HL225", 432, 108, 96, 2460, 600},
+                           {"Gaudi3", "HL325", 1835, 459, 128, 3670, 900}};
 
 /// The sheet of the chip of a name such as "Gaudi HL-205"; nullptr for any other. It has no compute capability, so that
 /// the model of a GPU's kernels does not take it.
@@ -100,6 +100,8 @@ const GpuSheet* chip_of(std::string_view name) {
     return sheets;
   }();
   const std::string own = letters_of(name);
+  for (std::size_t i = 0; i < kSheets.size(); ++i)
+    if (!kChips[i].model.empty() && has(own, kChips[i].model)) return &kSheets[i];
   for (const GpuSheet& sheet : kSheets) {
     const std::string wanted = letters_of(sheet.name);
     const std::size_t at = own.find(wanted), end = at + wanted.size();

@@ -121,5 +121,18 @@ TEST(TpuSteps, ResNet50IsNearPublishedRates) {
   EXPECT_NEAR(rate(275.0_Tflop_per_s, 1200_GB_per_s) / 3292, 1, 0.3);
 }
 
+TEST(TpuSteps, SayThatAnotherMakersChipIsTakenForOne) {
+  traces::StepTrace trace = constant_trace(4);
+  trace.kernels = {convolution(128, 128)};
+  trace.kernels.front().phase = trace.batches.front().phases.front().name;
+  trace.kernels.front().stage = trace.batches.front().stage;
+  platforms::Gpu other = chip();
+  EXPECT_EQ(tpu_times(trace, trace.batches.front(), other)->warnings.size(), 1U);
+  other.name = "Gaudi2";
+  const auto times = tpu_times(trace, trace.batches.front(), other);
+  EXPECT_THAT(times->rule, testing::HasSubstr("as a TPU's are"));
+  EXPECT_THAT(times->warnings, testing::Contains(testing::HasSubstr("Gaudi2 is no TPU")));
+}
+
 }  // namespace
 }  // namespace ganymede::calibration

@@ -160,6 +160,7 @@ TEST(SkyPlatform, KnowsGpusByAllTheirNames) {
   EXPECT_EQ(name("RTXA2000", "{'SizeInMiB': 6144}"), "RTXA2000");
   EXPECT_EQ(name("A10", "", "", "azure", 0.167), "A10-1of6");
   EXPECT_EQ(name("Gaudi HL-205"), "Gaudi");
+  EXPECT_EQ(name("HL-225"), "Gaudi2");
   EXPECT_EQ(name("Trainium2"), "Trainium2");
   EXPECT_EQ(name("Trainium3"), "");
   EXPECT_EQ(name("Inferentia2"), "");
