@@ -144,7 +144,10 @@ std::vector<std::uint64_t> read_seeds(const JsonNode& node) {
     return seeds_from(first, count);
   }
   std::vector<std::uint64_t> seeds;
-  for (const auto& seed : node.as_array()) seeds.push_back(seed.as_seed());
+  for (const auto& seed : node.as_array()) {
+    seeds.push_back(seed.as_seed());
+    if (std::find(seeds.begin(), seeds.end() - 1, seeds.back()) != seeds.end() - 1) seed.expected("each seed once");
+  }
   if (seeds.empty()) node.expected("at least one seed");
   return seeds;
 }
@@ -240,6 +243,7 @@ Study load_study(const std::filesystem::path& file, const std::vector<JsonOverri
   sim::ScenarioInputCache cache;
   int default_seeds = 1;
   std::vector<StudyRun> of_first_seed;
+  std::set<std::string> seen;  // a machine may be named twice, as an instance and by its GPU: it runs once
   for (const auto& entry : platforms)
     for (const int count : counts)
       for (std::size_t s = 0; s < (count == 1 ? 1 : schemes.size()); ++s)
@@ -248,14 +252,17 @@ Study load_study(const std::filesystem::path& file, const std::vector<JsonOverri
                                           entry.gpu.empty() ? "GPU" : entry.gpu, count == 1 ? "" : ", " + schemes[s]);
           if (policies.size() > 1) label += ", " + policy["name"].get<std::string>();
           const auto base = with_label(fmt::format("{}, seed {}", label, first_seed), [&] {
+            using Base = std::shared_ptr<const sim::Scenario>;
             Json scenario = common;
             scenario["platform"] = platform_member(entry, count);
             scenario["synchronization"]["scheme"] = schemes[s];
             scenario["policy"] = policy;
             scenario["seed"] = first_seed;
+            if (!seen.insert(scenario.dump()).second) return Base();
             return std::make_shared<const sim::Scenario>(
                 sim::read_scenario(JsonNode::wrap(scenario, file.string(), ""), cache));
           });
+          if (base == nullptr) continue;
           default_seeds = std::max(default_seeds, sim::default_seeds(*base));
           of_first_seed.push_back({std::make_shared<const std::string>(std::move(label)), base, first_seed});
         }

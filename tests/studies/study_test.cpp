@@ -41,6 +41,15 @@ TEST(Study, GoesThroughPlatformsAndSeeds) {
                           "aws us-east-1, 2 x V100, ring, seed 7", "aws us-east-1, 2 x V100, ring, seed 8"));
 }
 
+TEST(Study, RunsAMachineThatIsNamedTwiceOnce) {
+  Json content = StudyFiles::basic();
+  content["gpus"] = {8};
+  content["schemes"] = {"ring"};
+  content["platforms"] = {{{"catalog", "aws"}, {"region", "us-east-1"}, {"gpu", "V100"}},
+                          {{"catalog", "aws"}, {"region", "us-east-1"}, {"instance", "p3.16xlarge"}}};
+  EXPECT_THAT(labels(StudyFiles().load(content)), ElementsAre("aws us-east-1, 8 x V100, ring, seed 1"));
+}
+
 // Without "seeds" a study has those of `simulate`: 20 if anything is drawn at random in one of its runs, for all of
 // them.
 TEST(Study, HasSeedsIfItStatesNone) {
