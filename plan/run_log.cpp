@@ -218,7 +218,7 @@ int RunLogReader::read() {
     throw ConfigError(fmt::format("{}: is {}, expected a log that grows", file_.string(),
                                   std::filesystem::is_directory(file_) ? "a directory" : "no regular file"));
   std::ifstream in(file_, std::ios::binary);
-  if (!in) throw ConfigError(fmt::format("{}: cannot be read", file_.string()));
+  if (!in) (void)read_file(file_);  // which says why it cannot
   if (is_foreign()) return read_foreign();
   in.seekg(0, std::ios::end);
   const auto size = static_cast<std::uint64_t>(in.tellg());

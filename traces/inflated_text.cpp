@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "common/errors.hpp"
+#include "common/file.hpp"
 
 namespace ganymede::traces {
 namespace {
@@ -18,8 +19,7 @@ constexpr std::size_t kPiece = std::size_t{4} << 20;
 void read_inflated(const std::filesystem::path& file, std::int64_t most,
                    const std::function<void(std::string_view)>& take) {
   const std::unique_ptr<gzFile_s, int (*)(gzFile)> in(::gzopen(file.c_str(), "rb"), ::gzclose);
-  if (in == nullptr || std::filesystem::is_directory(file))
-    throw ConfigError(fmt::format("{}: cannot be read", file.string()));
+  if (in == nullptr || std::filesystem::is_directory(file)) (void)read_file(file);  // which says why it cannot
   std::string buffer(kPiece, '\0');
   std::int64_t all = 0;
   for (;;) {

@@ -198,5 +198,13 @@ TEST(BillFile, SaysWhatItNeeds) {
   EXPECT_THAT(why_unread(euros), HasSubstr("line 2: BillingCurrency: found EUR, expected USD"));
 }
 
+TEST(BillFile, AFolderInItsPlaceIsCalledOne) {
+  const TemporaryFolder folder;
+  EXPECT_THAT([&] { (void)read_bill_file(folder.path(), {}); },
+              testing::ThrowsMessage<ConfigError>(HasSubstr("is a directory")));
+  EXPECT_THAT([&] { (void)read_bill_file(folder.path() / "none", {}); },
+              testing::ThrowsMessage<ConfigError>(HasSubstr("none: cannot be read: No such file")));
+}
+
 }  // namespace
 }  // namespace ganymede::traces
