@@ -3,7 +3,6 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cassert>
@@ -145,9 +144,9 @@ StepOptions step_options_of(const TrainOptions& options) {
 
 std::unique_ptr<Backend> make_backend(const TrainOptions& options) {
   const bool on_gpu = options.backend == "cuda" || (options.backend == "auto" && count_gpus().count > 0);
-  const auto processors = static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN));
   if (!on_gpu)
-    return make_eigen_backend(options.threads > 0 ? options.threads : cores_of_process(processors, usable_cores()));
+    return make_eigen_backend(options.threads > 0 ? options.threads
+                                                  : cores_of_process(cores_of_launcher(), usable_cores()));
   CudaOptions cuda{.device = options.gpu,
                    .graph = options.graph && !options.host_random,
                    .host_random = options.host_random,

@@ -2,13 +2,17 @@
 
 #include <dlfcn.h>
 #include <fmt/format.h>
+#include <sched.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 
 #include "common/errors.hpp"
 #include "common/module.hpp"
+#include "common/process.hpp"
 #include "common/random.hpp"
 #include "kernel/parallel/messenger.hpp"
 
@@ -30,10 +34,45 @@ int local_rank() {
   return 0;
 }
 
+namespace {
+
+constexpr const char* kProcessesHere[] = {"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "SLURM_STEP_TASKS_PER_NODE"};
+
+/// True if the process has one of the variables that a launcher gives to those that it starts.
+bool is_launched(pid_t process) {
+  std::ifstream in(fmt::format("/proc/{}/environ", process), std::ios::binary);
+  for (std::string one; std::getline(in, one, '\0');)
+    for (const char* variable : kProcessesHere)
+      if (one.starts_with(std::string(variable) + "=")) return true;
+  return false;
+}
+
+/// 0 if it is not known.
+pid_t parent_of(pid_t process) {
+  std::ifstream in(fmt::format("/proc/{}/status", process));
+  pid_t parent = 0;
+  for (std::string word; in >> word;)
+    if (word == "PPid:") {
+      in >> parent;
+      break;
+    }
+  return parent;
+}
+
+}  // namespace
+
+int cores_of_launcher() {
+  pid_t process = ::getpid();
+  while (process > 0 && is_launched(process)) process = parent_of(process);
+  cpu_set_t mask;
+  CPU_ZERO(&mask);
+  return ::sched_getaffinity(process, sizeof mask, &mask) == 0 ? CPU_COUNT(&mask) : usable_cores();
+}
+
 int cores_of_process(int processors, int usable) {
   // Where the launcher binds each process to processors of its own, the part is no less than these.
   int here = 1;
-  for (const char* variable : {"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "SLURM_STEP_TASKS_PER_NODE"})
+  for (const char* variable : kProcessesHere)
     if (const char* value = std::getenv(variable)) {
       here = std::max(1, std::atoi(value));  // of Slurm's "4(x2),3" the first node's
       break;

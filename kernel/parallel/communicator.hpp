@@ -54,9 +54,12 @@ int local_rank();
 /// Index of the GPU that this process takes of the `visible` ones. A scheduler may show each process all GPUs of the
 /// machine, or only its own as the first.
 int gpu_of_process(int visible);
-/// The share of `processors` of the machine that this process takes: of those that it may use, `usable`, no more than
-/// its part where a launcher started several processes on this machine.
+/// The share of `processors`, which the launcher may use, that this process takes: of those that it may use itself,
+/// `usable`, no more than its part where a launcher started several processes on this machine.
 int cores_of_process(int processors, int usable);
+/// The cores that the program which started the launched processes may use; those of this process without one. A
+/// launcher that binds its processes may use more than each of them.
+int cores_of_launcher();
 
 /// The communicator of the processes that the launcher started; null for one process. Throws ConfigError if there are
 /// several and the MPI module cannot be loaded.

@@ -1,12 +1,18 @@
 // Reduction of gradients between processes. Here they are threads; tests/cli/processes_test.cpp starts real processes.
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <sched.h>
 
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <limits>
+#include <string>
 #include <thread>
 
+#include "common/process.hpp"
 #include "kernel/compression.hpp"
 #include "kernel/network.hpp"
 #include "kernel/parallel/bucket_reducer.hpp"
@@ -167,6 +173,25 @@ TEST(CoresOfProcess, AreAPartOfTheMachineWhereSeveralRunOnIt) {
     EXPECT_EQ(cores_of_process(2, 2), 1) << "more processes than processors";
     ::unsetenv(variable);
   }
+}
+
+// The test starts itself as a launcher that binds a process to one core does.
+TEST(CoresOfLauncher, AreThoseOfTheProgramThatStartedThisOne) {
+  if (const char* expected = std::getenv("GANYMEDE_TEST_CORES")) {
+    EXPECT_EQ(cores_of_launcher(), std::atoi(expected));
+    EXPECT_EQ(usable_cores(), 1);
+    return;
+  }
+  EXPECT_EQ(cores_of_launcher(), usable_cores());
+  cpu_set_t mask;
+  CPU_ZERO(&mask);
+  ASSERT_EQ(::sched_getaffinity(0, sizeof mask, &mask), 0);
+  int first = 0;
+  while (!CPU_ISSET(first, &mask)) ++first;
+  const std::string command = fmt::format(
+      "OMPI_COMM_WORLD_LOCAL_SIZE=2 GANYMEDE_TEST_CORES={} taskset -c {} {} --gtest_filter='CoresOfLauncher.*'",
+      usable_cores(), first, std::filesystem::read_symlink("/proc/self/exe").string());
+  EXPECT_EQ(std::system(command.c_str()), 0) << command;
 }
 
 }  // namespace
