@@ -14,7 +14,6 @@
 #include "plan/pick_trace.hpp"
 #include "platforms/catalog_lists.hpp"
 #include "platforms/gpu_names.hpp"
-#include "platforms/sky_gpus.hpp"
 #include "traces/layer_list.hpp"
 #include "traces/recipe.hpp"
 #include "traces/recorded.hpp"
@@ -72,13 +71,11 @@ traces::StepTrace trace_for(const FitsOptions& options, std::string& how) {
 
 /// A GPU that no catalog rents, by its data sheet.
 std::optional<platforms::Gpu> gpu_of_sheet(const std::string& name) {
-  const platforms::SkyGpu found = platforms::gpu_of({.cloud = "", .name = name, .info = "", .count = 1});
-  if (found.sheet == nullptr || found.sheet->capability == 0 ||
-      found.memory_gib * 1073741824 != found.sheet->memory_bytes)
-    return std::nullopt;
+  const auto found = platforms::gpu_by_sheet(name);
+  if (!found) return std::nullopt;
   platforms::Gpu gpu;
-  gpu.name = gpu.family = found.sheet->name;
-  gpu.memory = Bytes{found.sheet->memory_bytes};
+  gpu.name = gpu.family = found->sheet->name;
+  gpu.memory = Bytes{found->sheet->memory_bytes};
   return gpu;
 }
 

@@ -71,10 +71,11 @@ bool may_be_called(const Gpu& gpu, const std::string& word) {
   if (word.find_first_not_of("0123456789") == word.npos)  // "a100_80" of Slurm's types; a blank at the end says nothing
     return word.empty() || is_own_memory(gpu, word);
   if (is_memory(word)) return is_own_memory(gpu, word);
-  for (const char* known : {"NVIDIA", "TESLA", "GEFORCE", "QUADRO", "AMD", "INSTINCT", "RADEON", "RTX", "GTX", "SXM",
-                            "HBM", "PCIE", "OAM", "NVL", "DGX", "MEGA", "GPU", "SHARED", "TENSOR", "CORE", "GRACE",
-                            "HOPPER", "AMPERE", "PASCAL", "ADA", "LOVELACE", "GENERATION", "BLACKWELL", "SERVER",
-                            "WORKSTATION", "EDITION", "GRAPHICS", "ACCELERATOR"})
+  for (const char* known :
+       {"NVIDIA",    "TESLA",  "GEFORCE",     "QUADRO",  "AMD",      "INSTINCT",   "RADEON", "RTX",      "GTX",
+        "SXM",       "HBM",    "PCIE",        "OAM",     "NVL",      "DGX",        "MEGA",   "GPU",      "SHARED",
+        "TENSOR",    "CORE",   "GRACE",       "HOPPER",  "AMPERE",   "PASCAL",     "ADA",    "LOVELACE", "GENERATION",
+        "BLACKWELL", "SERVER", "WORKSTATION", "EDITION", "GRAPHICS", "ACCELERATOR"})
     if (word.starts_with(known)) return true;
   return false;
 }
@@ -129,6 +130,18 @@ std::vector<std::string> gpus_named(const std::string& text, const std::vector<G
   }
   if (names.empty()) return {text};
   return {names.begin(), names.end()};
+}
+
+std::optional<SkyGpu> gpu_by_sheet(const std::string& name) {
+  const SkyGpu found = gpu_of({.cloud = "", .name = name, .info = "", .count = 1});
+  if (found.sheet == nullptr || found.sheet->capability == 0) return std::nullopt;
+  Gpu gpu;
+  gpu.name = found.sheet->name;
+  gpu.memory = Bytes{found.sheet->memory_bytes};
+  if (found.memory_gib * 1073741824 != gpu.memory.si) return std::nullopt;
+  for (const std::string& word : words_of(name))
+    if (is_memory(word) && !is_own_memory(gpu, word)) return std::nullopt;
+  return found;
 }
 
 std::string did_you_mean_gpu(const std::string& text) {

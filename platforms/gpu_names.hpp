@@ -1,10 +1,12 @@
 #pragma once
 // GPUs by the names that people, drivers and schedulers give them.
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "platforms/platform.hpp"
+#include "platforms/sky_gpus.hpp"
 
 namespace ganymede::platforms {
 
@@ -18,6 +20,10 @@ int gpu_likeness(const std::string& name, const Gpu& gpu);
 /// The names in `gpus` of the GPUs that a name stands for: those of the family, or the one, with just this name; else
 /// those that are likest to it. Returns the text itself if there is none.
 std::vector<std::string> gpus_named(const std::string& text, const std::vector<Gpu>& gpus);
+
+/// The GPU that has a data sheet under a name as people type it; nothing if the name says another memory than the
+/// sheet.
+std::optional<SkyGpu> gpu_by_sheet(const std::string& name);
 
 /// `; did you mean "A100"?`, if a GPU of a catalog or a data sheet is called nearly so.
 std::string did_you_mean_gpu(const std::string& text);

@@ -66,9 +66,10 @@ void set_nics(platforms::Instance& instance, const std::string& text) {
 /// A machine with GPUs that no catalog rents so, joined as those of their generation are. Nothing without a data sheet,
 /// nor where --gpu says another memory than the sheet.
 std::optional<LoggedMachine> machine_of_sheet(const std::string& gpu, int gpus, const MachineHints& hints) {
-  const platforms::SkyGpu found = platforms::gpu_of({.cloud = "", .name = gpu, .info = "", .count = double(gpus)});
+  const platforms::SkyGpu found = hints.gpu.empty()
+                                      ? platforms::gpu_of({.cloud = "", .name = gpu, .info = "", .count = double(gpus)})
+                                      : platforms::gpu_by_sheet(gpu).value_or(platforms::SkyGpu());
   if (found.sheet == nullptr || found.sheet->capability == 0 || gpus < 1) return std::nullopt;
-  if (!hints.gpu.empty() && found.memory_gib * 1073741824 != found.sheet->memory_bytes) return std::nullopt;
   std::string sources;
   for (const auto& [name, source] : platforms::sky_sources())
     sources += fmt::format("{}\"{}\": {}", sources.empty() ? "" : ", ", name, Json(source).dump());
@@ -137,12 +138,12 @@ std::string nics_of(const platforms::Instance& instance) {
 /// Throws ConfigError for a TPU or a processor, "TPU-v3" or "CPU", whose links these models do not describe.
 static void check_is_gpu(const std::string& stated, const platforms::Gpu& gpu) {
   if (gpu.kind == platforms::Gpu::Kind::gpu) return;
-  throw ConfigError(
-      fmt::format("{}: {} is no GPU; expected one, since it is NCCL between GPUs that is looked into", stated, gpu.name));
+  throw ConfigError(fmt::format("{}: {} is no GPU; expected one, since it is NCCL between GPUs that is looked into",
+                                stated, gpu.name));
 }
 
-/// The instance. Throws ConfigError if it has no GPUs, or if it is stated and --gpu says less well which GPU it has than
-/// the family would.
+/// The instance. Throws ConfigError if it has no GPUs, or if it is stated and --gpu says less well which GPU it has
+/// than the family would.
 static platforms::Instance checked(const MachineHints& hints, const platforms::Platform& platform,
                                    const platforms::Instance& instance) {
   const platforms::Gpu& gpu = platform.gpu_of(instance);

@@ -127,7 +127,10 @@ std::string nccl_version_effect(const Topology& topology, std::int64_t bytes, co
     const auto then = other == minor ? std::nullopt : time(other);
     if (!then || std::abs(*then / *now - 1) < std::max(0.01, least)) continue;
     const std::string factor = fmt::format("{:.2f} times the time with", *then / *now);
-    others += fmt::format("{}{} 2.{}", others.empty() ? "" : factor == last ? "," : ", ",
+    others += fmt::format("{}{} 2.{}",
+                          others.empty()   ? ""
+                          : factor == last ? ","
+                                           : ", ",
                           factor == last ? "" : factor, other);
     last = factor;
   }
@@ -136,8 +139,8 @@ std::string nccl_version_effect(const Topology& topology, std::int64_t bytes, co
                      stated ? "the platform's" : "assumed, as neither scheme nor platform state one",
                      to_string(Bytes{static_cast<double>(bytes)}),
                      !others.empty() ? others
-                     : least > 0    ? "nearly the same time with any version since 2.8"
-                                    : "the same time with any version since 2.8");
+                     : least > 0     ? "nearly the same time with any version since 2.8"
+                                     : "the same time with any version since 2.8");
 }
 
 }  // namespace ganymede::sim

@@ -67,13 +67,15 @@ TEST(Offers, DoNotTakeAMistypedGpuForTheNearest) {
   for (const char* name :
        {"A100 SXM", "a100-80gb", "Tesla V100", "NVIDIA H100", "V100-32GB", "a100_80", "nvidia-h100-mega-80gb"})
     EXPECT_TRUE(known(name)) << name;
-  for (const char* name : {"A100-90GB", "H100-PCE", "V100-64GB", "A100x", "T4 Ti", "NVIDIA Tesla T4 SUPER", "A100-81GB", "A100 40GB Laptop GPU",
-        "NVIDIA Tesla T4 D", "NVIDIA A100-SXM4-81GB"})
+  for (const char* name : {"A100-90GB", "H100-PCE", "V100-64GB", "A100x", "T4 Ti", "NVIDIA Tesla T4 SUPER", "A100-81GB",
+                           "A100 40GB Laptop GPU", "NVIDIA Tesla T4 D", "NVIDIA A100-SXM4-81GB"})
     EXPECT_FALSE(known(name)) << name;
   Gpu chip;
   chip.name = chip.family = "MI300X";
   EXPECT_GT(gpu_likeness("MI300", chip), 0);
   EXPECT_EQ(gpu_likeness("MI325", chip), 0);
+  EXPECT_TRUE(gpu_by_sheet("A100-80GB"));
+  for (const char* name : {"A100-81GB", "V100-32GB", "RTX 5090 Laptop"}) EXPECT_FALSE(gpu_by_sheet(name)) << name;
   EXPECT_EQ(did_you_mean_gpu("H100-PCE"), "; did you mean \"H100-PCIE\"?");
 }
 

@@ -170,6 +170,7 @@ constexpr Bad kBad[] = {
     {R"("2026-11-01")", R"("1.11.2026")", "/instances/node/prices/0/as_of", "YYYY-MM-DD"},
     {R"("pue": 1.5)", R"("pue": 0.9)", "/regions/room-1/pue", "from 1"},
     {R"("oversubscription": 1)", R"("oversubscription": 0.5)", "/fabric/oversubscription", "from 1"},
+    {R"("oversubscription": 1)", R"("oversubscription": 1, "nccl": 2.18)", "/fabric/nccl", "in quotes"},
     {R"("kind": "switch")", R"("kind": "ring")", "/fabric/kind", "switch"},
     {R"("iops": 30000)", R"("iops": 0)", "/storage/nfs/iops", "found 0"},
     {R"("0USD")", R"("0USD/h")", "/storage/nfs/per_gb_month", "USD"},

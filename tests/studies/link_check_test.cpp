@@ -247,8 +247,7 @@ TEST(LinkCheck, SaysWhatItNeeds) {
                         "100 Gbit/s efa) or azure Standard_ND96asr_v4 (8 x 200"));
   EXPECT_THAT(refusal({2, 8, kA100, 100, 60}), HasSubstr("--nic 8x200Gbit/s"));
   EXPECT_THAT(refusal({1, 8, "Unheard-of 9000", 100, 60}), HasSubstr("no catalog has a machine with 8 of Unheard-of"));
-  for (const char* device : {"TPU-v3", "CPU"})
-    EXPECT_THAT(refusal({1, 4, device, 100, 60}), HasSubstr("is no GPU"));
+  for (const char* device : {"TPU-v3", "CPU"}) EXPECT_THAT(refusal({1, 4, device, 100, 60}), HasSubstr("is no GPU"));
   EXPECT_THAT(refusal({1, 4, "", 100, 60}, on("gcp", "tpu-v3-8")), HasSubstr("tpu-v3-8: TPU-v3 is no GPU"));
   EXPECT_THAT(refusal({2, 8, kA100, 100, 60}, with_nic("many")), HasSubstr("--nic many"));
   EXPECT_THAT(refusal({2, 8, kA100, 100, 60}, with_nic("0x200Gbit/s")), HasSubstr("expected NICs of a node"));
