@@ -53,6 +53,8 @@ Dataset dataset_of(const std::string& level) {
 
 std::optional<PublishedTraining> published_training(const QualityKind& kind) {
   constexpr std::size_t kBackbone = 1, kAda = 5;
+  constexpr double kLeastBatch = 16, kMostBatch = 128;  // within a factor of two of theirs, which are 32 and 64
+  if (kind.batch > 0 && (kind.batch < kLeastBatch || kind.batch > kMostBatch)) return std::nullopt;
   const Dataset asked = dataset_of(kind.levels[kDatasetFactor]);
   const double pixels = asked.pixels > 0 ? asked.pixels : kind.pixels > 0 ? kind.pixels : 1024;
   const Row* nearest = nullptr;

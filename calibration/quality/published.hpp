@@ -14,7 +14,8 @@ struct PublishedTraining {
 };
 
 /// The published training of these networks on this dataset, of the nearest size of image, that had ADA or had not;
-/// none if the dataset's FIDs compare with anything but the images that are trained on.
+/// none if the dataset's FIDs compare with anything but the images that are trained on, or if the batch is not near
+/// those of the published trainings.
 std::optional<PublishedTraining> published_training(const QualityKind& kind);
 
 /// What is expected of a training if another one of its kind is known to have come so far: what the two share moves to

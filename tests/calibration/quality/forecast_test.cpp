@@ -208,6 +208,11 @@ TEST(QualityForecast, OnlyTrainingsOfItsKindAreKnownToIt) {
   ada.levels[kDatasetFactor] = dataset_level("AFHQ Dog", "");
   ASSERT_TRUE(published_training(ada));
   EXPECT_EQ(published_training(ada)->fid, 7.4);
+  ada.batch = 64;
+  EXPECT_TRUE(published_training(ada));
+  ada.batch = 8;  // nobody published how such a training ends
+  EXPECT_FALSE(published_training(ada));
+  ada.batch = 0;
   ada.levels[5] = "0";  // without ADA it diverges
   EXPECT_FALSE(published_training(ada));
 }
