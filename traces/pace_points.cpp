@@ -48,7 +48,7 @@ std::optional<double> count_of(std::string_view text) {
   }
   const double unit = rest.starts_with('k') || rest.starts_with('K') ? 1e3 : rest.starts_with('M') ? 1e6 : 1;
   const bool is_other = rest.size() > 1 && std::isalpha(static_cast<unsigned char>(rest[1]));  // "1kB"
-  const auto number = parse_number<double>(digits);
+  const auto number = parse_number<double>(std::string_view(digits));
   if (!number || !std::isfinite(*number)) return std::nullopt;
   return unit > 1 && !is_other ? std::optional(unit * *number) : number;
 }
