@@ -62,7 +62,7 @@ class ForgetfulDisk {
       case storage::Call::write:
       case storage::Call::cut: {
         const fs::path path = fs::read_symlink(fmt::format("/proc/self/fd/{}", change.file));
-        contents_.try_emplace(inode_of(path), path, content_of(path));
+        contents_.try_emplace(inode_of(path), Content{path, content_of(path)});
         return;
       }
       case storage::Call::sync:
