@@ -1,6 +1,6 @@
 #pragma once
 // Flags that each stand for one member of a scenario or request: `simulate --nodes 2` is `--set /platform/nodes=2`.
-// Those of a request are the same for all commands that search for what to rent.
+// Flags of a request are the same for all commands that search for what to rent.
 
 #include <cstdint>
 #include <map>

@@ -21,13 +21,8 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::ThrowsMessage;
 
-class CodesTest : public testing::TestWithParam<BackendCase> {
- protected:
-  TestDevice device_{GetParam(), 2};
-  TensorOps& ops_ = device_.ops();
-};
-INSTANTIATE_TEST_SUITE_P(AllBackends, CodesTest, testing::ValuesIn(backends()),
-                         [](const auto& instance) { return instance.param.name; });
+class CodesTest : public OperationsTest {};
+INSTANTIATE_TEST_SUITE_P(AllBackends, CodesTest, testing::ValuesIn(backends()), testing::PrintToStringParamName());
 
 TEST_P(CodesTest, AppendedChannelsAreTheSameAtEveryPosition) {
   const int channels = 3, positions = 4, classes = 2, batch = 5;

@@ -24,13 +24,8 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::ThrowsMessage;
 
-class TranslationTest : public testing::TestWithParam<BackendCase> {
- protected:
-  TestDevice device_{GetParam(), 2};
-  TensorOps& ops_ = device_.ops();
-};
-INSTANTIATE_TEST_SUITE_P(AllBackends, TranslationTest, testing::ValuesIn(backends()),
-                         [](const auto& instance) { return instance.param.name; });
+class TranslationTest : public OperationsTest {};
+INSTANTIATE_TEST_SUITE_P(AllBackends, TranslationTest, testing::ValuesIn(backends()), testing::PrintToStringParamName());
 
 // More images than the CPU's loops take at once. The mean is far from zero, where sums of squares would cancel.
 TEST_P(TranslationTest, InstanceNormIsThatOfEachImageAlone) {

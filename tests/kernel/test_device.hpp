@@ -132,6 +132,16 @@ class TestDevice {
   void set(float* to, std::size_t index, float value) { ops_->write(to + index, {&value, 1}); }
   void set(Tensor to, std::size_t index, float value) { ops_->write(element(to, index), {&value, 1}); }
   float get(Tensor from, std::size_t index) { return singles(element(from, index))[0]; }
+  /// d loss / d data[index] by a central difference. The number is there again afterwards.
+  double slope(float* data, std::size_t index, float step, const std::function<double()>& loss) {
+    const float middle = singles(data + index, 1)[0];
+    set(data, index, middle + step);
+    const double above = loss();
+    set(data, index, middle - step);
+    const double below = loss();
+    set(data, index, middle);
+    return (above - below) / (2.0 * static_cast<double>(step));
+  }
 
  private:
   Tensor element(Tensor x, std::size_t index) const {
@@ -147,6 +157,13 @@ class TestDevice {
   TensorOps* ops_;
   std::vector<Buffer> buffers_;
   RandomStream random_;
+};
+
+/// Tests of operations on each backend, for suites of one's own: `class MyTest : public OperationsTest {};`.
+class OperationsTest : public testing::TestWithParam<BackendCase> {
+ protected:
+  TestDevice device_{GetParam(), 2};
+  TensorOps& ops_ = device_.ops();
 };
 
 }  // namespace ganymede::kernel
