@@ -159,8 +159,9 @@ ImportedProfile import_profiles(const ProfilerFiles& request,
   }
   bar = {};
   if (!again.empty())
-    imports.front().notes.push_back(fmt::format(
-        "{} of the folder, the first {}, left out: of a rank that was read already", again.size(), again.front()));
+    imports.front().notes.push_back(
+        fmt::format("{} of the folder's traces left out, the first of them {}: its rank was read from another file",
+                    again.size(), again.front()));
   return {traces::write_step_trace(imports.front().trace), profiler_text(ranks, imports, width)};
 }
 

@@ -25,7 +25,8 @@ using testing::HasSubstr;
 using testing::ThrowsMessage;
 
 class TranslationTest : public OperationsTest {};
-INSTANTIATE_TEST_SUITE_P(AllBackends, TranslationTest, testing::ValuesIn(backends()), testing::PrintToStringParamName());
+INSTANTIATE_TEST_SUITE_P(AllBackends, TranslationTest, testing::ValuesIn(backends()),
+                         testing::PrintToStringParamName());
 
 // More images than the CPU's loops take at once. The mean is far from zero, where sums of squares would cancel.
 TEST_P(TranslationTest, InstanceNormIsThatOfEachImageAlone) {
