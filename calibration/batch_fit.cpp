@@ -74,6 +74,14 @@ double median(std::vector<double> values) {
   return quantile(values, 0.5);
 }
 
+/// True for a phase that most steps leave out (lazy regularisation): one step in 20 or more takes over 100 times the
+/// median.
+bool is_lazy(const std::vector<double>& seconds) {
+  const double limit = 100 * median(seconds);
+  const auto had = std::count_if(seconds.begin(), seconds.end(), [&](double s) { return s > limit; });
+  return 20 * static_cast<std::size_t>(had) >= seconds.size();
+}
+
 /// The value at `batch` of the straight line through (b0, y0) and (b1, y1), at least 0.
 double line_through(double batch, double b0, double y0, double b1, double y1) {
   return std::max(0.0, y0 + (y1 - y0) * (batch - b0) / (b1 - b0));
@@ -131,12 +139,20 @@ BatchModel::BatchModel(std::vector<const traces::TraceBatch*> entries) : entries
   std::vector<double> walls;
   for (const traces::TraceBatch* entry : entries_) {
     const auto batch = static_cast<double>(entry->batch);
-    double sum = 0;
+    double sum = 0, lazy = 0;  // lazy: the mean of phases that most steps leave out, of which a median knows nothing
+    std::vector<double> plain = entry->wall_s;  // without them
     for (std::size_t p = 0; p < first.phases.size(); ++p) {
-      points[p].push_back({batch, median(entry->phases[p].seconds)});
+      const std::vector<double>& seconds = entry->phases[p].seconds;
+      points[p].push_back({batch, median(seconds)});
+      if (is_lazy(seconds)) {
+        const double total = std::accumulate(seconds.begin(), seconds.end(), 0.0);
+        points[p].back().seconds = total / static_cast<double>(seconds.size());
+        lazy += points[p].back().seconds;
+        for (std::size_t i = 0; i < plain.size(); ++i) plain[i] -= seconds[i];
+      }
       if (sequential_[p]) sum += points[p].back().seconds;
     }
-    walls.push_back(median(entry->wall_s));
+    walls.push_back(median(plain) + lazy);
     points.back().push_back({batch, std::max(0.0, walls.back() - sum)});
   }
   for (std::size_t p = 0; p < first.phases.size(); ++p) {

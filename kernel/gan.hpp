@@ -118,8 +118,8 @@ struct Gan {
   // Set by prepare().
   int batch = 0;
   Tensor real = {};                     ///< [pixels x batch], in [darkest, 1]
-  Tensor latent = {};                   ///< [latent size x batch]
-  Tensor d_logits = {};                 ///< [1 x batch]
+  Tensor latent = {};                   ///< [inputs of the generator x batch]; no cyclic model has it
+  Tensor d_logits = {};                 ///< [logits of an image x batch]: 1, or one for each patch
   float* losses = nullptr;              ///< [kLossSlots]
   Tensor coarse = {}, blurred = {};     ///< while fading: real images at half the size, and enlarged again
   Tensor between = {}, direction = {};  ///< the gradient penalty's images, and the tangent's direction

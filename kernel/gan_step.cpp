@@ -97,7 +97,7 @@ void add_penalty_gradient(Gan& gan, TensorOps& ops, Tensor fake, StepRandom& ran
 /// A loss that this step does not have is 0.
 void leave_out(Gan& gan, TensorOps& ops, LossSlot slot) { ops.copy(gan.losses + slot, gan.losses + kNothing, 1); }
 
-// Whether the step has them.
+// Whether this step has the gradient penalty, and whether it has the path length regularisation.
 bool penalty_is_due(const Gan& gan, const StepOptions& options) {
   return has_penalty(options.loss) && gan.generator.updates() % gan.lazy.penalty_every == 0;
 }

@@ -16,7 +16,7 @@ enum class AdversarialLoss {
   hinge,    ///< Lim and Ye 2017
   wasserstein,    ///< with gradient penalty (Gulrajani et al. 2017), whose authors use no batch norm in the critic
   r1,             ///< non-saturating, with a penalty of the gradient at real images (Mescheder et al. 2018)
-  least_squares,  ///< Mao et al. 2017
+  least_squares,  ///< Mao et al. 2017; the generator's without their factor 1/2, as in Zhu et al. 2017
 };
 /// The names that --loss takes, in the order of AdversarialLoss.
 inline constexpr std::string_view kLossNames[] = {"non-saturating", "minimax", "hinge",
@@ -59,7 +59,7 @@ Losses take_losses(TensorOps& ops);
 /// before the losses of the one before have come here, which is so because there is a step between them whose losses
 /// were taken.
 void average_path_length(Gan& gan, const Losses& losses);
-/// All but begin_step(), one after the other.
+/// begin_gan_step(), take_losses() and average_path_length(), one after the other.
 Losses gan_step(Gan& gan, TensorOps& ops, StepRandom& random, const StepOptions& options, StepClock& clock,
                 const LoadReal& load_real, Reducers reducers = {});
 

@@ -154,8 +154,9 @@ class Layer {
   /// shape changes, into `scratch`. Without request.input the values of the result are undefined.
   virtual Tensor backward(TensorOps& ops, Tensor dy, void* scratch, const GradientRequest& request) = 0;
 
-  // The gradient penalty is the gradient of a gradient (see gan_step.cpp). The layers of discriminators implement the
-  // functions below for it; in other layers tangent() and tangent_backward() fail an assertion.
+  // The gradient penalty and the path length regularisation are gradients of gradients (see gan_step.cpp). The layers
+  // of discriminators, and those of StyleGAN2's generator from its style vectors on, implement the functions below for
+  // them; in other layers tangent() and tangent_backward() fail an assertion.
 
   /// True if the second derivative of the layer is not zero everywhere. The gradient penalty then depends on the
   /// layer's input too, so that the layers before it get adjoints of their values (Adjoints::value). A piecewise linear

@@ -2,8 +2,9 @@
 // Times the phases of steps. A phase ends where the next begins, so phases cover the step without gaps, at two clock
 // readings for each. On a device with a clock of its own (see DeviceTimeline::has_clock) a phase's time is the
 // device's, and host_s the part of it that the host took to call the phase's operations. Its events are nodes of the
-// step's graph, 24 to 32 beside the 47 kernels of mlp-gan, so that only every eighth step records them. The other steps
-// get the times of the last marked one, in proportion to their wall times.
+// step's graph, 24 to 32 beside the 47 kernels of mlp-gan, so that only every eighth step records them, or each where
+// steps differ (lazy regularisation). The other steps get the times of the last marked one, in proportion to their wall
+// times.
 
 #include <chrono>
 #include <iterator>

@@ -173,10 +173,10 @@ Trainer::Trainer(const TrainOptions& options, Communicator* communicator, std::u
     if (backend_->gradient_reducer != nullptr) backend_->gradient_reducer->join(*communicator);
     ops_->set_shard(communicator->shard());
     if (options.synchronized_norm) ops_->set_norm_communicator(communicator);
-    if (dataset_.images.count < global_batch())
+    if (dataset_.count() < global_batch())
       refuse("--batch", options.batch,
-             fmt::format("at most {} for each of {} processes: {} has {} images", dataset_.images.count / shard().ranks,
-                         shard().ranks, dataset_.name, dataset_.images.count));
+             fmt::format("at most {} for each of {} processes: {} has {} images", dataset_.count() / shard().ranks,
+                         shard().ranks, dataset_.name, dataset_.count()));
   }
   check_memory(options_, *ops_, ops_->available_bytes());
   ops_->timeline().set_while_waiting([this] {
@@ -244,7 +244,8 @@ const Dataset& Trainer::whole_dataset() {
 
 void Trainer::start_loader(std::int64_t epoch, std::size_t position) {
   const auto bytes = static_cast<std::size_t>(gan_->image.pixels());
-  ReadImage read = [this](std::uint32_t index, std::uint8_t*out) { dataset_.read(index, out); }, other;
+  ReadImage read = [this](std::uint32_t index, std::uint8_t* out) { dataset_.read(index, out); };
+  ReadImage other;
   if (gan_->image != image_)
     read = [this, bytes](std::uint32_t index, std::uint8_t* out) {
       std::memcpy(out, stage_images_.pixels.data() + index * bytes, bytes);
@@ -377,7 +378,10 @@ traces::StepTrace Trainer::trace(std::int64_t warmup) {
   trace.seed = options_.seed;
   trace.recorded_at = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
   // Each stage of a growing model has its own warm-up steps.
-  if (!finished_stages_.empty()) warmup = warmup_of(static_cast<std::int64_t>(clock_.wall_s().size()));
+  const auto recorded = static_cast<std::int64_t>(clock_.wall_s().size());
+  if (!finished_stages_.empty()) warmup = warmup_of(recorded);
+  const std::int64_t period = std::max(gan_->lazy.penalty_every, gan_->lazy.path_every);  // only whole ones are kept
+  if (recorded - warmup >= period) warmup = recorded - (recorded - warmup) / period * period;
   trace.batches = finished_stages_;
   trace.kernels = finished_kernels_;
   traces::TraceBatch batch = stage_trace(warmup, trace.kernels);

@@ -11,8 +11,8 @@ stylegan2-28 and stylegan2-32: of their steps the first has R1, and the first, f
 regularisation.
 
 Adam's epsilon is 1e-4, its rate 1e-5, and the initial weights have a standard deviation of 0.1, so that rounding errors
-do not grow (StyleGAN2's weights are scaled when they are used: it has an epsilon of 0.1 and its own rate). With the usual 1e-8, 2e-4 and 0.02, batch norms divide by deviations near their own epsilon, and Adam steps
-by the sign of gradients that are almost 0. A difference in the seventh digit then becomes one of a percent within ten
+do not grow (StyleGAN2's weights are scaled when they are used: it has an epsilon of 0.1 and its own rate). With the
+usual 1e-8, 2e-4 and 0.02, batch norms divide by deviations near their own epsilon, and Adam steps by the sign of gradients that are almost 0. A difference in the seventh digit then becomes one of a percent within ten
 steps, even between PyTorch in single and PyTorch in double precision.
 
 What remains are inputs of ReLUs at 0, whose sign rounding decides. Of six seeds (dcgan-32, hinge) five are within 1e-5 of

@@ -3,8 +3,9 @@
 // channels next to the image for 64, three residual blocks for nine, and a discriminator that sees patches of 22x22
 // pixels, of two halvings, for 70x70. Otherwise as its authors': instance norm, ReLU in the generators and LeakyReLU of
 // slope 0.2 in the discriminators, least squares, cycles of weight 10, Adam with 2e-4 and beta1 0.5. Unlike theirs,
-// paddings are zeros, sizes double by transposed convolutions of 4x4, there are no losses of identity, and the
-// discriminators see the step's own images instead of those that a buffer of 50 keeps from earlier steps.
+// paddings are zeros, sizes halve and double by convolutions of 4x4 for 3x3, the rate stays as it is, there are no
+// losses of identity, and the discriminators see the step's own images instead of those that a buffer of 50 keeps from
+// earlier steps.
 
 #include <fmt/format.h>
 
@@ -23,8 +24,8 @@ constexpr float kLeak = 0.2F;  ///< slope of LeakyReLU in discriminators, and in
 /// A chain of layers whose names begin with the same word.
 class Chain {
  public:
-  /// `scaled`: initial weights keep the size of activations where no norms do (He et al. 2015); otherwise they are
-  /// those of a DCGAN.
+  /// `scaled`: initial weights outside of residual blocks keep the size of activations where no norms do (He et al.
+  /// 2015); all others are those of a DCGAN.
   Chain(const char* name, int size, bool scaled = false) : name_(name), size_(size), scaled_(scaled) {}
 
   /// A convolution of the images so far, and what follows it.
@@ -108,6 +109,9 @@ Gan build_cyclegan(ImageShape image, Growth) {
 
 constexpr int kRestoredChannels = 64, kReduction = 4;
 
+/// Super-resolution (Ledig et al. 2017) in small: three residual blocks for 16, without batch norms and without the
+/// skip around all of them; sizes double by transposed convolutions for shuffled pixels. The loss is that of least
+/// squares on patches, with the absolute error of pixels (see gan_step.cpp) for the error of VGG's features.
 Gan build_srgan(ImageShape image, Growth) {
   Chain chain("up", image.height / kReduction, true);
   chain.convolve(image.channels, kRestoredChannels, 3, 1, 1, kLeak, false);

@@ -14,6 +14,8 @@ namespace ganymede::kernel {
 
 inline constexpr double kFloat = sizeof(float);
 
+[[maybe_unused]] inline bool same_shape(Tensor a, Tensor b) { return a.features == b.features && a.batch == b.batch; }
+
 inline double count_of(Tensor x) { return static_cast<double>(x.size()); }
 
 using KernelKind = traces::TraceKernel::Kind;

@@ -8,8 +8,6 @@
 namespace ganymede::kernel {
 namespace {
 
-[[maybe_unused]] bool are_alike(Tensor a, Tensor b) { return a.features == b.features && a.batch == b.batch; }
-
 /// Numbers of the weights between styles and factors.
 double weights_of(Tensor factors, Tensor styles, const DemodulationParameters& parameters) {
   return static_cast<double>(factors.features) * styles.features * parameters.taps;
@@ -18,13 +16,13 @@ double weights_of(Tensor factors, Tensor styles, const DemodulationParameters& p
 }  // namespace
 
 void TensorOps::scale_channels(Tensor y, Tensor x, Tensor factors, bool accumulate) {
-  assert(are_alike(y, x) && factors.batch == x.batch && x.features % factors.features == 0);
+  assert(same_shape(y, x) && factors.batch == x.batch && x.features % factors.features == 0);
   const Counted counted(*this, "scale_channels", y, (accumulate ? 2 : 1) * traffic(x), traffic(y));
   do_scale_channels(y, x, factors, accumulate);
 }
 
 void TensorOps::channel_products(Tensor products, Tensor x, Tensor y, bool accumulate) {
-  assert(are_alike(y, x) && products.batch == x.batch && x.features % products.features == 0);
+  assert(same_shape(y, x) && products.batch == x.batch && x.features % products.features == 0);
   const Counted counted(*this, "channel_products", x, 2 * traffic(x), traffic(products));
   do_channel_products(products, x, y, accumulate);
 }
@@ -38,7 +36,7 @@ void TensorOps::demodulate(Tensor factors, Tensor styles, DemodulationParameters
 
 void TensorOps::demodulate_tangent(Tensor factors_dot, Tensor styles_dot, Tensor factors, Tensor styles,
                                    DemodulationParameters parameters) {
-  assert(are_alike(factors_dot, factors) && are_alike(styles_dot, styles) && factors.batch == styles.batch);
+  assert(same_shape(factors_dot, factors) && same_shape(styles_dot, styles) && factors.batch == styles.batch);
   const Counted counted(*this, "demodulate_tangent", styles,
                         2 * traffic(styles) + traffic(factors) + operands(weights_of(factors, styles, parameters)),
                         traffic(factors));
@@ -47,8 +45,8 @@ void TensorOps::demodulate_tangent(Tensor factors_dot, Tensor styles_dot, Tensor
 
 void TensorOps::demodulate_backward(Adjoints d_styles, float* d_weight, Adjoints d_factors, Adjoints factors,
                                     Adjoints styles, DemodulationParameters parameters) {
-  assert(are_alike(d_styles.value, styles.value) && are_alike(d_factors.value, factors.value));
-  assert(d_factors.tangent.data == nullptr || are_alike(d_factors.tangent, factors.tangent));
+  assert(same_shape(d_styles.value, styles.value) && same_shape(d_factors.value, factors.value));
+  assert(d_factors.tangent.data == nullptr || same_shape(d_factors.tangent, factors.tangent));
   const int kinds = d_factors.tangent.data == nullptr ? 1 : 2;
   const double weights = operands(weights_of(factors.value, styles.value, parameters));
   const Counted counted(*this, "demodulate_backward", styles.value,

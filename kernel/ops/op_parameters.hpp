@@ -59,7 +59,7 @@ struct BlockShape {
 /// style's size (Karras et al. 2020): 1 / sqrt(sum over inputs and taps of (weight style)^2 + epsilon), one for each
 /// output.
 struct DemodulationParameters {
-  const float* weight;  ///< [outputs x inputs x taps], as a convolution has it
+  const float* weight;  ///< in the order of MemoryLayout, as a convolution has it
   int taps;
   float epsilon;
 };

@@ -14,8 +14,6 @@ double dense_flops(Tensor out, Tensor in) { return 2.0 * out.features * in.featu
 
 double dense_parameters(Tensor out, Tensor in) { return static_cast<double>(out.features) * in.features; }
 
-[[maybe_unused]] bool same_shape(Tensor a, Tensor b) { return a.features == b.features && a.batch == b.batch; }
-
 [[maybe_unused]] bool same_shape(Tensor a, Mask b) { return a.features == b.features && a.batch == b.batch; }
 
 }  // namespace

@@ -99,6 +99,21 @@ TEST(BatchModel, CarriesAnEntryToAnotherSize) {
   EXPECT_EQ(entry_for(trace, "", 32), 2U);  // recorded ones stay
 }
 
+// As lazy regularisation, which the median step does not have.
+TEST(BatchModel, CarriesAPhaseThatFewStepsHaveByTheirMean) {
+  traces::StepTrace trace = by_batch({8, 16, 32, 64, 128, 256});
+  for (traces::TraceBatch& entry : trace.batches) {
+    std::vector<double>& seconds = entry.phases.back().seconds;
+    for (std::size_t i = 0; i < seconds.size(); ++i) {
+      const double lazy = i % 4 == 0 ? 10 * (0.1 + 0.9 * entry.batch / 64.0) : 1e-6;
+      entry.wall_s[i] += lazy - seconds[i];
+      seconds[i] = lazy;
+    }
+  }
+  const std::size_t at = entry_for(trace, "", 96);
+  EXPECT_NEAR(trace.batches[at].phases.back().seconds[0], 10 * (0.1 + 0.9 * 96 / 64), 0.05);
+}
+
 TEST(BatchModel, LeavesOutEachSizeTheExtremesToo) {
   traces::StepTrace trace = by_batch({8, 16, 32, 64, 128, 256});
   // The largest size takes 1.5 times as long as the others suggest.

@@ -62,9 +62,9 @@ class Timeline final : public DeviceTimeline {
 
   // The first step runs call by call, so that libraries load and choose their algorithms. The second is captured. From
   // then on a step's calls only collect its StepWords, and the captured step is replayed when it ends. Unusual steps
-  // (see set_unusual) run call by call. Nothing is
-  // copied between two steps: the first kernel of a captured step fetches its words from memory of the host, the last
-  // one writes its results there. Each has two slots, so that the host may be one step ahead.
+  // (see set_unusual) run call by call. Nothing is copied between two steps: the first kernel of a captured step
+  // fetches its words from memory of the host, the last one writes its results there. Each has two slots, so that the
+  // host may be one step ahead.
   void begin_step() override {
     in_step_ = true;
     events_ = 0;

@@ -79,9 +79,8 @@ void CpuOps::do_demodulate_tangent(Tensor factors_dot, Tensor styles_dot, Tensor
   });
 }
 
-// Let g and h be the adjoints of f and f_dot. Those of r and r_dot are -1/2 f^3 (g + 3 h f_dot / f) and -1/2 f^3 h, and
-// r and r_dot hand them on: to s 2 q (r's s + r_dot's s_dot), to s_dot 2 q (r_dot's s), to q what s^2 and 2 s s_dot
-// are.
+// Let g and h be the adjoints of f and f_dot. Those of r and r_dot are a = -1/2 f^3 (g + 3 h f_dot / f) and
+// b = -1/2 f^3 h. They pass on 2 q (a s + b s_dot) to s, 2 q b s to s_dot, and a s^2 + 2 b s s_dot to q.
 void CpuOps::do_demodulate_backward(Adjoints d_styles, float* d_weight, Adjoints d_factors, Adjoints factors,
                                     Adjoints styles, DemodulationParameters p) {
   const int inputs = styles.value.features, outputs = factors.value.features, batch = styles.value.batch;
