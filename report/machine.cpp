@@ -141,16 +141,20 @@ std::string link_check_text(const documents::LinkCheck& check, std::size_t width
   std::string out = fmt::format(
       "{}: {:.4g} GB/s of bus bandwidth at {} where {:.4g} ({:.4g} .. {:.4g}) are expected; {} {:.2f} of "
       "the expected bandwidth.\n",
-      faster ? "faster than this machine should be" : check.verdict, last.measured_bus, to_string(Bytes{last.bytes}),
-      last.expected_bus, last.expected_bus * last.expected / last.interval.high,
-      last.expected_bus * last.expected / last.interval.low,
+      faster                                                                ? "faster than this machine should be"
+      : check.verdict == "normal" && check.causes.front().cause != "normal" ? "normal in the mean"
+                                                                            : check.verdict,
+      last.measured_bus, to_string(Bytes{last.bytes}), last.expected_bus,
+      last.expected_bus * last.expected / last.interval.high, last.expected_bus * last.expected / last.interval.low,
       last.bytes < kLarge ? "the largest size has" : "large sizes have", check.ratio);
   out[0] = static_cast<char>(out[0] - 'a' + 'A');
-  const auto first = std::find_if(check.causes.begin(), check.causes.end(),
-                                  [](const documents::LikelyCause& cause) { return cause.cause != "normal"; });
-  if (!faster && first != check.causes.end() && (check.verdict != "normal" || first->share > 0.5)) {
-    out += fmt::format("Likeliest: {} ({:.0f} %, {} times as likely as nothing wrong).\n", first->says,
-                       100 * first->share, against(first->against_normal));
+  if (const auto first = check.causes.begin(); !faster && first->cause != "normal") {
+    const auto normal = std::find_if(first, check.causes.end(),
+                                     [](const documents::LikelyCause& cause) { return cause.cause == "normal"; });
+    out += fmt::format(
+        "Something is wrong with {:.0f} %. Likeliest: {} ({:.0f} %; explains the times {} times as well "
+        "as nothing wrong).\n",
+        100 - 100 * normal->share, first->says, 100 * first->share, against(first->against_normal));
     if (!first->sign.empty()) out += fmt::format("The log says: {}\n", first->sign);
     out += fmt::format("What would show it: {}.\n", first->shows);
   }

@@ -219,16 +219,19 @@ std::vector<LinkCause> other_causes() {
        .change = forced_algorithm,
        .degrees = {0, 1, 2, 3},
        .weight = 0.3,
-       .signs = {"NCCL_ALGO", "NCCL_NVLS_ENABLE=0", "NCCL_NVLS_ENABLE set by environment to 0", "NCCL_TREE_THRESHOLD=0",
-                 "NCCL_TREE_THRESHOLD set by environment to 0"},
-       .values = {"ring", "tree", "collnet", "collnetdirect", "collnetchain", "nvls", "nvlstree", "pat"}},
+       .settings = {{"NCCL_ALGO"},
+                    {"NCCL_NVLS_ENABLE=0", "^nvls,nvlstree"},
+                    {"NCCL_NVLS_ENABLE set by environment to 0", "^nvls,nvlstree"},
+                    {"NCCL_TREE_THRESHOLD=0", "ring"},
+                    {"NCCL_TREE_THRESHOLD set by environment to 0", "ring"}},
+       .values = {"ring", "tree", "nvls", "nvlstree", "collnet", "collnetdirect", "collnetchain", "pat"}},
       {.name = "forced-protocol",
        .says = "LL or LL128 is used at large sizes, or another protocol is forced",
        .shows = "NCCL_DEBUG=INFO prints \"NCCL_PROTO set by environment\"; env | grep NCCL_; unset NCCL_PROTO",
        .change = forced_protocol,
        .degrees = {0, 1, 2},
        .weight = 0.3,
-       .signs = {"NCCL_PROTO"},
+       .settings = {{"NCCL_PROTO"}},
        .values = {"ll", "ll128", "simple"}}};
 }
 

@@ -33,7 +33,13 @@ struct LinkCause {
   std::vector<std::string_view> against = {};  ///< and against it
   /// A line with the first word that lacks the second speaks for it too.
   std::pair<std::string_view, std::string_view> lacks = {};
-  /// Not empty: the sign is a variable of NCCL, and speaks for the cause only with one of these values in lower case.
+  /// Words of a log that choose among `values`: what follows a variable of NCCL, or what a setting of another amounts
+  /// to. They leave the degrees that they name alone.
+  struct Setting {
+    std::string_view words, means = "";
+  };
+  std::vector<Setting> settings = {};
+  /// The values in lower case: first one for each degree, then those that no simulation has.
   std::vector<std::string_view> values = {};
 };
 

@@ -5,13 +5,12 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
-#include <sstream>
 
 #include "calibration/interval_classes.hpp"
 #include "common/errors.hpp"
-#include "common/printable.hpp"
 #include "studies/likelihood.hpp"
 #include "studies/link_causes.hpp"
+#include "studies/link_words.hpp"
 #include "traces/inflated_text.hpp"
 
 namespace ganymede::studies {
@@ -31,12 +30,13 @@ constexpr double kFastWidth = 0.25, kFastUsual = 0.12, kFastUnusual = 0.5, kFast
 constexpr double kFault = 0.2, kAnything = 1.2;
 // One size about the others: up to 0.12 from 32 MiB on, and about 0.3 below, in the same logs. Noise is more.
 constexpr double kSpread = 0.12, kSpreadBelow = 0.3, kNoise = 0.6;
-constexpr double kFrom = 1 << 20;      // smaller sizes say more of hosts than of links
-constexpr double kBroken = 5;          // times slower than expected: an assumption
-constexpr double kPriorNormal = 0.5;   // an assumption: half of those who ask have nothing wrong
-constexpr double kRatherNormal = 0.5;  // below the interval a log is low unless this is likelier than all else
-constexpr double kSign = 20;           // an assumption: what the log's own words weigh
-constexpr double kThin = 3.5;          // sizes are taken so far apart at least
+constexpr double kFrom = 1 << 20;     // smaller sizes say more of hosts than of links
+constexpr double kBroken = 5;         // times slower than expected: an assumption
+constexpr double kPriorNormal = 0.5;  // an assumption: half of those who ask have nothing wrong
+constexpr double kMost = 0.5;         // of the probability
+constexpr double kSlower = 1.1;       // what slows large sizes down by less is no cause
+constexpr double kSign = 20;          // an assumption: what the log's own words weigh
+constexpr double kThin = 3.5;         // sizes are taken so far apart at least
 
 struct Sample {
   double bytes, measured;
@@ -78,70 +78,6 @@ std::vector<Sample> thinned(const traces::NcclLog& log) {
       out.push_back({static_cast<double>(row->bytes), row->out_of_place.si});
   std::reverse(out.begin(), out.end());
   return out;
-}
-
-/// The number of NICs of a node that NCCL says it uses, "NET/IB : Using [0]mlx5_0:1/IB [1]mlx5_1:1/IB", or that
-/// NCCL_IB_HCA names; 0: the log does not say.
-int nics_of(const std::string& text) {
-  const auto rest_of_line = [&](std::string_view after) -> std::string {
-    const std::size_t at = text.find(after);
-    if (at == std::string::npos) return "";
-    const std::string rest = text.substr(at + after.size(), 2000);
-    return rest.substr(0, rest.find_first_of(";\n"));
-  };
-  int count = 0;
-  const std::string used = rest_of_line("NET/IB : Using ");
-  for (std::size_t at = 0; (at = used.find('[', at)) != std::string::npos; ++at)
-    count += at + 1 < used.size() && used[at + 1] >= '0' && used[at + 1] <= '9' ? 1 : 0;
-  if (count > 0) return count;
-  for (const char* variable : {"NCCL_IB_HCA=", "NCCL_IB_HCA set to ", "NCCL_IB_HCA set by environment to "})
-    if (const std::string names = rest_of_line(variable); !names.empty() && names[0] != '^' && names.find("mlx5_") == 0)
-      return 1 + static_cast<int>(std::count(names.begin(), std::find(names.begin(), names.end(), ' '), ','));
-  return 0;
-}
-
-/// The line of the log about a place, without what is not printable.
-std::string line_at(const std::string& text, std::size_t at) {
-  constexpr std::size_t kShown = 160;
-  const std::size_t begin = text.rfind('\n', at) + 1, end = std::min(text.find_first_of("\r\n", at), text.size());
-  return printable(end - begin <= kShown ? text.substr(begin, end - begin)
-                                         : text.substr(at, std::min(kShown, end - at)));
-}
-
-/// The first line of the log with one of the words and without `lacks`, unless that is ""; "" if there is none.
-std::string line_with(const std::string& text, const std::vector<std::string_view>& words,
-                      std::string_view lacks = "") {
-  for (const std::string_view word : words)
-    for (std::size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) {
-      const std::size_t begin = text.rfind('\n', at) + 1, end = std::min(text.find_first_of("\r\n", at), text.size());
-      if (lacks.empty() || text.substr(begin, end - begin).find(lacks) == std::string::npos) return line_at(text, at);
-    }
-  return "";
-}
-
-/// The first line that gives the variable one of the values, as "NCCL_ALGO=^Ring,Tree" or "NCCL_ALGO set by environment
-/// to allreduce:ring"; "" if there is none.
-std::string line_setting(const std::string& text, std::string_view variable,
-                         const std::vector<std::string_view>& values) {
-  for (std::size_t at = text.find(variable); at != std::string::npos; at = text.find(variable, at + 1)) {
-    std::string_view rest = std::string_view(text).substr(at + variable.size());
-    for (const std::string_view verb : {"=", " set by environment to ", " set to "}) {
-      if (!rest.starts_with(verb)) continue;
-      std::string value;
-      for (const char c : rest.substr(verb.size()).substr(0, 200)) {
-        const char lower = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-        if ((lower >= 'a' && lower <= 'z') || (lower >= '0' && lower <= '9')) {
-          value += lower;
-          continue;
-        }
-        if (std::find(values.begin(), values.end(), value) != values.end()) return line_at(text, at);
-        value.clear();
-        if (std::string_view(",;:^\"'").find(c) == std::string_view::npos) break;
-      }
-      if (std::find(values.begin(), values.end(), value) != values.end()) return line_at(text, at);
-    }
-  }
-  return "";
 }
 
 /// ln of the mean of what the terms are logarithms of.
@@ -289,7 +225,23 @@ class Checker {
     for (LikelyCause& cause : out.causes) cause.share /= all;
     std::stable_sort(out.causes.begin(), out.causes.end(),
                      [](const LikelyCause& a, const LikelyCause& b) { return a.share > b.share; });
-    if (out.causes.front().cause == "normal" && out.causes.front().share > kRatherNormal) out.verdict = "normal";
+    agree(out);
+  }
+
+  /// What lies within the interval is low if one fault has most of the probability; what lies below it is normal if
+  /// "normal" has. The first row is that of the verdict; times that scatter about what is expected are not low.
+  static void agree(documents::LinkCheck& out) {
+    const auto normal = std::find_if(out.causes.begin(), out.causes.end(),
+                                     [](const LikelyCause& cause) { return cause.cause == "normal"; });
+    const LikelyCause& first = out.causes.front();
+    const bool is_most = first.share > kMost;
+    if (is_most && normal == out.causes.begin())
+      out.verdict = "normal";
+    else if (is_most && out.verdict == "normal" && first.cause != "noise")
+      out.verdict = "low";
+    if (out.verdict == "normal" && !is_most) std::rotate(out.causes.begin(), normal, normal + 1);
+    if (out.verdict != "normal" && normal == out.causes.begin() && out.causes.size() > 1)
+      std::iter_swap(normal, normal + 1);
   }
 
   /// The times of a cause: which algorithm NCCL takes on a machine with a fault depends on its version, so that over a
@@ -303,7 +255,7 @@ class Checker {
       if (turn == 1) machine.forced = "ring";
       try {
         const std::vector<double> times = predict(machine);
-        if (times.back() < 1.1 * expected) continue;
+        if (times.back() < kSlower * expected) continue;
         const double fits = likelihood(large_, times, {kFault, kUnusual, kUnusualShare, 1});
         if (!best || fits > best->first) best = {fits, times.back()};
       } catch (const ConfigError&) {
@@ -322,12 +274,7 @@ class Checker {
 
   /// The log's own words on a cause: `found` gets a line that speaks for it; returns their weight.
   double weight_of_words(const LinkCause& cause, LikelyCause& found) const {
-    std::vector<std::string_view> words = cause.signs;
-    if (!cause.values.empty()) {
-      found.sign = line_setting(text_, words.front(), cause.values);
-      words.erase(words.begin());
-    }
-    if (found.sign.empty()) found.sign = line_with(text_, words);
+    if (found.sign.empty()) found.sign = line_with(text_, cause.signs);
     if (found.sign.empty() && !cause.lacks.first.empty())
       found.sign = line_with(text_, {cause.lacks.first}, cause.lacks.second);
     bool against = found.sign.empty() && !line_with(text_, cause.against).empty();
@@ -339,22 +286,50 @@ class Checker {
     return (found.sign.empty() ? 1 : kSign) / (against ? kSign : 1);
   }
 
-  /// A cause of several degrees is as likely as they are on average.
+  /// The times where NCCL chooses among these degrees alone: the fastest of them for each size. Nothing if that slows
+  /// nothing down, as where they have NCCL's own choice.
+  std::optional<std::pair<double, double>> likelihood_among(const LinkCause& cause, const CheckedMachine& normal,
+                                                            const std::vector<double>& degrees, double expected) const {
+    std::vector<double> fastest;
+    for (const double degree : ran_.scheme.row->by_kernels ? degrees : std::vector<double>()) {
+      CheckedMachine machine = normal;
+      if (!cause.change(machine, degree)) continue;
+      try {
+        const std::vector<double> times = predict(machine);
+        if (fastest.empty()) fastest = times;
+        for (std::size_t i = 0; i < times.size(); ++i) fastest[i] = std::min(fastest[i], times[i]);
+      } catch (const ConfigError&) {
+        // NCCL does not use it on this machine.
+      }
+    }
+    if (fastest.empty() || fastest.back() < kSlower * expected) return std::nullopt;
+    return std::pair(likelihood(large_, fastest, {kFault, kUnusual, kUnusualShare, 1}), fastest.back());
+  }
+
+  /// A cause of several degrees is as likely as they are on average. A log that names some leaves no other.
   void add_causes(const CheckedMachine& normal, const std::vector<double>& expected, double prior,
                   documents::LinkCheck& out) {
     for (const LinkCause& cause : link_causes()) {
       std::vector<double> fits;
       double best = -1e300, largest = 0;
-      for (const double degree : cause.degrees) {
-        CheckedMachine machine = normal;
-        if (!cause.change(machine, degree)) continue;
-        const auto found = likelihood_of(machine, expected.back());
-        if (!found) continue;
-        fits.push_back(found->first);
-        if (found->first > best) best = found->first, largest = found->second;
+      const Allowed allowed = allowed_by(text_, cause, ran_.collective);
+      const auto add_fit = [&](const std::optional<std::pair<double, double>>& fit) {
+        if (!fit) return;
+        fits.push_back(fit->first);
+        if (fit->first > best) best = fit->first, largest = fit->second;
+      };
+      if (!allowed.degrees.empty()) {
+        add_fit(likelihood_among(cause, normal, allowed.degrees, expected.back()));
+      } else {
+        for (const double degree : cause.degrees) {
+          CheckedMachine machine = normal;
+          if (cause.change(machine, degree)) add_fit(likelihood_of(machine, expected.back()));
+        }
       }
       if (fits.empty()) continue;
       LikelyCause found{std::string(cause.name), std::string(cause.says), std::string(cause.shows)};
+      found.sign = allowed.line;
+      if (!allowed.degrees.empty()) found.says = said_of(cause, allowed.degrees);
       const double words = weight_of_words(cause, found);
       add(out, std::move(found), ln_mean(fits), prior * cause.weight * words, &largest);
     }

@@ -169,13 +169,36 @@ TEST(LinkCheck, OnlyValuesThatNcclKnowsAreSigns) {
     return std::string("absent");
   };
   for (const char* line :
-       {"NCCL_ALGO=Ring", "NCCL_ALGO=^tree", "n:1:1 [0] NCCL INFO NCCL_ALGO set by environment to Tree.",
-        "mpirun -x NCCL_ALGO=allreduce:RING all_reduce_perf"})
+       {"NCCL_ALGO=Tree", "NCCL_ALGO=^ring", "n:1:1 [0] NCCL INFO NCCL_ALGO set by environment to Tree.",
+        "mpirun -x NCCL_ALGO=allgather:ring;allreduce:TREE all_reduce_perf"})
     EXPECT_EQ(sign_of(line, "forced-algorithm"), line);
-  EXPECT_EQ(sign_of("NCCL_PROTO=LL128,Simple", "forced-protocol"), "NCCL_PROTO=LL128,Simple");
+  EXPECT_EQ(sign_of("NCCL_PROTO=LL", "forced-protocol"), "NCCL_PROTO=LL");
   EXPECT_EQ(sign_of("NCCL_ALGO=Foo", "forced-algorithm"), "");
   EXPECT_EQ(sign_of("unset NCCL_ALGO Ring", "forced-algorithm"), "");
   EXPECT_EQ(sign_of("NCCL_PROTO=Bar", "forced-protocol"), "");
+}
+
+// Eight A100 take the ring with Simple and have no NVLS: who names these, or only switches others off, slows nothing.
+TEST(LinkCheck, NamingWhatNcclTakesAnywayIsNoCause) {
+  for (const char* line : {"NCCL_ALGO=Ring", "NCCL_ALGO=^tree", "NCCL_ALGO=Ring,Tree", "NCCL_NVLS_ENABLE=0",
+                           "NCCL_TREE_THRESHOLD=0", "NCCL_PROTO=Simple", "NCCL_PROTO=LL128,Simple"})
+    for (const documents::LikelyCause& found : check({1, 8, kA100, 150, 20, line + std::string("\n")}).causes)
+      EXPECT_NE(found.cause,
+                std::string_view(line).find("PROTO") == std::string_view::npos ? "forced-algorithm" : "forced-protocol")
+          << line;
+  EXPECT_THAT(likeliest_fault(check({1, 8, kA100, 60, 20, "NCCL_PROTO=LL\n"})).says,
+              HasSubstr("NCCL may use only ll here"));
+}
+
+// From what the links carry down to little of it: the first row is that of the verdict.
+TEST(LinkCheck, TheVerdictIsThatOfTheFirstRow) {
+  for (double share = 1; share > 0.2; share *= 0.95)
+    for (const Measured& run :
+         {Measured{1, 8, kA100, 235 * share, 30}, {1, 4, "Tesla V100-PCIE-16GB", 12 * share, 30}}) {
+      const documents::LinkCheck found = check(run);
+      EXPECT_EQ(found.verdict == "normal", found.causes.front().cause == "normal")
+          << run.gpu << " " << run.bus << " " << found.causes.front().cause;
+    }
 }
 
 TEST(LinkCheck, RefusesWhatContradictsItself) {

@@ -41,11 +41,7 @@ std::string answer_on_links(const Json& of) {
   options.log = folder.add("run.log", log_of(of)).string();
   options.nic = text_of(of, "nic"), options.instance = text_of(of, "instance");
   const documents::LinkCheck check = check_link_log(options);
-  for (const documents::LikelyCause& cause : check.causes)
-    if (cause.cause != "normal")
-      return check.ratio <= check.interval.high && (check.verdict != "normal" || cause.share > 0.5) ? cause.cause
-                                                                                                    : "normal";
-  return "normal";
+  return check.causes.front().cause;
 }
 
 /// What `why-slow` prints first.
