@@ -57,7 +57,7 @@ std::vector<Stretch> stretches(const RunLog& log, const Work& work) {
     for (; pause < log.pauses.size() && log.pauses[pause].unix_s <= to.unix_s; ++pause)
       stretch.seconds -= log.pauses[pause].seconds;
     stretch.seconds = std::max(stretch.seconds, 0.0);
-    if (stretch.to > stretch.from) out.push_back(stretch);
+    if (stretch.to > stretch.from && !to.clock_set) out.push_back(stretch);
   }
   if (std::all_of(out.begin(), out.end(), [](const Stretch& part) { return part.seconds == 0; })) return {};
   return out;

@@ -124,7 +124,8 @@ RunLog run_log_of(const traces::RunPace& pace, const PlannedTraining& planned, d
   const double unit = pace.counts_images ? 1 / static_cast<double>(planned.batch) : 1;
   const auto step_of = [&](double count) { return static_cast<std::int64_t>(std::llround(count * unit)); };
   const double begin = pace.begin_unix_s.value_or(written_unix_s - pace.points.back().seconds);
-  for (const auto& point : pace.points) log.steps.push_back({step_of(point.count), begin + point.seconds});
+  for (const auto& point : pace.points)
+    log.steps.push_back({step_of(point.count), begin + point.seconds, point.clock_set});
   log.begin_step = log.steps.front().step;
   log.begin_unix_s = log.steps.front().unix_s;
   log.last_unix_s = log.steps.back().unix_s;
@@ -156,7 +157,7 @@ void RunLogReader::add(std::string_view line) {
   const JsonNode node = JsonNode::parse(line, fmt::format("{}: line {}", file_.string(), number_));
   JsonObject in(node);
   if (in.optional("schema") || log_.batch == 0) return read_header(in, log_);
-  const double unix_s = read_time(in, log_);
+  const double before = log_.last_unix_s, unix_s = read_time(in, log_);
   if (!log_.end.empty())
     node.fail("a line after the run's end, expected a first line that goes on: do two runs write this log?");
   const std::int64_t step = read_step(in, log_);
@@ -176,7 +177,7 @@ void RunLogReader::add(std::string_view line) {
     in.optional("losses");  // for people and for other programs
   }
   in.finish();
-  log_.steps.push_back({step, unix_s});
+  log_.steps.push_back({step, unix_s, unix_s < before});
   log_.last_unix_s = unix_s;
 }
 

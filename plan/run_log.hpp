@@ -13,8 +13,9 @@ namespace ganymede::plan {
 
 /// A step that was done, and when.
 struct LoggedStep {
-  std::int64_t step = 0;  ///< steps done in all, those before a resumption included
-  double unix_s = 0;      ///< Unix time in seconds
+  std::int64_t step = 0;   ///< steps done in all, those before a resumption included
+  double unix_s = 0;       ///< Unix time in seconds
+  bool clock_set = false;  ///< the time since the step before is not known, because the clock was set back
 };
 
 /// A time in which the run did not train: an evaluation, a checkpoint, or the gap before a resumption.

@@ -152,7 +152,8 @@ std::string link_check_text(const documents::LinkCheck& check, std::size_t width
     const auto normal = std::find_if(first, check.causes.end(),
                                      [](const documents::LikelyCause& cause) { return cause.cause == "normal"; });
     out += fmt::format(
-        "Something is wrong with {:.0f} %. Likeliest: {} ({:.0f} %; explains the times {} times as well "
+        "Something is wrong with a probability of {:.0f} %. Likeliest: {} ({:.0f} %; explains the times {} times as "
+        "well "
         "as nothing wrong).\n",
         100 - 100 * normal->share, first->says, 100 * first->share, against(first->against_normal));
     if (!first->sign.empty()) out += fmt::format("The log says: {}\n", first->sign);

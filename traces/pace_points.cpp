@@ -17,8 +17,9 @@ void add_point(RunPace& pace, double count, double seconds) {
     return;
   }
   while (!pace.points.empty() && pace.points.back().count >= count) pace.points.pop_back();
-  if (!pace.points.empty()) pace.set_back_s = std::max(pace.set_back_s, pace.points.back().seconds - seconds);
-  pace.points.push_back({count, seconds + pace.set_back_s});
+  const double back = pace.points.empty() ? 0 : pace.points.back().seconds - (seconds + pace.set_back_s);
+  pace.set_back_s += std::max(back, 0.0);
+  pace.points.push_back({count, seconds + pace.set_back_s, back > 0});
 }
 
 double LogClock::since_begin(double moment) {

@@ -9,7 +9,7 @@
 namespace ganymede::traces {
 
 /// Adds a point; what has a higher count is of a life before a restart. Where the clock was set back before it, it goes
-/// on from there: the time between the two lines is not known and counts as none.
+/// on from there: the time between the two lines is not known and counts as none, nor are their steps in the pace.
 void add_point(RunPace& pace, double count, double seconds);
 
 /// Times of a log since its first, which may lack their year: then it goes on at a New Year.

@@ -14,6 +14,7 @@ struct RunPace {
   bool counts_images = false;
   struct Point {
     double count = 0, seconds = 0;
+    bool clock_set = false;  ///< the time since the point before is not known, because the clock was set back
   };
   std::vector<Point> points;  ///< in ascending order of both
   struct Pause {

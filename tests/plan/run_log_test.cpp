@@ -99,6 +99,19 @@ TEST_F(RunLogs, AClockThatIsSetBackMovesTheTimesBeforeIt) {
   EXPECT_NEAR(forecast(log, {}).total_s.median, 1000, 1e-9);  // the rate is one step a second throughout
 }
 
+// 1,000 steps in 20 minutes; those between the lines about the change of summer time took a time that nobody knows.
+TEST_F(RunLogs, StepsWhileAClockIsSetBackAreNotInThePace) {
+  std::ofstream(file_) << "2026-10-25 01:50:00 step 1000\n2026-10-25 01:10:00 step 2000\n"
+                          "2026-10-25 01:30:00 step 3000\n";
+  RunLogReader foreign(file_, {1, 100'000, 1});
+  foreign.read();
+  EXPECT_EQ(foreign.log().done(), 3000);
+  EXPECT_NEAR(forecast(foreign.log(), {}).step_s, 1.2, 1e-9);
+  std::ofstream(file_, std::ios::trunc) << kHeader << "\n{\"step\":100,\"unix_s\":1200}\n"
+                                        << "{\"step\":200,\"unix_s\":700}\n{\"step\":300,\"unix_s\":900}\n";
+  EXPECT_NEAR(forecast(read(), {}).step_s, 2, 1e-9);
+}
+
 // The header of a run that goes on stands behind half a line, because logs were once appended to as they were.
 TEST_F(RunLogs, ALineThatACrashCutIsSkippedAndCounted) {
   const std::string resumed =
