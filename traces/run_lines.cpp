@@ -7,6 +7,7 @@
 #include "common/json_value.hpp"
 #include "common/plain_text.hpp"
 #include "traces/line_scanner.hpp"
+#include "traces/pace_points.hpp"
 
 namespace ganymede::traces {
 
@@ -30,12 +31,20 @@ std::string records_as_lines(std::string text) {
 }
 
 std::optional<ProgressBars::Bar> ProgressBars::bar_of(std::string_view text) {
+  constexpr std::string_view kDigits = "0123456789";
   LineScanner in(text);
+  std::string label(text.substr(0, text.find_first_of(kDigits)));
+  std::erase(label, ' ');  // which align the percents
   if (!in.skip_past("%|") || !in.skip_past("| ")) return std::nullopt;
   in.skip_blanks();
-  const auto done = parse_number<double>(in.digits());
+  const auto next_count = [&](std::string_view end) -> std::optional<double> {  // also in thousands, as "1.00k"
+    const std::string_view word = in.word_until(end);
+    const bool is_count = !word.empty() && kDigits.find(word.front()) != word.npos;
+    return is_count && word.find_first_not_of("0123456789.kM") == word.npos ? count_of(word) : std::nullopt;
+  };
+  const auto done = next_count("/");
   if (!done || !in.skip("/")) return std::nullopt;
-  const auto all = parse_number<double>(in.digits());
+  const auto all = next_count(" [");
   if (!all || !(*all > 0) || !in.skip(" [")) return std::nullopt;
   double seconds = 0;
   do {  // minutes and seconds, hours before them after an hour
@@ -43,7 +52,7 @@ std::optional<ProgressBars::Bar> ProgressBars::bar_of(std::string_view text) {
     if (!part) return std::nullopt;
     seconds = 60 * seconds + *part;
   } while (in.skip(":"));
-  return in.skip("<") ? std::optional(Bar{*done, *all, seconds}) : std::nullopt;
+  return in.skip("<") ? std::optional(Bar{*done, *all, seconds, std::move(label)}) : std::nullopt;
 }
 
 std::vector<std::pair<double, double>> ProgressBars::read(std::string_view line) {
@@ -52,7 +61,7 @@ std::vector<std::pair<double, double>> ProgressBars::read(std::string_view line)
     const std::size_t end = std::min(line.find('\r'), line.size());
     const auto bar = bar_of(line.substr(0, end));
     line.remove_prefix(std::min(end + 1, line.size()));
-    if (!bar || (all_ > 0 && bar->all != all_)) continue;
+    if (!bar || (all_ > 0 && (bar->all != all_ || bar->label != last_.label))) continue;
     if (bar->done < last_.done && last_.done >= last_.all) before_ += last_.all, seconds_before_ += last_.seconds;
     all_ = bar->all, last_ = *bar;
     found.emplace_back(before_ + bar->done, seconds_before_ + bar->seconds);

@@ -14,7 +14,7 @@ namespace ganymede::traces {
 std::string records_as_lines(std::string text);
 
 /// Progress bars of tqdm: " 20%|##   | 2000/10000 [16:40<1:06:40,  2.00it/s]". A bar that was full and begins again is
-/// the next epoch; those of another length, of evaluations, are left out.
+/// the next epoch; those of another length or with another label up to its digits, of evaluations, are left out.
 class ProgressBars {
  public:
   /// Steps and seconds of each bar in the line, whose bars are apart by carriage returns.
@@ -23,6 +23,7 @@ class ProgressBars {
  private:
   struct Bar {
     double done, all, seconds;
+    std::string label = {};  ///< before the first digit, without blanks: "Epoch" of "Epoch 3:  20%"
   };
   static std::optional<Bar> bar_of(std::string_view text);
 

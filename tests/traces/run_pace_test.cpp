@@ -223,6 +223,22 @@ TEST(RunPace, OfProgressBars) {
   EXPECT_THAT(points_of(*pace), ElementsAre(Pair(0, 0), Pair(500, 250), Pair(1000, 500), Pair(1100, 500 + 3650)));
 }
 
+// A bar with another label has another length by chance alone; unit_scale prints thousands.
+TEST(RunPace, OfProgressBarsWithLabelsAndThousands) {
+  const auto pace = read_run_pace(
+      "Train: 100%|##########| 1000/1000 [10:00<00:00,  1.67it/s]\n"
+      "Generating: 100%|##########| 1000/1000 [00:20<00:00, 50.0it/s]\n"
+      "Train:  10%|#         | 100/1000 [01:00<09:00,  1.67it/s]\n",
+      "nohup.out");
+  ASSERT_TRUE(pace);
+  EXPECT_THAT(points_of(*pace), ElementsAre(Pair(1000, 600), Pair(1100, 660)));
+  const auto thousands = read_run_pace(
+      "  5%|5         | 500/10.0k [04:10<1:19:10, 2.00it/s]\r 10%|#         | 1.00k/10.0k [08:20<1:15:00, 2.00it/s]\n",
+      "nohup.out");
+  ASSERT_TRUE(thousands);
+  EXPECT_THAT(points_of(*thousands), ElementsAre(Pair(500, 250), Pair(1000, 500)));
+}
+
 // StudioGAN aligns its steps to the right; exports have a run's name before a metric's, or semicolons.
 TEST(RunPace, OfOtherTablesAndLogs) {
   const auto studio =
