@@ -203,6 +203,12 @@ int RunLogReader::read_foreign() {
                     "before its number, an event file of TensorBoard, or a CSV with a column of steps or images and "
                     "one of time",
                     file_.string()));
+  if (pace->points.empty() && pace->untimed > 0)
+    throw ConfigError(
+        fmt::format("{}: has no time yet: {} records have a step, and none says when it was. HuggingFace's "
+                    "trainer_state.json has its \"train_runtime\" when the training has ended; until then expected "
+                    "what the training prints, whose bars of tqdm have times",
+                    file_.string(), pace->untimed));
   if (pace->points.empty()) throw ConfigError(file_.string() + ": no step yet");
   foreign_ = true;
   offset_ = text.size();

@@ -54,4 +54,14 @@ std::optional<double> count_of(std::string_view text) {
   return unit > 1 && !is_other ? std::optional(unit * *number) : number;
 }
 
+std::optional<double> whole_count_of(std::string_view text) {
+  std::string digits(text);
+  std::erase_if(digits, [](char c) { return c == ',' || c == '_'; });
+  const bool has_unit = !digits.empty() && std::string_view("kKM").find(digits.back()) != std::string_view::npos;
+  if (has_unit) digits.pop_back();
+  const auto number = parse_number<double>(std::string_view(digits)), count = count_of(text);
+  const double unit = !has_unit ? 1 : text.back() == 'M' ? 1e6 : 1e3;
+  return number && count == unit * *number ? count : std::nullopt;
+}
+
 }  // namespace ganymede::traces

@@ -25,5 +25,7 @@ class LogClock {
 
 /// Steps, iterations or images: "1000", "1,000", "1_000", "1e3", "1k", "1.5M", with what else may follow.
 std::optional<double> count_of(std::string_view text);
+/// The same of a text that has nothing else: "1,00" and "1k images" are none.
+std::optional<double> whole_count_of(std::string_view text);
 
 }  // namespace ganymede::traces

@@ -12,6 +12,7 @@
 #include "common/json.hpp"
 #include "common/json_value.hpp"
 #include "common/plain_text.hpp"
+#include "traces/pace_points.hpp"
 #include "traces/run_lines.hpp"
 #include "traces/run_pace.hpp"
 
@@ -19,8 +20,8 @@ namespace ganymede::traces {
 namespace {
 
 double number_in(const std::string& text, const std::string& where, const std::string& what, bool zero_is_fine) {
-  constexpr double kLargest = 1e15;  // images, as for goals
-  const auto value = parse_number<double>(text);
+  constexpr double kLargest = 1e15;                                                     // images, as for goals
+  const auto value = zero_is_fine ? whole_count_of(text) : parse_number<double>(text);  // of counts, also "1,000"
   if (!value || !(zero_is_fine ? *value >= 0 : *value > 0) || !(*value <= kLargest))
     throw ConfigError(fmt::format("{}: found {} {}, expected {}{}", where, what, text.empty() ? "nothing" : text,
                                   zero_is_fine ? "a number, zero or above" : "a number above zero",
@@ -42,7 +43,7 @@ std::optional<QualityLog> quality_of_run(const std::filesystem::path& file, cons
     return std::nullopt;
   if (text.find("ganymede.") != text.npos) return std::nullopt;
   const auto run = read_run_pace(text, file.string());
-  if (!run) return std::nullopt;
+  if (!run || (run->points.empty() && run->fids.empty())) return std::nullopt;
   QualityLog log;
   log.run = file.stem().string();
   log.facts["reference"] = run->reference;

@@ -64,6 +64,16 @@ std::optional<double> first_of(const Json& line, std::initializer_list<const cha
   return std::nullopt;
 }
 
+/// Steps, iterations or images, which some loggers write as text: "1,000".
+std::optional<double> first_count(const Json& line, std::initializer_list<const char*> keys) {
+  for (const char* key : keys) {
+    if (const auto value = mean_of(line, key)) return value;
+    if (!line.contains(key) || !line.at(key).is_string()) continue;
+    if (const auto value = whole_count_of(line.at(key).get<std::string>())) return value;
+  }
+  return std::nullopt;
+}
+
 /// FIDs of StyleGAN's statistics ("Metrics/fid50k_full") and of MMEngine's evaluations ("FID-Full-50k/fid").
 void add_fids(RunPace& pace, const Json& line, double count) {
   for (const auto& [name, value] : line.items()) {
@@ -112,8 +122,8 @@ std::optional<double> stamp_of(const Json& line) {
 /// A line that says how far a training is and when: BigGAN-PyTorch's evaluations, the history of Weights & Biases, and
 /// those of people's own programs.
 bool read_own_line(RunPace& pace, const Json& line, LogClock& clock) {
-  const auto kimg = first_of(line, {"kimg", "d_real_kimg"}), images = first_of(line, {"images"});
-  const auto step = first_of(line, {"_step", "step", "iter", "iteration", "itr", "global_step"});
+  const auto kimg = first_count(line, {"kimg", "d_real_kimg"}), images = first_count(line, {"images"});
+  const auto step = first_count(line, {"_step", "step", "iter", "iteration", "itr", "global_step"});
   const auto run_s = first_of(line, {"_runtime", "elapsed", "elapsed_s", "seconds", "total_sec", "train_runtime"});
   const auto unix_s = stamp_of(line);
   const auto count = kimg ? std::optional(1e3 * *kimg) : images ? images : step;
@@ -128,12 +138,13 @@ bool read_own_line(RunPace& pace, const Json& line, LogClock& clock) {
 
 /// A line of mmcv or MMEngine: seconds of a step, of which the mean since the line before is taken.
 bool read_mm_line(RunPace& pace, const Json& line) {
-  const auto step = first_of(line, {"iter", "step", "itr"});
+  const auto step = first_count(line, {"iter", "step", "itr"});
   if (!step || *step < 0) return false;
   const auto step_s = mean_of(line, "time");
   const bool evaluates =
       line.contains("mode") && line.at("mode").is_string() && line.at("mode").get<std::string>() == "val";
   if (!step_s || evaluates) {
+    if (!evaluates) ++pace.untimed;
     add_fids(pace, line, *step);
     return true;
   }
@@ -377,7 +388,8 @@ std::optional<RunPace> read_run_pace(const std::string& text, const std::string&
   }
   if (known && !(pace.points.empty() && pace.fids.empty())) return finished(std::move(pace));
   auto table = read_table(text, file);
-  return table ? std::optional(finished(std::move(*table))) : std::nullopt;
+  if (table) return finished(std::move(*table));
+  return pace.untimed > 0 ? std::optional(std::move(pace)) : std::nullopt;
 }
 
 }  // namespace ganymede::traces

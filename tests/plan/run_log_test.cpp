@@ -112,6 +112,15 @@ TEST_F(RunLogs, StepsWhileAClockIsSetBackAreNotInThePace) {
   EXPECT_NEAR(forecast(read(), {}).step_s, 2, 1e-9);
 }
 
+TEST_F(RunLogs, ATrainerStateOfARunUnderWayHasNoTimeYet) {
+  std::ofstream(file_) << "{\"log_history\": [{\"loss\": 2.0, \"step\": 100}, {\"eval_fid\": 40.5, \"step\": 100}]}\n";
+  EXPECT_THAT(message_of<ConfigError>([&] {
+                RunLogReader(file_, {16, 20'000, 2}).read();
+              }),
+              AllOf(HasSubstr("has no time yet: 2 records have a step"), HasSubstr("\"train_runtime\""),
+                    Not(HasSubstr("expected a ganymede.run-log/1"))));
+}
+
 // The header of a run that goes on stands behind half a line, because logs were once appended to as they were.
 TEST_F(RunLogs, ALineThatACrashCutIsSkippedAndCounted) {
   const std::string resumed =

@@ -58,6 +58,17 @@ class QualityLogs : public testing::Test {
   QualityLogOptions options_;
 };
 
+TEST_F(QualityLogs, CountsMayHaveSeparatorsAndUnits) {
+  const auto logs = read("images,fid\n\"1,000\",90\n2k,80\n1.5M,70\n");
+  ASSERT_EQ(logs.at(0).points.size(), 3U);
+  EXPECT_EQ(logs[0].points[0].images, 1000);
+  EXPECT_EQ(logs[0].points[1].images, 2000);
+  EXPECT_EQ(logs[0].points[2].images, 1.5e6);
+  EXPECT_THAT(error("images,fid\n\"1,00\",90\n"), HasSubstr("line 2: images: found  1,00, expected a number"));
+  EXPECT_THAT(error("images,fid\n1000 images,90\n"), HasSubstr("found  1000 images, expected a number"));
+  EXPECT_THAT(error("images,fid\n1000,1k\n"), HasSubstr("fid: found  1k, expected a number"));
+}
+
 TEST_F(QualityLogs, ACsvHoldsSeveralRunsWithTheirFacts) {
   const auto logs = read(
       "run,d_real_kimg,fid,dataset,fid_reference,fid_images,batch,accumulation\n"

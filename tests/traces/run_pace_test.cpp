@@ -223,6 +223,24 @@ TEST(RunPace, OfProgressBars) {
   EXPECT_THAT(points_of(*pace), ElementsAre(Pair(0, 0), Pair(500, 250), Pair(1000, 500), Pair(1100, 500 + 3650)));
 }
 
+// Without "train_runtime" a run has no time yet, and is a run nonetheless.
+TEST(RunPace, RecordsWithoutTimesAreCounted) {
+  const auto state = read_run_pace(
+      "{\"log_history\": [{\"loss\": 2.0, \"step\": 100}, {\"loss\": 1.5, \"step\": 200}]}\n", "trainer_state.json");
+  ASSERT_TRUE(state);
+  EXPECT_THAT(state->points, SizeIs(0));
+  EXPECT_EQ(state->untimed, 2U);
+}
+
+TEST(RunPace, CountsOfRecordsMayBeText) {
+  const auto pace = read_run_pace(
+      "{\"step\": \"1,000\", \"elapsed\": 60}\n{\"step\": \"2k\", \"elapsed\": 120}\n{\"step\": \"2,50\", \"elapsed\": "
+      "130}\n",
+      "run.jsonl");
+  ASSERT_TRUE(pace);
+  EXPECT_THAT(points_of(*pace), ElementsAre(Pair(1000, 60), Pair(2000, 120)));
+}
+
 // A bar with another label has another length by chance alone; unit_scale prints thousands.
 TEST(RunPace, OfProgressBarsWithLabelsAndThousands) {
   const auto pace = read_run_pace(
