@@ -53,14 +53,63 @@ RecordedJob philly_job(const Json& entry, const std::string& where) {
   return job;
 }
 
+std::string priority_of(const Json& entry) {
+  if (!entry.contains("priority")) return "";
+  return entry.at("priority").is_object() ? text_of(entry.at("priority"), "number") : text_of(entry, "priority");
+}
+
+/// The tasks of "1-10", "0-8:2" or "1,3,5-7", behind which "%2" may say how many run at once. Throws ConfigError for
+/// anything else.
+std::vector<std::int64_t> tasks_of(std::string_view text, const std::string& where) {
+  constexpr std::size_t kMost = 1'000'000;
+  std::string_view rest = text.substr(0, text.find('%'));
+  std::vector<std::int64_t> tasks;
+  while (!rest.empty()) {
+    std::string_view part = rest.substr(0, rest.find(','));
+    rest.remove_prefix(std::min(part.size() + 1, rest.size()));
+    const std::size_t colon = part.find(':');
+    const auto step = colon == part.npos ? std::optional<std::int64_t>(1) : integer(part.substr(colon + 1));
+    part = part.substr(0, colon);
+    const std::size_t dash = part.find('-');
+    const auto first = integer(part.substr(0, dash));
+    const auto last = dash == part.npos ? first : integer(part.substr(dash + 1));
+    constexpr std::int64_t kLargest = std::int64_t{1} << 32;
+    if (!first || !last || !step || *first < 0 || *last < *first || *last > kLargest || *step < 1)
+      throw ConfigError(fmt::format("{}: found the array tasks \"{}\", expected such as 1-10 or 1,3,5{}", where, text,
+                                    text.find("...") == text.npos ? "" : ": SLURM_BITSTR_LEN=0 prints all of them"));
+    for (std::int64_t task = *first; task <= *last; task += *step) {
+      if (tasks.size() >= kMost)
+        throw ConfigError(fmt::format("{}: found the array tasks \"{}\", expected at most a million", where, text));
+      tasks.push_back(task);
+    }
+  }
+  return tasks;
+}
+
+/// A job, or those of a pending array, which has one entry for all of its tasks: "7_1", and so on.
+std::vector<RecordedJob> jobs_of_array(const Json& entry, const RecordedJob& job, const std::string& where) {
+  const std::string tasks = text_of(entry, "array_task_string");
+  if (tasks.empty()) return {job};
+  const double array = number_of(entry, "array_job_id");
+  const std::string id = array > 0 ? fmt::format("{:.0f}", array) : job.name;
+  std::vector<RecordedJob> jobs;
+  for (const std::int64_t task : tasks_of(tasks, where)) {
+    jobs.push_back(job);
+    jobs.back().name = fmt::format("{}_{}", id, task);
+  }
+  return jobs;
+}
+
 /// A job of what `squeue --json` prints: of one that goes on or waits, its limit is how long it runs.
 RecordedJob queued_job(const Json& entry) {
   RecordedJob job;
   job.name = text_of(entry, "job_id");
   job.owner = text_of(entry, "user_name");
+  job.priority = priority_of(entry);
   job.submitted = number_of(entry, "submit_time");
   const double start = number_of(entry, "start_time"), end = number_of(entry, "end_time");
   job.seconds = start > 0 && end > start ? end - start : 60 * number_of(entry, "time_limit");
+  job.lacks_limit = job.seconds <= 0;
   for (const char* tres : {"tres_alloc_str", "tres_req_str"})
     if (job.gpus == 0) job.gpus = gpus_of(text_of(entry, tres));
   return job;
@@ -72,9 +121,7 @@ RecordedJob slurm_job(const Json& entry, const std::string& where) {
   RecordedJob job;
   job.name = text_of(entry, "job_id");
   job.owner = text_of(entry, "user");
-  if (entry.contains("priority"))
-    job.priority =
-        entry.at("priority").is_object() ? text_of(entry.at("priority"), "number") : text_of(entry, "priority");
+  job.priority = priority_of(entry);
   if (!entry.contains("time")) throw ConfigError(where + ": expected \"time\" with \"submission\" and \"elapsed\"");
   job.submitted = number_of(entry.at("time"), "submission");
   job.seconds = number_of(entry.at("time"), "elapsed");
@@ -160,15 +207,20 @@ ImportedJobs import_job_json(std::string_view text, const std::string& name) {
                     "nor a workload of Batsim",
                     name));
   const Json profiles = batsim && all.contains("profiles") ? all.at("profiles") : Json();
+  bool at_once = false;  // an array says how many of its tasks may run at once
   for (std::size_t i = 0; i < list.size(); ++i)
-    jobs.add([&] {
+    jobs.add_all([&]() -> std::vector<RecordedJob> {
       const Json& entry = list.elements()[i];
       if (!entry.is_object()) throw ConfigError(where(i) + ": expected an object");
-      return philly  ? philly_job(entry, where(i))
-             : slurm ? slurm_job(entry, where(i))
-                     : batsim_job(entry, profiles, where(i));
+      const RecordedJob job = philly  ? philly_job(entry, where(i))
+                              : slurm ? slurm_job(entry, where(i))
+                                      : batsim_job(entry, profiles, where(i));
+      if (!slurm || entry.contains("time")) return {job};
+      at_once = at_once || text_of(entry, "array_task_string").find('%') != std::string::npos;
+      return jobs_of_array(entry, job, where(i));
     });
   ImportedJobs out = jobs.written();
+  if (at_once) out.remarks.emplace_back("how many tasks of an array may run at once (\"%2\") is not kept");
   if (batsim) out.remarks.emplace_back("a resource of Batsim counts as a GPU");
   if (slurm && !list.elements().empty() && list.elements().front().contains("submit_time"))
     out.remarks.emplace_back("a queue: jobs that go on or wait are taken to run until their time limit");

@@ -93,20 +93,29 @@ std::string in_order(std::vector<std::pair<double, std::string>> rows) {
   return out;
 }
 
+void RecordedJobs::add(RecordedJob job) {
+  if (!(job.seconds <= kLongestImported))
+    throw ConfigError(fmt::format("{}: the job {} ran for more than 31 years", file_, job.name));
+  if (job.gpus > kMostImportedGpus)
+    throw ConfigError(
+        fmt::format("{}: the job {} has {} GPUs, expected at most {}", file_, job.name, job.gpus, kMostImportedGpus));
+  if (job.gpus <= 0)
+    ++without_gpus_;
+  else if (job.lacks_limit)
+    ++without_limit_;
+  else if (!(job.seconds > 0))
+    ++never_ran_;
+  else
+    jobs_.push_back(std::move(job));
+}
+
 void RecordedJobs::add(const std::function<RecordedJob()>& read) {
+  add_all([&] { return std::vector<RecordedJob>{read()}; });
+}
+
+void RecordedJobs::add_all(const std::function<std::vector<RecordedJob>()>& read) {
   try {
-    RecordedJob job = read();
-    if (!(job.seconds <= kLongestImported))
-      throw ConfigError(fmt::format("{}: the job {} ran for more than 31 years", file_, job.name));
-    if (job.gpus > kMostImportedGpus)
-      throw ConfigError(
-          fmt::format("{}: the job {} has {} GPUs, expected at most {}", file_, job.name, job.gpus, kMostImportedGpus));
-    if (job.gpus <= 0)
-      ++without_gpus_;
-    else if (!(job.seconds > 0))
-      ++never_ran_;
-    else
-      jobs_.push_back(std::move(job));
+    for (RecordedJob& job : read()) add(std::move(job));
   } catch (const ConfigError& error) {
     if (unreadable_++ == 0) why_ = error.what();
   }
@@ -147,6 +156,9 @@ bool RecordedJobs::sort_by_submission() {
 
 ImportedJobs RecordedJobs::written() {
   if (jobs_.empty() && unreadable_ > 0) throw ConfigError(why_);
+  if (jobs_.empty() && without_limit_ > 0)
+    throw ConfigError(
+        fmt::format("{}: no job with GPUs has a time limit or an end: nothing says how long they run", file_));
   if (jobs_.empty()) throw ConfigError(fmt::format("{}: no job with GPUs has run", file_));
   const bool over_new_year = sort_by_submission();
   const double first = jobs_.front().submitted;
@@ -169,6 +181,9 @@ ImportedJobs RecordedJobs::written() {
   }
   out.remarks.push_back(fmt::format("{}; left out: {} without GPUs, {} that never ran", counted(jobs_.size(), "job"),
                                     without_gpus_, never_ran_));
+  if (without_limit_ > 0)
+    out.remarks.push_back(fmt::format("{} without a time limit left out: nothing says how long {}",
+                                      counted(without_limit_, "job"), without_limit_ == 1 ? "it runs" : "they run"));
   if (unreadable_ > 0) out.remarks.push_back(fmt::format("{} that cannot be read; the first: {}", unreadable_, why_));
   if (repeated > 0)
     out.remarks.push_back(fmt::format("{} {} the number of an earlier one: such are called JOB.2, and so on",

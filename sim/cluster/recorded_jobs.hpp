@@ -39,6 +39,7 @@ struct RecordedJob {
   std::string name, owner = "all", priority, workload;
   double submitted = 0, seconds = 0;  ///< seconds since 1970 or since any other moment; how long it ran
   std::int64_t gpus = 0;
+  bool lacks_limit = false;  ///< it waits or goes on in a queue, and nothing says until when
 };
 
 /// Gathers the jobs of a file. One that cannot be read is left out and counted, with the reason of the first.
@@ -48,6 +49,7 @@ class RecordedJobs {
 
   /// Adds what `read` returns; a ConfigError of it is the reason why there is no job.
   void add(const std::function<RecordedJob()>& read);
+  void add_all(const std::function<std::vector<RecordedJob>()>& read);
 
   /// The jobs by the times of their submission, from the first one on; with their workloads if they have any, which
   /// then say how long they run. Throws ConfigError if there are none: of a file
@@ -57,11 +59,12 @@ class RecordedJobs {
   void join_tasks();
 
  private:
+  void add(RecordedJob job);
   bool sort_by_submission();
 
   std::string file_, why_;
   std::vector<RecordedJob> jobs_;
-  std::size_t without_gpus_ = 0, never_ran_ = 0, unreadable_ = 0;
+  std::size_t without_gpus_ = 0, never_ran_ = 0, without_limit_ = 0, unreadable_ = 0;
 };
 
 }  // namespace ganymede::sim

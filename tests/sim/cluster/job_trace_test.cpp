@@ -194,6 +194,33 @@ TEST(ImportJobs, TakesSlurmsOtherForms) {
             "6,0,2,600,ann,\n");
 }
 
+// A pending array has one entry; what has no limit may run for any time.
+TEST(ImportJobs, TakesArraysPrioritiesAndMissingLimitsOfAQueue) {
+  const auto queue = [](const std::string& tasks, const std::string& limit) {
+    return R"({"jobs": [{"job_id": 5, "user_name": "bob", "submit_time": 1000, "start_time": 0, "end_time": 0,
+      "time_limit": {"set": true, "infinite": false, "number": 60}, "tres_req_str": "gres/gpu=1"},
+      {"job_id": 7, "array_job_id": {"set": true, "number": 7}, "array_task_string": ")" +
+           tasks + R"(", "user_name": "ann", "priority": {"set": true, "infinite": false, "number": 42},
+      "submit_time": 1010, "start_time": 0, "end_time": 0, "time_limit": )" +
+           limit + R"(, "tres_req_str": "cpu=8,gres/gpu=4"}]})";
+  };
+  const std::string limit = R"({"set": true, "infinite": false, "number": 60})", bob = "5,0,1,3600,bob,\n";
+  EXPECT_EQ(imported(queue("1-3", limit)), bob + "7_1,10,4,3600,ann,42\n7_2,10,4,3600,ann,42\n7_3,10,4,3600,ann,42\n");
+  EXPECT_EQ(imported(queue("1,5-9:4", limit)),
+            bob + "7_1,10,4,3600,ann,42\n7_5,10,4,3600,ann,42\n7_9,10,4,3600,ann,42\n");
+  EXPECT_EQ(imported(queue("", limit)), bob + "7,10,4,3600,ann,42\n");
+  const auto remarks = [](const std::string& text) { return import_jobs(text, "trace", "").remarks; };
+  EXPECT_THAT(remarks(queue("1-10%2", limit)), testing::Contains(HasSubstr("at once (\"%2\") is not kept")));
+  EXPECT_THAT(remarks(queue("1-10%2", limit)), testing::Contains(HasSubstr("11 jobs; left out: 0")));
+  EXPECT_THAT(remarks(queue("1,2,...", limit)), testing::Contains(HasSubstr("SLURM_BITSTR_LEN=0")));
+  for (const char* tasks : {"9-1", "1-99999999", "x", "1-5:0"})
+    EXPECT_THAT(remarks(queue(tasks, limit)), testing::Contains(HasSubstr("found the array tasks"))) << tasks;
+  const std::string unlimited = queue("", R"({"set": false, "infinite": true, "number": 0})");
+  EXPECT_EQ(imported(unlimited), bob);
+  EXPECT_THAT(remarks(unlimited), testing::Contains(HasSubstr("1 job without a time limit left out")));
+  EXPECT_THAT(remarks(unlimited), testing::Contains(HasSubstr("0 that never ran")));
+}
+
 TEST(ImportJobs, TakesGavelsOwnTraces) {
   EXPECT_EQ(imported("ResNet-18 (batch size 32)\tpython3 main.py --batch_size 32\t--num_steps\t1\t7000\t0.000000\t8\n"
                      "A3C\tpython3 main.py\t--max-steps\t0\t900\t11.500000\t1\n"
