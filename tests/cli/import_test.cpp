@@ -344,7 +344,7 @@ TEST(ImportProfiler, OfARankInAFolderTheFirstCounts) {
   const Outcome made =
       run_program("import profiler " + folder.substr(0, folder.rfind('/')) + " --batch 64 --parameters 1000000");
   EXPECT_EQ(made.code, 0) << made.err;
-  EXPECT_THAT(made.err, HasSubstr("1 of the folder, the first worker.2.pt.trace.json, left out"));
+  EXPECT_THAT(made.err, HasSubstr("1 of the folder's traces left out, the first of them worker.2.pt.trace.json"));
 }
 
 TEST(ImportProfiler, AGpuThatTheTraceDoesNotNameIsRefused) {
