@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "courses.hpp"
@@ -310,8 +311,11 @@ TEST(StyledTraining, TracesPhasesThatSomeStepsLeaveOut) {
     if (!path && phase.name != "discriminator.gradient_penalty") continue;
     EXPECT_GT(phase.launches, path ? 50 : 10);
     ASSERT_EQ(phase.seconds.size(), 16U);
-    for (std::size_t step = 0; step < 16; ++step)  // the first of these is the training's fourth
-      EXPECT_EQ(phase.seconds[step] > phase.seconds[0] * 10, path ? step % 4 == 1 : step == 13) << phase.name << step;
+    std::vector<double> due, others;  // the first of these steps is the training's fourth
+    for (std::size_t step = 0; step < 16; ++step)
+      ((path ? step % 4 == 1 : step == 13) ? due : others).push_back(phase.seconds[step]);
+    std::ranges::sort(others);  // the median, because another program may delay any step
+    EXPECT_GT(std::ranges::min(due), 10 * others[others.size() / 2]) << phase.name;
   }
   EXPECT_NEAR(flops, trainer.gan().step_flops_per_image(1, true) * options.batch, 1);
   for (const auto& bucket : trace.batches[0].buckets)
