@@ -92,10 +92,10 @@ void run_diff(const DiffOptions& options, Shared& shared) {
   const report::Document before = report::load_document(options.before, kinds);
   const report::Document after = report::load_document(options.after, kinds);
   const auto differences = report::differences_of(before, after, limits);
-  emit(shared, shared.format == "json"       ? differences.dump(2) + "\n"
+  emit(shared, shared.format == "json"       ? documents::difference_json(differences).dump(2) + "\n"
                : shared.format == "markdown" ? report::differences_markdown(differences)
                                              : report::differences_text(differences, result_width(shared)));
-  if (!differences.at("held").get<bool>()) shared.exit_code = ExitCode::goal_missed;
+  if (!differences.held) shared.exit_code = ExitCode::goal_missed;
 }
 
 void declare_diff(Parser command, Shared& shared) {

@@ -55,7 +55,7 @@ struct JobLife {
   std::vector<JobStay> stays;
 };
 
-/// What an owner's jobs came to; of nobody, what the GPUs cost that no job held.
+/// The sums of an owner's jobs; of nobody, the cost of the GPUs that no job held.
 struct OwnerShare {
   std::optional<std::string> owner;
   std::int64_t jobs = 0;

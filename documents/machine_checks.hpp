@@ -58,7 +58,7 @@ struct CheckedSize {
   double measured_bus = 0, expected_bus = 0;
 };
 
-/// What may be wrong, and how well it explains the times.
+/// A possible fault, and how well it explains the times.
 struct LikelyCause {
   std::string cause, says, shows;
   double share = 0, against_normal = 0;
@@ -89,7 +89,7 @@ struct SlowShare {
   double seconds = 0, share = 0;
 };
 
-/// What may be the cause, and what mending it would bring.
+/// A possible cause, and what mending it would bring.
 struct SlowCause {
   std::string cause, says, shows;
   double probability = 0;

@@ -33,7 +33,7 @@ struct RecipePause {
   std::optional<double> seconds;
 };
 
-/// What a configuration or an option of a name may change.
+/// Members that a configuration or an option of a name may change.
 struct RecipeTraining {
   int image = 0;  ///< 0: the native size of the layers
   std::string precision = "fp32";

@@ -135,7 +135,9 @@ class SchemaWriter final : public Walk {
   void with_unit(Bytes&) override { quantity("64MiB"); }
   void with_unit(BytesPerSecond&) override { quantity("25GB/s"); }
   void with_unit(FlopsPerSecond&) override { quantity("15.7Tflop/s"); }
-  void leaf(JsonText&, const About&) override { stack_.back() = {{"type", "object"}}; }
+  void leaf(JsonText&, const About& about) override {
+    stack_.back() = about.unknown_is_null ? OrderedJson::object() : OrderedJson{{"type", "object"}};
+  }
 
  private:
   static OrderedJson reference(std::string_view type) { return {{"$ref", fmt::format("#/definitions/{}", type)}}; }

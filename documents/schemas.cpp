@@ -8,6 +8,7 @@
 #include "common/errors.hpp"
 #include "common/json_value.hpp"
 #include "documents/cluster_result.hpp"
+#include "documents/difference.hpp"
 #include "documents/forecast.hpp"
 #include "documents/forms.hpp"
 #include "documents/machine_checks.hpp"
@@ -114,6 +115,7 @@ constexpr DescribedDocument row(std::string_view name, std::string_view title, s
 constexpr std::array kDocuments = {
     row<ClusterResult>("cluster-result", kClusterResultSchema,
                        "the life of a cluster: ganymede simulate --format json"),
+    row<Difference>("diff", kDifferenceSchema, "how two results or two plans differ: ganymede diff --format json"),
     row<Fits>("fits", kFitsSchema, "which GPUs hold a training: ganymede fits --format json"),
     row<Forecast>("forecast", kForecastSchema, "a run beside its plan: ganymede watch --format json"),
     row<LinkCheck>("link-check", kLinkCheckSchema,

@@ -1,5 +1,5 @@
 #pragma once
-// What a service comes to, `ganymede.service-result/1`.
+// The outcome of a service, `ganymede.service-result/1`.
 
 #include <string>
 #include <string_view>
@@ -10,7 +10,7 @@
 
 namespace ganymede::documents {
 
-// What to rent to serve a generator, `ganymede.service-plan/1`.
+// Offers to rent for serving a generator, `ganymede.service-plan/1`.
 
 inline constexpr std::string_view kServicePlanSchema = "ganymede.service-plan/1";
 

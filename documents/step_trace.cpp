@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 
 #include "common/json.hpp"
 #include "common/json_value.hpp"

@@ -40,7 +40,7 @@ struct UsdInterval {
   bool operator==(const UsdInterval&) const = default;
 };
 
-/// An object that the document holds as it was given, as the text of its JSON.
+/// An object, or a value of any type, that the document holds as it was given, as the text of its JSON.
 struct JsonText {
   std::string text;  ///< empty: none
   bool operator==(const JsonText&) const = default;
@@ -53,7 +53,7 @@ struct About {
   double high = std::numeric_limits<double>::infinity();
   bool above_low = false;                      ///< `low` itself is not allowed
   bool required = false;                       ///< a document without it is refused
-  bool unknown_is_null = false;                ///< a number that is not finite is written as null
+  bool unknown_is_null = false;                ///< a number that is not finite is null; a JsonText is any value
   bool filled = false;                         ///< a text that is not empty
   bool with_unit = false;                      ///< a quantity above zero, as a text such as "790GB/s"
   std::string_view items = {};                 ///< of a list that has at least one: "phase"

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
-
 #include "common/json_value.hpp"
 #include "documents/forms.hpp"
 

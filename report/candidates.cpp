@@ -9,7 +9,6 @@
 #include <functional>
 #include <limits>
 #include <map>
-#include <numeric>
 #include <set>
 #include <tuple>
 

@@ -22,7 +22,7 @@ std::string compared_csv(const std::vector<Compared>& all);
 /// `ganymede.compare/1`: {"rows": [{"name", "row" as in a plan, or "reason"}]}, in the order that was asked for.
 std::string compared_json(const std::vector<Compared>& all);
 
-// What a described job costs as it asks, and what would be cheaper, as text, CSV and JSON.
+// The cost of a described job as it asks, and of cheaper ones, as text, CSV and JSON.
 
 struct LikeOffer {
   std::string provider, region, market, instance, gpu;

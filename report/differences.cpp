@@ -25,13 +25,14 @@ namespace {
 /// The quantities that a limit may name.
 const std::vector<std::string> kLimited = {"time", "cost", "carbon"};
 
+using documents::Difference;
 using documents::Interval;
 
-/// A quantity of one document. What it does not know has no value.
-struct Known {
-  std::string pointer;  ///< of the value
-  std::optional<double> value = {};
-  std::optional<Interval> interval = {};
+/// A quantity of one document, and where it stands there.
+struct Known : Difference::Known {
+  explicit Known(const char* at, std::optional<double> known = {}, std::optional<Interval> ends = {})
+      : Difference::Known{known, ends}, pointer(at) {}
+  const char* pointer;
 };
 
 /// A quantity of both documents.
@@ -59,7 +60,7 @@ struct Side {
 
 /// A value with its interval. A result that does not state the interval of its energy has none.
 Known known(const char* pointer, double value, const Interval& interval) {
-  return {pointer, value, interval == Interval() ? std::nullopt : std::optional(interval)};
+  return Known(pointer, value, interval == Interval() ? std::nullopt : std::optional(interval));
 }
 
 std::vector<Compared> compare_results(const documents::Result& a, const documents::Result& b) {
@@ -85,24 +86,24 @@ std::vector<Compared> compare_results(const documents::Result& a, const document
           both("carbon", "kg CO2e",
                [](const Result& run) {
                  const char* at = "/energy/kg_co2e";
-                 return run.energy ? known(at, run.energy->kg_co2e, run.energy->kg_co2e_interval) : Known{at};
+                 return run.energy ? known(at, run.energy->kg_co2e, run.energy->kg_co2e_interval) : Known(at);
                }),
           both("energy", "kWh",
                [](const Result& run) {
                  const char* at = "/energy/kwh";
-                 return run.energy ? known(at, run.energy->kwh, run.energy->kwh_interval) : Known{at};
+                 return run.energy ? known(at, run.energy->kwh, run.energy->kwh_interval) : Known(at);
                }),
-          {"GPU busy", "share", {"/utilization/gpu_busy", a.gpu_busy}, {"/utilization/gpu_busy", b.gpu_busy}},
-          {"GPU FLOPs", "share", {"/utilization/gpu_flops", a.gpu_flops}, {"/utilization/gpu_flops", b.gpu_flops}},
-          {"GPU-hours", "h", {"/gpu_hours", a.gpu_seconds.hours()}, {"/gpu_hours", b.gpu_seconds.hours()}},
-          {"step", "s", {"/time/step_mean_s", a.step_mean.si}, {"/time/step_mean_s", b.step_mean.si}}};
+          both("GPU busy", "share", [](const Result& run) { return Known("/utilization/gpu_busy", run.gpu_busy); }),
+          both("GPU FLOPs", "share", [](const Result& run) { return Known("/utilization/gpu_flops", run.gpu_flops); }),
+          both("GPU-hours", "h", [](const Result& run) { return Known("/gpu_hours", run.gpu_seconds.hours()); }),
+          both("step", "s", [](const Result& run) { return Known("/time/step_mean_s", run.step_mean.si); })};
 }
 
 std::vector<Compared> compare_plans(const documents::Plan& a, const documents::Plan& b) {
   using documents::PlanRow;
   const auto both = [&](const char* what, const char* unit, const char* pointer, auto&& known_in) {
     const auto side = [&](const documents::Plan& plan) {
-      return plan.chosen ? known_in(pointer, *plan.chosen) : Known{pointer};
+      return plan.chosen ? known_in(pointer, *plan.chosen) : Known(pointer);
     };
     return Compared{what, unit, side(a), side(b)};
   };
@@ -112,38 +113,24 @@ std::vector<Compared> compare_plans(const documents::Plan& a, const documents::P
                [](const char* at, const PlanRow& row) { return known(at, row.usd.median, row.usd.interval); }),
           both("carbon", "kg CO2e", "/chosen/kg_co2e",
                [](const char* at, const PlanRow& row) {
-                 return row.kg_co2e ? known(at, row.kg_co2e->median, row.kg_co2e->interval) : Known{at};
+                 return row.kg_co2e ? known(at, row.kg_co2e->median, row.kg_co2e->interval) : Known(at);
                }),
           both("GPU busy", "share", "/chosen/gpu_busy",
-               [](const char* at, const PlanRow& row) {
-                 return Known{at, row.gpu_busy};
-               }),
-          both("goals met", "share", "/chosen/met_share", [](const char* at, const PlanRow& row) {
-            return Known{at, row.met_share};
-          })};
+               [](const char* at, const PlanRow& row) { return Known(at, row.gpu_busy); }),
+          both("goals met", "share", "/chosen/met_share",
+               [](const char* at, const PlanRow& row) { return Known(at, row.met_share); })};
 }
 
-using DifferenceJson = OrderedJson;
-
-DifferenceJson known_json(const Known& known) {
-  DifferenceJson out = {{"value", nullptr}, {"interval", nullptr}};
-  if (known.value && std::isfinite(*known.value)) out["value"] = *known.value;
-  if (known.interval) out["interval"] = {known.interval->low, known.interval->high};
-  return out;
-}
-
-DifferenceJson compared_json(const Compared& compared) {
-  DifferenceJson out = {{"what", compared.what}, {"unit", compared.unit}};
-  out["before"] = known_json(compared.before);
-  out["after"] = known_json(compared.after);
-  for (const char* key : {"change", "relative", "within_error"}) out[key] = nullptr;
-  if (out["before"]["value"].is_null() || out["after"]["value"].is_null()) return out;
-  const double before = *compared.before.value, after = *compared.after.value;
-  out["change"] = after - before;
-  if (before != 0) out["relative"] = after / before - 1;
-  if (compared.before.interval && compared.after.interval)
-    out["within_error"] = compared.before.interval->low <= compared.after.interval->high &&
-                          compared.after.interval->low <= compared.before.interval->high;
+Difference::Quantity quantity_of(const Compared& compared) {
+  Difference::Quantity out{compared.what, compared.unit, compared.before, compared.after, {}, {}, {}};
+  for (Difference::Known* side : {&out.before, &out.after})
+    if (side->value && !std::isfinite(*side->value)) side->value.reset();
+  if (!out.before.value || !out.after.value) return out;
+  const double before = *out.before.value, after = *out.after.value;
+  out.change = after - before;
+  if (before != 0) out.relative = after / before - 1;
+  if (const auto& was = out.before.interval, &is = out.after.interval; was && is)
+    out.within_error = was->low <= is->high && is->low <= was->high;
   return out;
 }
 
@@ -159,12 +146,8 @@ std::string subject_of(const Side& side) {
 }
 
 /// Whether a quantity stays within its limit. A plan that no longer chooses anything does not.
-DifferenceJson check_limit(const GrowthLimit& limit, const std::vector<Compared>& all, const Side& a, const Side& b) {
-  DifferenceJson out = {{"what", limit.what}, {"most", limit.most}, {"held", true}};
-  if (!a.has_answer() || !b.has_answer()) {
-    out["held"] = !a.has_answer();
-    return out;
-  }
+bool is_held(const GrowthLimit& limit, const std::vector<Compared>& all, const Side& a, const Side& b) {
+  if (!a.has_answer() || !b.has_answer()) return !a.has_answer();
   for (const Compared& compared : all) {
     if (compared.what != limit.what) continue;
     for (const auto& [side, known] : {std::pair{&a, &compared.before}, {&b, &compared.after}})
@@ -172,9 +155,9 @@ DifferenceJson check_limit(const GrowthLimit& limit, const std::vector<Compared>
         throw ConfigError(fmt::format("{}: {}: is not known, but --fail-on limits {}", side->document.node.file(),
                                       known->pointer, limit.what));
     constexpr double kRounding = 1e-12;  // so that 110 is 10 % above 100
-    out["held"] = *compared.after.value <= *compared.before.value * (1 + limit.most) * (1 + kRounding);
+    return *compared.after.value <= *compared.before.value * (1 + limit.most) * (1 + kRounding);
   }
-  return out;
+  return true;
 }
 
 GrowthLimit read_growth_limit(const std::string& text, const std::string& what, const std::string& share) {
@@ -265,27 +248,27 @@ class InputDifferences {
   void add(const char* kind, const std::string& pointer, const std::string& name, const Json& before,
            const Json& after) {
     if (before == after) return;
-    found_.push_back({{"kind", kind}, {"pointer", pointer}, {"name", name}, {"before", before}, {"after", after}});
+    found_.push_back({kind, pointer, name, {before.dump()}, {after.dump()}});
   }
   void add_value(const char* kind, const std::string& pointer, const char* name) {
     add(kind, pointer, name, value_at(before_, pointer), value_at(after_, pointer));
   }
-  OrderedJson take() { return std::move(found_); }
+  std::vector<Difference::Input> take() { return std::move(found_); }
 
  private:
   const Json& before_;
   const Json& after_;
-  OrderedJson found_ = OrderedJson::array();
+  std::vector<Difference::Input> found_;
 };
 
 /// True if the document holds its scenario or request in full. Earlier programs did not write it; then "field" compares
 /// what the document says of them.
 bool records_inputs(const Document& document) { return value_at(document.json(), recorded_at(document)).is_object(); }
 
-/// Returns an array of { "kind", "pointer", "name", "before", "after" } in the order of kinds and pointers:
-/// "field" of the scenario or request, "file" (the content of a file that both name, as a hash), "option" of the
-/// command, "price" in dollars, and "program". A value that one side does not have is null.
-OrderedJson different_inputs(const Side& a, const Side& b) {
+/// The inputs that differ, in the order of kinds and pointers: "field" of the scenario or request, "file" (the content
+/// of a file that both name, as a hash), "option" of the command, "price" in dollars, and "program". A value that one
+/// side does not have is null.
+std::vector<Difference::Input> different_inputs(const Side& a, const Side& b) {
   const Document &before = a.document, &after = b.document;
   InputDifferences found(before, after);
   const bool plan = before.kind == DocumentKind::plan;
@@ -342,26 +325,24 @@ std::vector<GrowthLimit> read_growth_limits(const std::vector<std::string>& text
   return limits;
 }
 
-OrderedJson differences_of(const Document& before, const Document& after, const std::vector<GrowthLimit>& limits) {
+Difference differences_of(const Document& before, const Document& after, const std::vector<GrowthLimit>& limits) {
   if (before.kind != after.kind)
     after.node.child("schema").expected(
         fmt::format("\"{}\" as in {}", facts_of(before.kind).schema, before.node.file()));
   const Side a(before), b(after);
   const bool plans = a.plan.has_value();
   const std::vector<Compared> all = plans ? compare_plans(*a.plan, *b.plan) : compare_results(*a.run, *b.run);
-  DifferenceJson out = {{"schema", "ganymede.diff/1"}, {"of", plans ? "plans" : "results"}};
-  out["before"] = {{"file", before.node.file()}, {"subject", subject_of(a)}};
-  out["after"] = {{"file", after.node.file()}, {"subject", subject_of(b)}};
-  out["over_seeds"] = plans || (a.run->seeds && b.run->seeds);
-  out["quantities"] = DifferenceJson::array();
-  for (const Compared& compared : all) out["quantities"].push_back(compared_json(compared));
-  out["inputs_recorded"] = records_inputs(before) && records_inputs(after);
-  out["inputs"] = different_inputs(a, b);
-  out["limits"] = DifferenceJson::array();
-  out["held"] = true;
+  Difference out;
+  out.compares = plans ? "plans" : "results";
+  out.before = {before.node.file(), subject_of(a)};
+  out.after = {after.node.file(), subject_of(b)};
+  out.over_seeds = plans || (a.run->seeds && b.run->seeds);
+  for (const Compared& compared : all) out.quantities.push_back(quantity_of(compared));
+  out.inputs_recorded = records_inputs(before) && records_inputs(after);
+  out.inputs = different_inputs(a, b);
   for (const GrowthLimit& limit : limits) {
-    out["limits"].push_back(check_limit(limit, all, a, b));
-    if (!out["limits"].back()["held"].get<bool>()) out["held"] = false;
+    out.limits.push_back({limit.what, limit.most, is_held(limit, all, a, b)});
+    out.held = out.held && out.limits.back().held;
   }
   return out;
 }

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "common/json_fwd.hpp"
+#include "documents/difference.hpp"
 #include "report/documents.hpp"
 #include "report/table.hpp"
 
@@ -20,14 +20,15 @@ struct GrowthLimit {
 /// Reads limits such as "+10%" (time and cost) and "cost=+10%,carbon=+5%". Throws ConfigError for anything else.
 std::vector<GrowthLimit> read_growth_limits(const std::vector<std::string>& texts);
 
-/// Compares two documents, both results or both plans, as `ganymede.diff/1` (docs/formats.md). Its member "held" is
-/// false if a quantity grew by more than its limit. Throws ConfigError with file and JSON pointer for documents of
-/// different kinds, for a missing or wrong member, and for a limit on a quantity that a document does not know.
-OrderedJson differences_of(const Document& before, const Document& after, const std::vector<GrowthLimit>& limits);
+/// Compares two documents, both results or both plans. `held` is false if a quantity grew by more than its limit.
+/// Throws ConfigError with file and JSON pointer for documents of different kinds, for a missing or wrong member, and
+/// for a limit on a quantity that a document does not know.
+documents::Difference differences_of(const Document& before, const Document& after,
+                                     const std::vector<GrowthLimit>& limits);
 
-/// A `ganymede.diff/1` as tables that fit `width` columns.
-std::string differences_text(const OrderedJson& differences, std::size_t width = kAnyWidth);
+/// As tables that fit `width` columns.
+std::string differences_text(const documents::Difference& differences, std::size_t width = kAnyWidth);
 /// The same as Markdown, for a pull request. Text of the documents is escaped.
-std::string differences_markdown(const OrderedJson& differences);
+std::string differences_markdown(const documents::Difference& differences);
 
 }  // namespace ganymede::report

@@ -11,7 +11,7 @@ namespace ganymede::report {
 
 enum class DocumentKind { result, sweep, plan, validation, study, cluster, rehearsal, service };
 
-/// What the program calls a kind of document, and which command writes it ("": people do).
+/// The program's word for a kind of document, and the command that writes it ("": people do).
 struct KindFacts {
   const char *schema, *name, *writer;
 };

@@ -60,7 +60,7 @@ std::string ends(const documents::Interval& interval) {
 }
 std::string batch(int images) { return images == 0 ? "none" : std::to_string(images); }
 
-/// What was asked, in a sentence.
+/// The question, in a sentence.
 std::string answer(const documents::Fits& fits) {
   const auto best = std::max_element(fits.gpus.begin(), fits.gpus.end(), [](const auto& a, const auto& b) {
     return std::pair(a.largest_batch, a.perhaps_batch) < std::pair(b.largest_batch, b.perhaps_batch);

@@ -100,7 +100,7 @@ std::string interruptions_of(const PlanRow& row) {
                           : with_thousands(std::llround(losses));
 }
 
-/// What it loses with nodes that are taken back, and how often it saves itself; empty in a document without it.
+/// Its losses with nodes that are taken back, and how often it saves itself; empty in a document without it.
 std::string losses_sentence(const PlanRow& row) {
   if (row.risk == "none" || !row.lost_s || !row.saved_every_s) return "";
   return fmt::format(" The training saves itself {}; a run loses {} of work to interruptions ({}).",

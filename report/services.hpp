@@ -1,5 +1,5 @@
 #pragma once
-// What a service comes to, as tables.
+// The outcome of a service, as tables.
 
 #include <string>
 

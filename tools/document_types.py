@@ -17,7 +17,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 TABLES, TYPES = ROOT / "docs/formats.md", ROOT / "python/ganymede/_documents.py"
-DOCUMENTS = ("result", "cluster-result", "recipe", "forecast", "own-or-rent")
+DOCUMENTS = ("result", "cluster-result", "recipe", "diff", "forecast", "own-or-rent")
 WIDEST_ROW = 170
 
 
@@ -93,7 +93,7 @@ class Table:
         elif inner.get("type") == "array":
             kind = "list"
         else:
-            kind = {"string": "text"}.get(inner["type"], inner["type"])
+            kind = {"string": "text"}.get(inner.get("type", "any value"), inner.get("type", "any value"))
         return kind + (" or null" if nullable else "")
 
 
@@ -147,7 +147,7 @@ class Types:
         if kind == "object":
             inner = schema.get("additionalProperties")
             return f"Dict[str, {self.type_of(stem, key, inner) if inner else 'Any'}]"
-        return {"string": "str", "integer": "int", "number": "float", "boolean": "bool"}[kind]
+        return {"string": "str", "integer": "int", "number": "float", "boolean": "bool", None: "Any"}[kind]
 
 
 def renewed():

@@ -401,6 +401,53 @@ class RecipeDocument(TypedDict, total=False):
     measured: List[RecipeMeasured]
 
 
+class DiffSide(TypedDict):
+    file: str
+    subject: str
+
+
+class DiffKnown(TypedDict, total=False):
+    value: Optional[float]
+    interval: Optional[List[float]]
+
+
+class DiffQuantity(TypedDict, total=False):
+    what: str
+    unit: str
+    before: DiffKnown
+    after: DiffKnown
+    change: Optional[float]
+    relative: Optional[float]
+    within_error: Optional[bool]
+
+
+class DiffInput(TypedDict, total=False):
+    kind: str
+    pointer: str
+    name: str
+    before: Any
+    after: Any
+
+
+class DiffLimit(TypedDict, total=False):
+    what: str
+    most: float
+    held: bool
+
+
+class DiffDocument(TypedDict, total=False):
+    schema: str
+    of: str
+    before: DiffSide
+    after: DiffSide
+    over_seeds: bool
+    quantities: List[DiffQuantity]
+    inputs_recorded: bool
+    inputs: List[DiffInput]
+    limits: List[DiffLimit]
+    held: bool
+
+
 class ForecastMeasure(TypedDict):
     median: float
     interval: List[float]

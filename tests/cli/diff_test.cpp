@@ -6,6 +6,7 @@
 #include "common/json_value.hpp"
 #include "report/results.hpp"
 #include "run_program.hpp"
+#include "schema_faults.hpp"
 
 namespace ganymede::cli {
 namespace {
@@ -34,6 +35,8 @@ TEST_F(Diff, NamesWhatChangedAndIsAGate) {
   EXPECT_EQ(diff["inputs"][0]["pointer"], "/workload/steps");
   EXPECT_EQ(diff["inputs"][0]["after"], 40000);
   EXPECT_GT(diff["quantities"][0]["change"], 0);
+  EXPECT_EQ(faults("diff", diff), "");  // inputs are values of any type
+  EXPECT_NE(faults("diff", Json{{"schema", "ganymede.diff/1"}}), "");
 
   const Outcome closed = run_program("diff " + before_ + " " + after_ + " --fail-on cost=+500%,time=+1%");
   EXPECT_EQ(closed.code, 4);

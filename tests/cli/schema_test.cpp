@@ -79,6 +79,8 @@ TEST(Schema, TakesWhatTheProgramWrites) {
       run_program("plan --model dcgan-64 --images 5000000 --instance p3.2xlarge --max-gpus 1 --save " + plan);
   ASSERT_EQ(planned.code, 0) << planned.err;
   EXPECT_EQ(faults("plan", Json::parse(read_file(plan))), "");
+  const Outcome differences = run_program("diff " + plan + " " + plan + " --fail-on +1% --format json");
+  EXPECT_EQ(faults("diff", Json::parse(differences.out)), "");
   const Outcome validated = run_program("validate stylegan2_ada_v100 --format json");
   EXPECT_EQ(faults("validation-result", Json::parse(validated.out)), "");
   const Outcome trace = run_program("import layers vae");
