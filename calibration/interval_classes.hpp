@@ -18,7 +18,7 @@ LinkEvidence link_evidence(std::string_view label);
 struct StepEvidence {
   LinkEvidence link = LinkEvidence::assumed;
   bool through_host = false;  ///< GPUs of a node exchange through host memory
-  double link_factor = 1;     ///< on what links add to the width (studies/rehearsed_links.hpp)
+  double link_factor = 1;     ///< on what links add to the width (studies/rehearsed_study.hpp)
   bool eager = true;          ///< the executor, see worker_variation.hpp
   bool own_program = false;   ///< it trains as ours does, whose exchange is the simulated one
   bool several_machines = false;

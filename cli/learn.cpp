@@ -15,7 +15,7 @@
 #include "common/units.hpp"
 #include "plan/chosen_scenario.hpp"
 #include "report/table.hpp"
-#include "studies/learn_shards.hpp"
+#include "studies/study_shards.hpp"
 
 namespace ganymede::cli {
 namespace {

@@ -27,7 +27,7 @@
 #include "plan/service_plan.hpp"
 #include "report/plans.hpp"
 #include "report/services.hpp"
-#include "studies/plan_shards.hpp"
+#include "studies/study_shards.hpp"
 
 namespace ganymede::cli {
 namespace {

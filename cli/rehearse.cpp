@@ -1,8 +1,6 @@
 // ganymede rehearse: the steps or the life of a scenario in real time, with what was predicted beside what was
 // measured.
 
-#include <fmt/format.h>
-
 #include <filesystem>
 
 #include "cli/command.hpp"

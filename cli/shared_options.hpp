@@ -10,7 +10,7 @@
 #include "kernel/train.hpp"
 #include "rehearsal/local_hosts.hpp"
 #include "sim/scenario/scenario.hpp"
-#include "studies/shard_place.hpp"
+#include "studies/shards.hpp"
 
 namespace ganymede::cli {
 

@@ -15,10 +15,8 @@
 #include "common/json_value.hpp"
 #include "common/text.hpp"
 #include "report/runs.hpp"
-#include "studies/learn_shards.hpp"
-#include "studies/plan_shards.hpp"
 #include "studies/run_study.hpp"
-#include "studies/shard_status.hpp"
+#include "studies/shard_folder.hpp"
 #include "studies/study_shards.hpp"
 #include "studies/validation.hpp"
 

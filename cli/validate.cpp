@@ -10,7 +10,7 @@
 #include "common/process.hpp"
 #include "common/text.hpp"
 #include "report/validations.hpp"
-#include "studies/asked_validations.hpp"
+#include "studies/validation.hpp"
 
 namespace ganymede::cli {
 namespace {

@@ -8,7 +8,7 @@
 #include "common/json_value.hpp"
 #include "exports/exporter.hpp"
 #include "exports/kubernetes_pod.hpp"
-#include "exports/sweep_job.hpp"
+#include "exports/launch.hpp"
 #include "exports/yaml.hpp"
 #include "kernel/session/draw_images.hpp"
 #include "platforms/providers.hpp"

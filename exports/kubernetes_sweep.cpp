@@ -6,7 +6,7 @@
 #include "common/json.hpp"
 #include "common/json_value.hpp"
 #include "exports/kubernetes_pod.hpp"
-#include "exports/sweep_job.hpp"
+#include "exports/launch.hpp"
 #include "exports/yaml.hpp"
 
 namespace ganymede::exports {

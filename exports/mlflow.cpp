@@ -105,9 +105,9 @@ Run run_of_result(const Json& result) {
                          shown(at(result, "/run/allocation")), shown(at(result, "/run/scheme")),
                          shown(at(result, "/run/policy")), shown(at(result, "/provenance/seed")));
   run.seconds = finite(at(result, "/time/total_s"));
-  const Json& of = at(result, "/run");
-  if (of.is_object())
-    for (const auto& [key, value] : of.items()) add(run.params, key_of(key), value);
+  const Json& facts = at(result, "/run");
+  if (facts.is_object())
+    for (const auto& [key, value] : facts.items()) add(run.params, key_of(key), value);
   for (const char* key : {"model", "precision", "dataset", "batch_per_gpu"})
     add(run.params, key, at(result, (std::string("/launch/") + key).c_str()));
   const Json& pools = at(result, "/launch/pools");

@@ -5,7 +5,6 @@
 #include "common/errors.hpp"
 #include "common/json.hpp"
 #include "exports/launch.hpp"
-#include "exports/sweep_job.hpp"
 
 namespace ganymede::exports {
 namespace {

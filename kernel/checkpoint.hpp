@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "common/random.hpp"
-#include "kernel/safetensors.hpp"
+#include "kernel/weights.hpp"
 
 namespace ganymede::kernel {
 

@@ -12,8 +12,8 @@
 #include "kernel/gan_step.hpp"
 #include "kernel/models/models.hpp"
 #include "kernel/ops/backend.hpp"
-#include "kernel/safetensors.hpp"
 #include "kernel/utilization.hpp"
+#include "kernel/weights.hpp"
 #include "traces/step_trace.hpp"
 
 namespace ganymede::kernel {
@@ -156,7 +156,7 @@ class Trainer {
   void enter_stage(const TrainingStage& stage);
   void enter_next_stage();
   void start_loader(std::int64_t epoch, std::size_t position);
-  /// What was recorded of the current stage; adds its kernels to the list.
+  /// The record of the current stage; adds its kernels to the list.
   traces::TraceBatch stage_trace(std::int64_t warmup, std::vector<traces::TraceKernel>& kernels) const;
 
   TrainOptions options_;

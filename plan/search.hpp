@@ -1,6 +1,6 @@
 #pragma once
 // The search of a plan: which candidates may be worth a simulation, and what follows from what became of them. Whoever
-// drives it decides which process evaluates what (planner.cpp, studies/plan_shards.hpp).
+// drives it decides which process evaluates what (planner.cpp, studies/study_shards.hpp).
 
 #include <optional>
 #include <string>

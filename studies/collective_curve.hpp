@@ -8,7 +8,7 @@
 #include "common/json_fwd.hpp"
 #include "sim/collectives/allreduce.hpp"
 #include "studies/machine.hpp"
-#include "studies/rehearsed_links.hpp"
+#include "studies/rehearsed_study.hpp"
 
 namespace ganymede::studies {
 

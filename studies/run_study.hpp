@@ -4,13 +4,26 @@
 #include <cstddef>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <string>
 
 #include "common/file.hpp"
 #include "common/json_fwd.hpp"
 #include "studies/study.hpp"
+#include "studies/sweep_rows.hpp"
 
 namespace ganymede::studies {
+
+// The journal of a sweep: the results of the runs that are done, one in each line. With it, a sweep that was
+// interrupted continues where it stopped.
+
+/// Is called with the place of a journal's row that is left out and what is wrong with it; may be empty.
+using ReportDropped = std::function<void(const std::string& what)>;
+
+/// Returns the results in a journal by scenario hash; nothing if there is no such file. A line that is not a complete
+/// result is left out and reported, except for a last line that was cut short.
+std::map<std::string, FinishedRun> read_journal(const std::filesystem::path& journal,
+                                                const ReportDropped& report_dropped);
 
 /// The results of a study.
 struct StudyOutcome {
@@ -25,9 +38,6 @@ struct StudyOutcome {
 void require_some_result(const StudyOutcome& outcome, std::size_t runs);
 /// Throws Failure if one of `runs` runs failed.
 void require_no_failure(const StudyOutcome& outcome, std::size_t runs);
-
-/// Is called with the place of a journal's row that is left out and what is wrong with it; may be empty.
-using ReportDropped = std::function<void(const std::string& what)>;
 
 /// Simulates every run in child processes, `jobs` at once. A run that crashes, whose policy fails or that would never
 /// finish is listed with its reason among the results. If the input of a run is wrong, this throws a ConfigError that

@@ -17,7 +17,7 @@
 #include "sim/scenario/evaluation.hpp"
 #include "sim/scenario/synchronization.hpp"
 #include "studies/machine.hpp"
-#include "studies/rehearsed_links.hpp"
+#include "studies/rehearsed_study.hpp"
 
 namespace ganymede::studies {
 

@@ -6,10 +6,12 @@
 //   what
 //                           became of it and its text, separated by tabs; the first row says what the work is
 
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -99,6 +101,32 @@ class ShardFolder {
   std::vector<Place> places_;               ///< one for each run, after scan()
   mutable std::vector<int> open_;           ///< a descriptor for each file; -1: not open
   mutable std::deque<std::size_t> opened_;  ///< files that are open, the oldest first
+};
+
+// How far the shards of a folder are.
+
+/// The runs that a folder of shards lacks. The folder must have been read, and outlive this.
+class ShardStatus {
+ public:
+  explicit ShardStatus(const ShardFolder& folder);
+
+  std::size_t missing() const { return missing_; }
+  bool is_empty() const { return missing_ > 0 && missing_ == folder_.work().size(); }
+  /// "3 of 8 runs are missing: LABEL; LABEL (--shard 1/4)".
+  std::string missing_text() const;
+  /// How many runs are done, and the shards that lack some, as a table that is fitted to `width` columns.
+  std::string text(std::size_t width) const;
+
+ private:
+  struct Counts {
+    std::size_t runs = 0, failed = 0, missing = 0;
+  };
+  std::string shards_to_do() const;
+
+  const ShardFolder& folder_;
+  std::size_t missing_ = 0;
+  std::vector<std::string> labels_;         // of the first missing runs
+  std::map<std::uint64_t, Counts> shards_;  // by index, of as many shards as most files were made with
 };
 
 }  // namespace ganymede::studies

@@ -8,7 +8,6 @@
 #include <filesystem>
 #include <functional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "common/json_value.hpp"
@@ -85,5 +84,16 @@ struct ShardOutcome {
 /// run is wrong; Failure if the disk is full.
 ShardOutcome run_shard(const ShardedWork& work, const Shard& shard, const std::filesystem::path& folder,
                        const ShardRuns& runs, const ShardOptions& options);
+
+// The shard that a process does, as --shard and the program that started it say.
+
+/// The value of an environment variable; null if it is not set.
+using ReadVariable = std::function<const char*(const char* name)>;
+
+/// Reads "3/64", "auto" or "auto/64". `auto` takes the place that Slurm, mpirun or Kubernetes says in the environment:
+/// in an array of jobs, among the ranks of a job, or both together. Indices may count from 0 or from 1: the last of 64
+/// shards is 63/64, and 64/64 is 0/64. Throws ConfigError for an index beyond the count, and if the environment says
+/// too little.
+Shard read_shard(const std::string& text, const ReadVariable& variable);
 
 }  // namespace ganymede::studies

@@ -1,8 +1,13 @@
 #pragma once
-// A study split into shards (shards.hpp): what a shard does, and how a folder of shards becomes one sweep.
+// Studies, plans and lessons split into shards (shards.hpp): the work of a shard, and how a folder of shards becomes
+// one sweep, plan or table.
 
+#include <filesystem>
 #include <string>
+#include <vector>
 
+#include "plan/learn.hpp"
+#include "plan/planner.hpp"
 #include "studies/run_study.hpp"
 #include "studies/shard_folder.hpp"
 #include "studies/shards.hpp"
@@ -37,5 +42,45 @@ class MergedStudy {
   StudyOutcome outcome_;
   std::vector<RunFacts> facts_;  ///< of the runs that have a result, in the study's order
 };
+
+// A plan split into shards (shards.hpp): each run is a unit of the plan's search (plan::Search).
+
+/// Evaluates one shard of a plan's units. Before each of them it reads what all shards of the folder have found, so
+/// that it leaves out what these beat. Throws ConfigError if the deadline is a time and the request does not say from
+/// when it counts, because each shard would count from another moment.
+ShardOutcome run_plan_shard(const plan::Request& request, bool exhaustive, const std::string& program,
+                            const Shard& shard, const std::filesystem::path& folder, const ShardOptions& options);
+
+/// A plan that shards have evaluated.
+struct MergedPlan {
+  plan::Request request;
+  plan::Plan plan;
+};
+
+/// Makes the plan of a folder after ShardFolder::scan(): the one that a single process makes. Units that are missing
+/// are evaluated here, by `jobs` processes. Throws ConfigError if `program` or a file that the request names is not the
+/// one that the shards have used.
+MergedPlan merge_plan(const ShardFolder& folder, const std::filesystem::path& path, const std::string& program,
+                      int jobs);
+
+// The training of a table split into shards (shards.hpp): each run is one of plan::LearnOptions::learners.
+
+/// The learning task, as a user states it.
+struct LearnQuestion {
+  std::filesystem::path scenario;
+  std::vector<JsonOverride> overrides;
+  plan::LearnOptions options;
+};
+
+ShardOutcome run_learn_shard(const LearnQuestion& question, const std::string& program, const Shard& shard,
+                             const std::filesystem::path& folder, const ShardOptions& options);
+
+/// The table of a folder after ShardFolder::scan(), all of whose runs must be there: the one of a single process.
+struct MergedTable {
+  plan::LearnOptions options;
+  plan::LearnedTable table;
+};
+/// Throws ConfigError if `program` or the scenario is not the one that the shards have used.
+MergedTable merge_table(const ShardFolder& folder, const std::filesystem::path& path, const std::string& program);
 
 }  // namespace ganymede::studies

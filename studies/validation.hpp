@@ -13,8 +13,9 @@
 #include "common/json_value.hpp"
 #include "documents/validation_result.hpp"
 #include "studies/collective_curve.hpp"
-#include "studies/rehearsed_links.hpp"
+#include "studies/rehearsed_study.hpp"
 #include "studies/scaling.hpp"
+#include "studies/shards.hpp"
 
 namespace ganymede::studies {
 
@@ -84,7 +85,7 @@ struct Validation {
   std::vector<CollectiveCurve> curves;
   std::vector<std::pair<std::string, JsonNode>> runs;  ///< scenarios by name
   std::vector<StudyAnswer> answers;
-  std::string links;  ///< of a rehearsal: what its network's links come from (rehearsed_links.hpp); "": no rehearsal
+  std::string links;  ///< of a rehearsal: what its network's links come from (rehearsed_study.hpp); "": no rehearsal
   RehearsedLinks rehearsed;  ///< rehearsals that widen or narrow the intervals
   double run_error = 0;      ///< assumed 90 % half-width of a ratio of two runs, relative
   std::vector<RunCell> run_cells;
@@ -116,5 +117,26 @@ documents::ValidationResult validation_result(const std::vector<documents::Valid
 bool promises_kept(const documents::ValidationResult& result);
 /// True if every claim comes out as its study expects.
 bool claims_as_expected(const documents::ValidationResult& result);
+
+// Studies of measurements that a user asks for, by name or as files.
+
+/// All are read before the first one runs.
+struct AskedValidations {
+  std::vector<std::string> names;
+  std::vector<JsonNode> documents;
+  std::vector<Validation> studies;
+};
+
+/// Reads the studies that come with the program under these names, or files; all that come with it if there are none.
+/// Throws ConfigError with the nearest name for one that is neither.
+AskedValidations read_asked(const std::vector<std::string>& names);
+
+/// Does one shard of the studies, for `ganymede merge`; `program` is its version.
+ShardOutcome run_validation_shard(AskedValidations asked, const std::string& program, const Shard& shard,
+                                  const std::string& folder, ShardOptions how);
+
+/// Runs the studies of a user's rehearsals and learns from how far they were off. Throws ConfigError for two files with
+/// the same rehearsal.
+RehearsedLinks read_rehearsals(const std::vector<std::string>& files);
 
 }  // namespace ganymede::studies

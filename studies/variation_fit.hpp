@@ -2,7 +2,6 @@
 // Fits how much longer a step of several workers takes (calibration/worker_variation.hpp) to published weak scaling,
 // and finds how well the fit predicts a study that it has not seen.
 
-#include <cmath>
 #include <string>
 #include <vector>
 

@@ -1,8 +1,6 @@
 // How far a training goes off the curve that its first points foretell.
 
-#include <algorithm>
 #include <array>
-#include <cmath>
 #include <map>
 
 #include "calibration/quality/fit.hpp"

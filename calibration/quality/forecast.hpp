@@ -2,12 +2,19 @@
 // Where the FID of a training goes: how many images it takes to a target, whether it gets there, and how good it gets;
 // from its kind alone, or also from the points that it has recorded so far.
 
-#include <optional>
-#include <span>
-
 #include "calibration/quality/fit.hpp"
+#include "calibration/quality/shape.hpp"
+#include "common/random.hpp"
 
 namespace ganymede::calibration {
+
+// Shapes drawn from what a training's points and its kind say of its curve.
+
+/// Draws `count` shapes from the posterior by Metropolis's random walk from `fit`. The posterior is far from normal
+/// where points have not come near a floor: any lower floor fits them as well, which a normal distribution about the
+/// most probable floor does not know. `variance` is that of a point's ln FID, as fit_shape() takes it.
+std::vector<Shape> sample_shapes(const SeenCurve& seen, const ShapePrior& prior, double variance, const ShapeFit& fit,
+                                 std::size_t count, RandomStream& random);
 
 struct QualityInterval {
   double median = 0, low = 0, high = 0;  ///< the interval holds 90 %

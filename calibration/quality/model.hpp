@@ -4,7 +4,6 @@
 // kind; effects of a level that no training had are as uncertain as the known ones differ.
 
 #include <filesystem>
-#include <map>
 #include <string>
 #include <vector>
 

@@ -18,7 +18,7 @@ struct PublishedTraining {
 /// those of the published trainings.
 std::optional<PublishedTraining> published_training(const QualityKind& kind);
 
-/// What is expected of a training if another one of its kind is known to have come so far: what the two share moves to
+/// The prior of a training if another one of its kind is known to have come so far: what the two share moves to
 /// where the published one lies, and trainings of one kind still differ as `model` says.
 QualityPrior with_published(const QualityModel& model, QualityPrior prior, const PublishedTraining& published);
 

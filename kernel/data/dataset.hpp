@@ -9,7 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "kernel/data/images.hpp"
 #include "kernel/data/picture.hpp"
 #include "kernel/gan.hpp"
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "kernel/data/images.hpp"
+#include "kernel/data/picture.hpp"
 #include "kernel/gan.hpp"
 
 namespace ganymede::kernel {

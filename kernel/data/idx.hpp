@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "kernel/data/images.hpp"
+#include "kernel/data/picture.hpp"
 
 namespace ganymede::kernel {
 

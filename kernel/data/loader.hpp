@@ -52,7 +52,7 @@ struct LoaderOptions {
 /// that batch.
 using ReadImage = std::function<void(std::uint32_t index, std::uint8_t* out)>;
 
-/// What a batch has beside its images.
+/// Data of a batch beside its images.
 struct BesideImages {
   std::span<const std::uint8_t> labels = {};  ///< a class for each image, below `classes`
   int classes = 0;                            ///< 0: the batches have no labels

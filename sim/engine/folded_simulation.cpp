@@ -5,7 +5,6 @@
 #include <deque>
 
 #include "common/errors.hpp"
-#include "sim/engine/flow_events.hpp"
 #include "sim/engine/transfer_progress.hpp"
 
 namespace ganymede::sim {

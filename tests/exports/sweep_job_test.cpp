@@ -1,7 +1,5 @@
 // Jobs that simulate a study in shards: what Slurm and Kubernetes are told, whatever the study's name holds.
 
-#include "exports/sweep_job.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <yaml-cpp/yaml.h>
@@ -10,6 +8,7 @@
 
 #include "common/errors.hpp"
 #include "common/json_value.hpp"
+#include "exports/launch.hpp"
 #include "support/errors.hpp"
 #include "support/temporary_folder.hpp"
 

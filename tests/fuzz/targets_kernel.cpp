@@ -3,8 +3,8 @@
 #include "common/errors.hpp"
 #include "kernel/data/idx.hpp"
 #include "kernel/data/picture.hpp"
-#include "kernel/safetensors.hpp"
 #include "kernel/train.hpp"
+#include "kernel/weights.hpp"
 #include "target.hpp"
 
 namespace ganymede::fuzz {
@@ -67,7 +67,7 @@ void read_idx(std::string_view bytes) {
 
 std::vector<Target> kernel_targets() {
   return {
-      {"safetensors", "kernel/safetensors.cpp", read_tensors},
+      {"safetensors", "kernel/weights.cpp", read_tensors},
       {"checkpoint", "kernel/train_checkpoint.cpp kernel/weights.cpp", restore, "", 4},
       {"picture", "kernel/data/picture.cpp", read_picture},
       {"idx", "kernel/data/idx.cpp", read_idx},

@@ -17,7 +17,7 @@
 #include "report/documents.hpp"
 #include "report/page.hpp"
 #include "report/runs.hpp"
-#include "studies/journal.hpp"
+#include "studies/run_study.hpp"
 #include "studies/shard_folder.hpp"
 #include "studies/study.hpp"
 #include "studies/sweep_rows.hpp"
@@ -107,7 +107,7 @@ std::vector<Target> plan_targets() {
        10},
       {"task-file", "studies/task_file.cpp",
        [](std::string_view bytes) { (void)studies::read_task_file(file_of(bytes).string()); }},
-      {"journal", "studies/journal.cpp", read_journal},
+      {"journal", "studies/run_study.cpp", read_journal},
       {"shard-rows", "common/row_file.cpp studies/shard_folder.cpp", read_rows},
       {"shards", "studies/shard_folder.cpp", read_work},
       {"outcome", "plan/outcome.cpp",

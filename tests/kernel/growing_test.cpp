@@ -9,7 +9,6 @@
 
 #include "common/errors.hpp"
 #include "kernel/data/dataset.hpp"
-#include "kernel/data/images.hpp"
 #include "kernel/data/picture.hpp"
 #include "kernel/models/models.hpp"
 #include "kernel/samples.hpp"

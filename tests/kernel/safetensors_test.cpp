@@ -1,5 +1,3 @@
-#include "kernel/safetensors.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -8,6 +6,7 @@
 
 #include "common/errors.hpp"
 #include "common/process.hpp"
+#include "kernel/weights.hpp"
 #include "scratch.hpp"
 
 namespace ganymede::kernel {

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include "common/errors.hpp"
-#include "kernel/safetensors.hpp"
 #include "scratch.hpp"
 
 namespace ganymede::kernel {

@@ -1,5 +1,3 @@
-#include "studies/rehearsed_links.hpp"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -7,6 +5,7 @@
 #include "calibration/interval_classes.hpp"
 #include "common/errors.hpp"
 #include "common/json_value.hpp"
+#include "studies/rehearsed_study.hpp"
 
 namespace ganymede::studies {
 namespace {

@@ -1,7 +1,5 @@
 // The shard that --shard names, alone or with the environment of a scheduler.
 
-#include "studies/shard_place.hpp"
-
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,6 +7,7 @@
 #include <map>
 
 #include "common/errors.hpp"
+#include "studies/shards.hpp"
 #include "support/errors.hpp"
 
 namespace ganymede::studies {

@@ -1,9 +1,9 @@
-#include "calibration/quality/sample.hpp"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
+
+#include "calibration/quality/forecast.hpp"
 
 namespace ganymede::calibration {
 namespace {

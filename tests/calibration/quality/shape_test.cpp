@@ -4,8 +4,6 @@
 
 #include <cmath>
 
-#include "calibration/quality/matrix.hpp"
-
 namespace ganymede::calibration {
 namespace {
 
