@@ -113,11 +113,11 @@ FormWorkload read_form_workload(const JsonNode& node, bool steps_allowed, FormRe
   const std::int64_t batch = in.required("batch_per_gpu").as_integer(1, kMaxFormBatch);
   workload.title = fmt::format("{}, batch {}", upload ? upload->name : trace.substr(trace.find(':') + 1), batch);
   if (const auto dataset = in.optional("dataset")) {
-    JsonObject of(*dataset);
-    workload.content["dataset"] = {{"name", of.required("name").as_string()},
-                                   {"images", of.required("images").as_integer(1, kMaxFormImages)},
-                                   {"bytes_per_image", of.required("bytes_per_image").as_number(1, 1e12)}};
-    of.finish();
+    JsonObject members(*dataset);
+    workload.content["dataset"] = {{"name", members.required("name").as_string()},
+                                   {"images", members.required("images").as_integer(1, kMaxFormImages)},
+                                   {"bytes_per_image", members.required("bytes_per_image").as_number(1, 1e12)}};
+    members.finish();
   }
   workload.content["batch_per_gpu"] = batch;
   if (const auto measured = in.optional("measured")) {

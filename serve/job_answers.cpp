@@ -15,6 +15,7 @@
 #include "report/documents.hpp"
 #include "report/forecasts.hpp"
 #include "report/numbers.hpp"
+#include "report/runs.hpp"
 #include "report/table.hpp"
 #include "serve/job_store.hpp"
 #include "sim/scenario/scenario.hpp"
@@ -139,14 +140,11 @@ double median(std::vector<double> values) {
 
 std::map<std::string, Measured> measured_runs(const Json& sweep) {
   std::map<std::string, Measured> all;
-  for (const Json& run : sweep.at("runs")) {
-    const Json& what = run.at("run");
-    const auto member = [&](const char* key) { return what.at(key).get<std::string>(); };
-    Measured& measured = all[fmt::format("{} {}, {}, {}, {}", member("platform"), member("market"),
-                                         member("allocation"), member("scheme"), member("policy"))];
-    measured.seconds.push_back(run.at("time").at("total_s").get<double>());
-    const Json& usd = run.at("cost").at("total_usd");
-    if (usd.is_string()) measured.usd.push_back(std::stod(usd.get<std::string>()));
+  for (const documents::Result& run : report::runs_of(sweep)) {
+    Measured& measured =
+        all[fmt::format("{} {}, {}, {}, {}", run.platform, run.market, run.allocation, run.scheme, run.policy)];
+    measured.seconds.push_back(run.total.si);
+    measured.usd.push_back(usd_of(run.usd));
   }
   return all;
 }
