@@ -19,7 +19,7 @@ namespace {
 constexpr double kMiB = 1 << 20;
 constexpr int kMostBatch = 1 << 20;
 
-/// What PyTorch's caching allocator holds over what it has handed out, at the peak: blocks are rounded to 512 bytes and
+/// PyTorch's caching allocator holds more than it has handed out, at the peak: blocks are rounded to 512 bytes and
 /// cut from segments of 2 MiB, 20 MiB or multiples of 2 MiB (c10/cuda/CUDACachingAllocator.cpp). Mean of the logs of
 /// four trainings, which are 1.086 to 1.18: StyleGAN's "gpumem" and "reserved" of a run at 512 pixels (6.13, 6.66) and
 /// in NVlabs/stylegan3 issues 216 (9.79, 10.64) and 213 (17.68, 20.87), and an EDM's stats.jsonl

@@ -71,7 +71,7 @@ struct Offer {
   std::string name, description;
 };
 
-/// What may stand in place of the last word of a line.
+/// Words that may stand in place of the last one of a line.
 struct Offers {
   std::vector<Offer> names;
   bool files = false, list = false;

@@ -1,5 +1,5 @@
 #pragma once
-// What `merge` says of the shards of a plan or of learners, as `plan` and `learn` do.
+// Words on shards of a plan or of learners, which `merge` says as `plan` and `learn` do.
 
 #include <string>
 

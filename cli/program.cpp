@@ -264,7 +264,7 @@ int print_error(ExitCode code, const char* message) {
 
 namespace {
 
-/// What the library of paths did not find is the user's mistake, such as a link that leads to itself.
+/// A path that the library did not find is the user's mistake, such as a link that leads to itself.
 int print_path_error(const std::filesystem::filesystem_error& error) {
   bool users = false;
   for (const std::errc code :

@@ -88,7 +88,7 @@ struct Growth {
   bool operator==(const Growth&) const = default;
 };
 
-/// What a Gan holds in addition to its networks.
+/// Data that a Gan holds in addition to its networks.
 struct GanOptions {
   bool average = false;           ///< keeps a moving average of the generator's parameters
   bool gradient_penalty = false;  ///< allocates the penalty's images and the discriminator's tangents

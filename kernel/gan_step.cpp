@@ -46,7 +46,7 @@ constexpr float kContentWeight = 100;
 /// Deviation of a pixel around an autoencoder's image, where black is -1 and white 1.
 constexpr float kPixelDeviation = 0.5F;
 
-// What the authors of the path length regularisation weight it with, and a new length's share in the average.
+// The weight that its authors give path length regularisation, and a new length's share in the average.
 constexpr float kPathWeight = 2;
 constexpr double kPathShare = 0.01;
 

@@ -1,5 +1,5 @@
 #pragma once
-// What a training launches on a GPU in a step, kernel by kernel, without training.
+// The launches of a training's step on a GPU, kernel by kernel, without training.
 
 #include <cstdint>
 #include <map>

@@ -232,7 +232,7 @@ std::unique_ptr<Layer> faded(Layers main, Layers skip, std::shared_ptr<const flo
 std::unique_ptr<Layer> residual(Layers main, Layers skip);
 
 // Layers of StyleGAN2's generator (Karras et al. 2020).
-/// What these layers share beside the activations that pass through them: the style vectors of the batch, which each
+/// These layers share data beside the activations that pass through them: the style vectors of the batch, which each
 /// layer reads and to whose gradient each adds, and the image, to which each size adds its colours.
 struct Styles {
   int width = 1;                      ///< numbers of a style vector

@@ -28,7 +28,7 @@ inline int class_of_seed(const Gan& gan, std::uint64_t seed) {
 
 /// Reads an image of a domain: 0 or 1, and the image's index (see Dataset::read).
 using ReadDomain = std::function<void(int domain, int index, std::uint8_t* out)>;
-/// What a model makes of the first `count` images, as the rows of a PNG. A cyclic one: an image of domain A, as one of
+/// A model's outputs for the first `count` images, as the rows of a PNG. A cyclic one: an image of domain A, as one of
 /// B, and back in A; then the same of domain B. One that restores reduced images: the reduced one, what becomes of it,
 /// and the image.
 std::string translation_grid(Gan& gan, TensorOps& ops, const ReadDomain& read, int count);

@@ -13,7 +13,6 @@
 #include <cassert>
 #include <cerrno>
 #include <csignal>
-#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <new>

@@ -25,9 +25,9 @@ struct Patience {
   Seconds request{10}, answer{30};
 };
 
-/// What a server answers beyond requests to its own address without ranges. Any other request is refused before it is
-/// read: a page of another site could send it by a name that leads here, and many ranges would make a large answer to a
-/// small request.
+/// Requests that a server answers beyond those to its own address without ranges. Any other request is refused before
+/// it is read: a page of another site could send it by a name that leads here, and many ranges would make a large
+/// answer to a small request.
 struct Welcome {
   bool any_name = false;   ///< whatever Host says, for a server that others call by names of their own
   bool one_range = false;  ///< a part of a file

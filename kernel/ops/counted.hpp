@@ -1,5 +1,5 @@
 #pragma once
-// What the public operations of TensorOps count and list. Only tensor_ops.cpp and modulation.cpp include this file.
+// Counts and lists of the public operations of TensorOps. Only tensor_ops.cpp and modulation.cpp include this file.
 
 #include <algorithm>
 #include <chrono>
@@ -111,7 +111,7 @@ class TensorOps::Counted {
     return kernel;
   }
 
-  /// What an operation reads besides its elements, such as statistics, is left out of the traffic of an element.
+  /// Data that an operation reads besides its elements, such as statistics, is left out of the traffic of an element.
   void add_moving(const char* op, Tensor over, double read, double written) {
     traces::TraceKernel& kernel = add(reduces(op) ? KernelKind::normalization : KernelKind::elementwise);
     kernel.op = op;

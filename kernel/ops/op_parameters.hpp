@@ -36,7 +36,7 @@ struct ConvolutionShape {
   double flops() const { return 2.0 * out_features() * in_channels * taps(); }
 };
 
-/// What follows a convolution: y = leaky(factor * convolution + bias).
+/// The operation after a convolution: y = leaky(factor * convolution + bias).
 struct ConvolutionEpilogue {
   const float* bias = nullptr;  ///< [channels of y]; null: none
   float factor = 1;             ///< above 0

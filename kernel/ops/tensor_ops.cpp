@@ -1,6 +1,5 @@
 #include "kernel/ops/tensor_ops.hpp"
 
-#include <algorithm>
 #include <cassert>
 #include <cmath>
 

@@ -1,6 +1,6 @@
 #pragma once
-// What tensor operations cost. The step trace carries these counts: on a GPU a small model is bound by kernel launches
-// and by the host rather than by FLOPs.
+// The cost of tensor operations. The step trace carries these counts: on a GPU a small model is bound by kernel
+// launches and by the host rather than by FLOPs.
 
 #include <cstdint>
 

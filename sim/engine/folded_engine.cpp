@@ -239,7 +239,7 @@ FoldedTimes run_folded(const FabricGraph& fabric, std::span<const Job> jobs, boo
       const double moved = largest_difference(times_of(jobs, other, FoldedSimulation(other)), result.times) / all;
       if (moved > kSteady) result.difference = moved;
     }
-    // What limits the time is seen on a coarser partition too.
+    // The limit of the time is seen on a coarser partition too.
     if (quotient.ranks.size() > kFirstClasses) quotient = symmetry.quotient(kFirstClasses);
     result.bottleneck = find_bottleneck(fabric, quotient);
     return result;

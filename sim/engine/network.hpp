@@ -11,7 +11,7 @@
 
 namespace ganymede::sim {
 
-/// What paths over different links may have in common.
+/// Properties that paths over different links may have in common.
 struct PathKind {
   Seconds latency;  ///< the sum along the path
   BytesPerSecond flow_limit{

@@ -12,7 +12,7 @@ namespace ganymede::sim {
 
 class PlatformZones {
  public:
-  /// What follows until close() is inside this zone. `routing` is "Cluster" for a cluster.
+  /// All that follows until close() is inside this zone. `routing` is "Cluster" for a cluster.
   void open(const std::string& id, const std::string& routing);
   void close() { inside_ = zones_[index(inside_)].parent; }
 

@@ -1,7 +1,6 @@
 #include "sim/engine/symmetry.hpp"
 
 #include <algorithm>
-#include <functional>
 #include <unordered_map>
 #include <utility>
 
@@ -37,7 +36,7 @@ class Symmetry::Builder {
     return fabric_.endpoints()[static_cast<std::size_t>(MessageGraph::fabric_endpoint(communicator, number))];
   }
 
-  /// What distinguishes members apart from their messages.
+  /// Differences of members apart from their messages.
   std::vector<Color> member_colors() const {
     std::vector<Color> colors;
     for (std::size_t number = 0; number < graph_.communicators().size(); ++number) {

@@ -1,6 +1,5 @@
 #include "sim/scenario/evaluation.hpp"
 
-#include <optional>
 #include <string>
 #include <string_view>
 

@@ -45,7 +45,7 @@ Series read_recording(const JsonNode& node, Fingerprint& fingerprint) {
   }
 }
 
-/// What the recording, which ends with its last row, says of its zone.
+/// The zone as the recording shows it, which ends with its last row.
 platforms::SpotPast past_of(const JsonNode& node, const Series& series) {
   platforms::SpotPast past;
   for (std::size_t i = 1; i < series.rows.size(); ++i) {

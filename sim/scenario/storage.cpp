@@ -193,8 +193,6 @@ void read_checkpoints_and_storage(const std::optional<JsonNode>& checkpoint, con
   }
 }
 
-std::span<const Decoder> decoders() { return kDecoders; }
-
 std::vector<std::string> decoder_names() {
   std::vector<std::string> names;
   for (const Decoder& decoder : kDecoders) names.emplace_back(decoder.name);

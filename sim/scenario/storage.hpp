@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,7 +28,6 @@ struct Decoder {
   double rate(double pixels, double threads) const { return threads / time(pixels).si; }
 };
 
-std::span<const Decoder> decoders();
 std::vector<std::string> decoder_names();
 /// Returns the decoder of a name in decoder_names(), else null.
 const Decoder* find_decoder(std::string_view name);

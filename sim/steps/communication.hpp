@@ -54,10 +54,10 @@ class Communication {
 
   /// The routes of asynchronous training between the workers and `servers`, which hold the weights between them.
   ServerRoutes route_to_servers(Bytes weights, const ParameterServers& servers) const;
-  /// What the ring of the sites' sums carries in a step: each site sends to the next one, and the last to the first.
+  /// The traffic of the ring of the sites' sums in a step: each site sends to the next one, and the last to the first.
   SiteTraffic ring_traffic() const;
-  /// What gossip averaging carries: workers average with the next and the previous one in turn, so that each pair that
-  /// lies on both sides of a border between sites exchanges its weights in half of the steps.
+  /// The traffic of gossip averaging: workers average with the next and the previous one in turn, so that each pair
+  /// that lies on both sides of a border between sites exchanges its weights in half of the steps.
   SiteTraffic gossip_traffic() const;
 
  private:

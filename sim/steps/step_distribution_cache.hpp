@@ -17,7 +17,7 @@
 
 namespace ganymede::sim {
 
-/// What a run needs to know about a workload in addition to its steps.
+/// Facts of a workload that a run needs in addition to its steps.
 struct WorkloadSummary {
   double mean_s = 0;  ///< Mean step of one worker alone, in seconds.
   calibration::Provenance provenance = calibration::Provenance::measured;

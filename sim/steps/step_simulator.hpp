@@ -32,7 +32,7 @@ class StepSimulator {
   /// fidelity would take too long or is not possible.
   StepDistribution simulate(Bound bound);
 
-  /// What the workers do in a step, for one bound.
+  /// The workers' part of a step, for one bound.
   struct Workers {
     WorkerModels models;
     // By pool: models of the workers that the configuration slows down; empty: there are none.

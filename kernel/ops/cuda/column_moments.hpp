@@ -1,5 +1,5 @@
 #pragma once
-// What the norms share: the sums from which means and variances of columns are computed, and gradients.
+// Shared by the norms: the sums from which means and variances of columns are computed, and gradients.
 
 #include "kernel/ops/cuda/timeline.hpp"
 
@@ -18,7 +18,7 @@ struct AroundFirstRow {
   }
 };
 
-/// What the backward pass of batch norm and leaky ReLU needs of one value.
+/// Numbers that the backward pass of batch norm and leaky ReLU needs of one value.
 struct NormGradient {
   float factor;  ///< by which the value is multiplied
   float n;       ///< the value without mean and deviation

@@ -19,7 +19,7 @@ class ConvolutionPlan {
 
   /// False if cuDNN has no algorithm for it; then run() does nothing.
   bool found() const { return taken_ < algorithms_.size(); }
-  /// What every algorithm that run() may try has enough of.
+  /// Bytes that are enough for every algorithm that run() may try.
   std::size_t workspace_bytes() const { return workspace_bytes_; }
   /// Computes the pass's operand from the other two, all of the precision's type, and adds `beta` times its old value.
   /// `workspace` has workspace_bytes(). Uses the fastest algorithm that runs, in the order of cuDNN's heuristics, whose

@@ -1,5 +1,5 @@
 #pragma once
-// What a Device of the GPU backend is asked to compute: products, convolutions, staged images. See timeline.hpp.
+// Calls of a Device of the GPU backend: products, convolutions, staged images. See timeline.hpp.
 
 #include <cstddef>
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace ganymede::kernel::cuda {
 /// Upper limit of the StepWords in one step.
 inline constexpr std::size_t kMaxStepWords = 65536;
 
-/// What a product does beside its sums.
+/// Work of a product beside its sums.
 enum class Epilogue {
   none,
   add_bias,  ///< c [m x n] += vector [m], in each column

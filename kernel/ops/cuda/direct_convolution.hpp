@@ -114,7 +114,7 @@ struct DirectConvolution {
   }
 };
 
-/// What follows a convolution, as a kernel. E is the type of the elements of y.
+/// The operation after a convolution, as a kernel. E is the type of the elements of y.
 template <class E, class Device>
 void apply_epilogue(Device& device, const ConvolutionCall& call) {
   const ConvolutionEpilogue after = *call.after;

@@ -19,7 +19,7 @@
 
 namespace ganymede::kernel::cuda {
 
-/// What a kernel does with float i of a message.
+/// A kernel's work on float i of a message.
 struct AddFloat {
   float* mine;
   const float* theirs;

@@ -15,7 +15,8 @@
 namespace ganymede::kernel {
 namespace {
 
-/// What a file holds. cuDNN 9.19 does not notice a changed byte in a plan's machine code, so the text has a checksum.
+/// The content of a file. cuDNN 9.19 does not notice a changed byte in a plan's machine code, so the text has a
+/// checksum.
 std::string content_of(const std::string& key, const std::string& text) {
   return fmt::format("{}\n{:016x}\n{}", key, fnv1a(text), text);
 }

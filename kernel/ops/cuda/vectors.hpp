@@ -28,7 +28,7 @@ struct alignas(std::min(kWidestAccess, N * sizeof(E))) Vector {
   E of[N];
 };
 
-/// What one instruction moves, whatever it holds. A compiler would load eight numbers of bf16 by several.
+/// The bytes that one instruction moves, whatever they hold. A compiler would load eight numbers of bf16 by several.
 struct [[gnu::may_alias]] alignas(kWidestAccess) WideWords {
   std::uint32_t of[kWidestAccess / sizeof(std::uint32_t)];
 };

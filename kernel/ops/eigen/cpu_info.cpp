@@ -1,4 +1,4 @@
-// What the operating system reports about the processor and its memory, and which compiled levels it can run.
+// The operating system's report on the processor and its memory, and the compiled levels that it can run.
 
 #include <cstdlib>
 #include <fstream>

@@ -115,7 +115,7 @@ class CpuSynchronizedNorm {
   ThreadPool& pool_;
 };
 
-// What the operating system reports about the processor and its memory.
+// The operating system's report on the processor and its memory.
 
 std::string cpu_name();      ///< for example "AMD EPYC"; "CPU" if the system does not report one
 double free_memory_bytes();  ///< bytes available without swapping; 0: not known

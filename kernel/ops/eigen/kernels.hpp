@@ -36,7 +36,7 @@ struct Tap {
   std::ptrdiff_t a;  ///< index of the tap's first column in A; unused if GatherProduct::channels_outside
 };
 
-/// What a convolution reads. x is [channels x frames x height x width x batch]. For a tap, position (f, i, j) of the
+/// The input of a convolution. x is [channels x frames x height x width x batch]. For a tap, position (f, i, j) of the
 /// grid reads x(f + tap.frame, i * step + tap.row, j * step + tap.column), which is zero beyond the edge.
 struct Gather {
   const float* x;

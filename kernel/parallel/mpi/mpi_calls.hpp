@@ -1,5 +1,5 @@
 #pragma once
-// What the classes of the MPI module share.
+// Calls that the classes of the MPI module share.
 
 #include <mpi.h>
 
