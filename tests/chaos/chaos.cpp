@@ -193,7 +193,7 @@ class Draw {
   std::uint64_t seed_;
 };
 
-/// What does not hold; empty if all does.
+/// The rule that does not hold; empty if all do.
 class Violations {
  public:
   void unless(bool holds, const std::string& what) {

@@ -48,7 +48,7 @@ TEST_F(Bill, OfTheSimulatedRunIsAsPlanned) {
   EXPECT_EQ(paid["paid_usd"], paid["planned_usd"]);
   EXPECT_NEAR(paid["items"][0]["difference_usd"].get<double>(), 0, 1e-6);
   EXPECT_THAT(watch("--bill " + bill).out, HasSubstr("as planned"));
-  // What no calendar has is refused before anything is written.
+  // A date that no calendar has is refused before anything is written.
   EXPECT_EQ(run_program("export focus " + result + " --start 9999-12-31T23:59:59Z").code, 2);
   EXPECT_EQ(run_program("export focus " + result + " --account ''").code, 2);
 }

@@ -1,4 +1,4 @@
-// What `catalog --update` says of lists that do not have whole machines, all prices, or their date; and which names
+// The words of `catalog --update` on lists that do not have whole machines, all prices, or their date; and which names
 // the catalog takes.
 
 #include <gmock/gmock.h>

@@ -95,7 +95,7 @@ TEST(Lists, NameWhatCanBeRented) {
   EXPECT_THAT(listed("regions"), AllOf(Contains("us-east-1"), Contains("us-central1")));
   EXPECT_THAT(run_program("list regions").out, HasSubstr("g/kWh"));
   EXPECT_THAT(listed("gpus"), AllOf(Contains("V100"), Contains("A100-40GB"), Contains("RTX4090")));
-  // What is listed can be asked for.
+  // All that is listed can be asked for.
   for (const char* name : {"p3.8xlarge", "a2-highgpu-1g"})
     EXPECT_EQ(run_program(std::string("catalog --instance ") + name).code, 0) << name;
 }

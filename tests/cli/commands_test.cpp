@@ -133,7 +133,7 @@ TEST(Commands, DoctorAndListAnswer) {
     EXPECT_THAT(run_program("list schemes").out, HasSubstr(scheme));
   for (const char* provider : {"aws", "gcp", "azure", "private"})
     EXPECT_THAT(run_program("list providers").out, HasSubstr(provider));
-  // What can be trained here, and what `plan --model` takes besides.
+  // The models that can be trained here, and those that `plan --model` takes besides.
   EXPECT_THAT(run_program("list models").out, testing::AllOf(HasSubstr("mlp-gan"), HasSubstr("stylegan2"),
                                                              HasSubstr("images of 256, 512, 1024 pixels a side")));
   // A summary that contains a comma must stay one cell.

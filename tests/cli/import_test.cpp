@@ -141,7 +141,7 @@ TEST(Import, AnUnnamedBroadcastIsRead) {
   EXPECT_EQ(Json::parse(content_of(scratch / "overlay.json"))["fit"]["collective"], "broadcast");
 }
 
-// What the log shows of NCCL's environment is part of its scheme, and racks of 72 GPUs are fitted without a simulation.
+// NCCL's environment, as the log shows it, is part of its scheme, and racks of 72 GPUs are fitted without a simulation.
 TEST(Import, TakesForcedAlgorithmsAndLargeMachines) {
   const Scratch scratch;
   const std::string catalog = scratch.write("lab.json", lab("7GB/s", "12us"));

@@ -60,7 +60,7 @@ TEST_F(Learn, JudgesItsTableOnTheSeedsThatFollow) {
   EXPECT_TRUE(fixed);
 }
 
-// What it says of a policy is what a simulation of that seed says.
+// Its figures of a policy are those of a simulation of that seed.
 TEST_F(Learn, JudgesAsSimulationsDo) {
   ASSERT_EQ(learn("--held-out 1").code, 0);
   const Json rows = judged()["policies"];

@@ -1,4 +1,4 @@
-// What people write that is not quite what the program calls it: it is understood where only one thing can be meant,
+// Words that people write for what the program calls otherwise: each is understood where only one thing can be meant,
 // else the message says what to write, in the units of that place.
 
 #include <gmock/gmock.h>

@@ -83,7 +83,7 @@ TEST_F(Quality, OwnTrainingsLogTheirFid) {
   EXPECT_EQ(out["kind"]["backbone"], "mlp");
   EXPECT_THAT(out["kind"]["dataset"].get<std::string>(), HasSubstr("glyph-classifier"));
   EXPECT_THAT(out["notes"].dump(), HasSubstr("no recorded training has the dataset"));
-  // What FID compares with cannot be claimed to be another.
+  // The images that FID compares with cannot be claimed to be others.
   const Outcome mixed = run_program("quality forecast " + log + " --fid 50 --reference 'test 10000'");
   EXPECT_EQ(mixed.code, 2);
   EXPECT_THAT(mixed.err, AllOf(HasSubstr("--reference"), HasSubstr("cannot be compared")));
@@ -103,9 +103,9 @@ TEST_F(Quality, APlanMayTrainToAnFid) {
   const Json& chosen = out["chosen"];
   const Json& images = chosen["quality"]["images"];
   EXPECT_EQ(out["request"]["fid"], 60);
-  // What never gets there does not meet the goals, whatever is paid.
+  // A training that never gets there does not meet the goals, whatever is paid.
   EXPECT_LE(chosen["probability"].get<double>(), 1 - chosen["quality"]["never"].get<double>() + 1e-6);
-  // What trains is at least as uncertain as the images; the boot is not.
+  // The training is at least as uncertain as the images; the boot is not.
   const double boot_s =
       chosen["time_s"]["median"].get<double>() - images["median"].get<double>() / chosen["images_per_s"].get<double>();
   EXPECT_GT(boot_s, 10);

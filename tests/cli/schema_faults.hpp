@@ -1,5 +1,5 @@
 #pragma once
-// What a schema that the program prints says about a document.
+// A document held against a schema that the program prints.
 
 #include <string>
 #include <valijson/adapters/nlohmann_json_adapter.hpp>

@@ -151,7 +151,7 @@ TEST(ServeJobs, ATrainingShowsLossesPicturesAndClouds) {
   }
   EXPECT_THAT(providers, testing::IsSupersetOf({"aws", "azure", "gcp", "ibm"}));
 
-  // What it has learned makes images.
+  // The trained generator makes images.
   EXPECT_EQ(job["checkpoint"], "job-1");
   EXPECT_THAT(Json::parse(server.get("/api/choices")->body)["checkpoints"], testing::Contains("job-1"));
   EXPECT_EQ(server.wait_end(

@@ -161,7 +161,7 @@ TEST(ImportSimgrid, ReadsZonesAndTakesOne) {
   EXPECT_THAT(none.err, HasSubstr("has no host in a zone or cluster \"e\""));
 }
 
-// What SimGrid 3.32 loads is read: as many hosts as one platform can hold, with a note of the rest.
+// A platform that SimGrid 3.32 loads is read: as many hosts as one platform can hold, with a note of the rest.
 TEST(ImportSimgrid, ReadsWhatSimGridLoads) {
   const Scratch scratch;
   const auto hosts = [](const std::string& names, const std::string& attributes = "speed='1Gf'") {
@@ -303,7 +303,7 @@ int main(int argc, char** argv) {
   return 0;
 })";
 
-/// What a shell prints for a command, without its messages.
+/// The output of a command in a shell, without its messages.
 std::string output_of(const Scratch& scratch, const std::string& command) {
   const std::string out = (scratch / "output").string();
   EXPECT_EQ(std::system((command + " > " + out + " 2> " + (scratch / "messages").string() + " < /dev/null").c_str()), 0)

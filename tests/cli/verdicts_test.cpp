@@ -77,7 +77,7 @@ TEST(Verdicts, WhySlowTakesTwoNumbers) {
   // The recipe trains 64 images a step on all GPUs.
   const std::string recipe = "why-slow --gpus 8 --one 45 --all 240 --gpu V100 --recipe 'stylegan2-ada?image=256'";
   EXPECT_EQ(Json::parse(run_program(recipe + " --format json").out)["batch"], 8);
-  // What is faster than expected has parts of its step that are left, and none below nothing.
+  // A training that is faster than expected has parts of its step that are left, and none below nothing.
   const std::string fast = "why-slow --gpus 8 --one 250 --all 1990 --gpu V100";
   EXPECT_THAT(run_program(fast.substr(0, fast.find("1990")) + "4000 --gpu V100").out,
               HasSubstr("Faster than expected"));

@@ -1,4 +1,4 @@
-// What holds for every page of the documentation: short lines, and links that lead somewhere.
+// Rules for every page of the documentation: short lines, and links that lead somewhere.
 
 #include <gtest/gtest.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-// What ganymede export mlflow writes; tests/python/tools_mlflow_test.py sends it.
+// The file that ganymede export mlflow writes; tests/python/tools_mlflow_test.py sends it.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -20,7 +20,7 @@ using testing::Not;
 
 class SweepJobs : public testing::Test {
  protected:
-  /// What the exporter writes of a study of this name with these options.
+  /// The text that the exporter writes of a study of this name with these options.
   std::string written(const std::string& exporter, const std::map<std::string, std::string>& options,
                       const Json& changes = Json::object()) {
     Json study = {{"schema", "ganymede.study/1"}, {"name", "Spot, 2 zones"}, {"workload", {{"trace", "t.json"}}}};

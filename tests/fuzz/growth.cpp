@@ -17,7 +17,7 @@ namespace {
 std::size_t held = 0, most_held = 0;  // a reader has one thread
 }  // namespace
 
-// What is held at a time is counted in each operator new and delete. The sanitizers have their own.
+// The bytes that are held at a time are counted in each operator new and delete. The sanitizers have their own.
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 void* operator new(std::size_t size) {
   void* memory = std::malloc(std::max<std::size_t>(size, 1));

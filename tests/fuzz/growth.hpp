@@ -19,7 +19,7 @@ using Grown = std::function<std::string(std::size_t bytes)>;
 /// Names of elements and the last numbers of lines may be made different.
 Grown grown(const std::string& text, RandomStream& random);
 
-/// What an input takes: seconds of processor time, and the most bytes that were held at a time.
+/// The cost of an input: seconds of processor time, and the most bytes that were held at a time.
 struct Cost {
   double time_s = 0, held = 0;
 };

@@ -1,4 +1,4 @@
-// What `ganymede serve` reads: requests, forms, the losses and records of its jobs.
+// All that `ganymede serve` reads: requests, forms, the losses and records of its jobs.
 
 #include <arpa/inet.h>
 #include <fmt/format.h>

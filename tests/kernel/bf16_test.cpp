@@ -23,7 +23,7 @@ std::unique_ptr<Backend> hosted(Precision precision, bool graph = false) {
   return make_hosted_cuda_backend({.precision = precision, .graph = graph});
 }
 
-/// What a layer computes from one batch.
+/// The numbers that a layer computes from one batch.
 struct Passes {
   std::vector<double> y, dx, parameter_gradients;
 };
@@ -170,7 +170,7 @@ TEST(StoredInBf16, MemoryIsPlannedAsItIsUsedAndActivationsTakeHalf) {
   EXPECT_NEAR(rounded.at("activations"), exact.at("activations") / 2, 0.01 * exact.at("activations"));
 }
 
-// What is kept between the passes as it is stored, or in bf16, are the same numbers.
+// Numbers that are kept between the passes as they are stored, or in bf16, are the same.
 TEST(StoredInBf16, KeptActivationsAreThoseOfThePlainStorage) {
   const auto losses = [](ActivationStorage storage) {
     const auto backend = hosted(Precision::bf16);

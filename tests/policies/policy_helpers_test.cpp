@@ -1,4 +1,4 @@
-// What several policies need: the rate model and the choice of pools.
+// Helpers of several policies: the rate model and the choice of pools.
 
 #include "policies/policy_helpers.hpp"
 

@@ -49,7 +49,7 @@ TEST(RehearseSteps, HideTheBucketThatIsReadyEarly) {
   // The first one, issued after 10 ms, is reduced by 19 ms; the second one is waited for.
   EXPECT_NEAR(result["predicted"]["exposed_communication_s"].get<double>(), reduction, 1e-6);
   EXPECT_NEAR(result["predicted"]["step_s"].get<double>(), kBackward + kUpdate + reduction, 1e-6);
-  // What was played holds at least that: the phases are slept through and the network is never faster.
+  // The played steps take at least that: the phases are slept through and the network is never faster.
   EXPECT_GE(result["measured"]["step_s"].get<double>(), 0.99 * (kBackward + kUpdate + reduction));
   EXPECT_GE(result["measured"]["exposed_communication_s"].get<double>(), 0.9 * reduction);
 

@@ -1,4 +1,4 @@
-// What differs between two documents: values worked by hand, each kind of input, limits, and unlike documents.
+// The differences between two documents: values worked by hand, each kind of input, limits, and unlike documents.
 
 #include "report/differences.hpp"
 

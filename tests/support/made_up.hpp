@@ -11,8 +11,8 @@
 
 namespace ganymede {
 
-/// What each step of the made-up GAN takes, in units of its scale: discriminator 3 + 1 (backward, update), an idle 0.5,
-/// generator 4 + 1, and 0.5 at the end.
+/// The time of each step of the made-up GAN, in units of its scale: discriminator 3 + 1 (backward, update), an idle
+/// 0.5, generator 4 + 1, and 0.5 at the end.
 inline constexpr double kMadeUpStep = 10;
 
 inline traces::TracePhase made_up_phase(const std::string& name, const std::string& network, double start,

@@ -369,7 +369,7 @@ TEST(KernelModel, RefusesWhatIsNoKernelAndNoGpu) {
   EXPECT_THROW(KernelModel(GpuSheet{}), ConfigError);
 }
 
-// What the kernels of a chip tell beyond the others' holds for its boards, and for no other chip.
+// The kernels of a chip tell more than the others' do, for its boards and for no other chip.
 TEST(KernelModel, AChipHasWhatItsOwnKernelsTell) {
   auto parameters = std::make_shared<KernelParameters>(*built_in_kernel_parameters());
   const std::string v100 = chip_key(*find_gpu_sheet("V100"));

@@ -29,7 +29,7 @@ struct PreferenceState {
   std::uint32_t a = 256, b = 256, c = 256, d = 256;  ///< alignment of the matrices in bytes
 };
 
-/// What an algorithm keeps of the question that it is an answer to.
+/// The part that an algorithm keeps of the question that it answers.
 struct Answer {
   std::uint64_t workspace_bytes;
   std::uint32_t a, b, c, d, vector;

@@ -180,7 +180,7 @@ TEST(StandIn, RefusesACaptureThatDoesNotJoinItsStreams) {
               testing::IsEmpty());
 }
 
-/// What stands in memory when one stream has set 1 and another 2, after an event or not.
+/// The number in memory when one stream has set 1 and another 2, after an event or not.
 float result_of(Order order, bool with_event, bool in_graph) {
   const Session session({.order = order});
   Fixture f;

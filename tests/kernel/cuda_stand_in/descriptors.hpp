@@ -15,7 +15,7 @@ namespace ganymede::kernel::stand_in {
 
 inline constexpr const char* kDescriptor = "backend descriptor";
 
-/// What a plan runs. It does not need the descriptors that the plan was made from.
+/// The operation that a plan runs. It does not need the descriptors that the plan was made from.
 struct Recipe {
   struct Step {
     std::int64_t mode;

@@ -144,7 +144,7 @@ cudnnStatus_t heuristics(const char* name, Pass pass, const void* x, const void*
       one.determinism = offer.repeats ? CUDNN_DETERMINISTIC : CUDNN_NON_DETERMINISTIC;
       one.mathType = offer.math;
     }
-    // What it does not have comes last, with that status.
+    // An algorithm that it does not have comes last, with that status.
     if (*count < most) to[(*count)++].status = CUDNN_STATUS_NOT_SUPPORTED;
     return CUDNN_STATUS_SUCCESS;
   });
@@ -194,7 +194,7 @@ cudnnStatus_t convolve(const char* name, Pass pass, cudnnHandle_t handle, int nu
       if (on_tensor_cores) ++here.tensor_core_convolutions;
       if ((on_tensor_cores && here.settings.slow_tensor_cores) || here.settings.slow_algorithms)
         std::this_thread::sleep_for(std::chrono::milliseconds(15));  // more than a busy machine lets a thread wait
-      // What a real algorithm leaves behind in its workspace.
+      // Numbers as a real algorithm leaves them behind in its workspace.
       if (given.workspace_bytes > 0)
         std::fill_n(static_cast<std::uint8_t*>(given.workspace), given.workspace_bytes, 0xFF);
       InSingles x(given.x, x_size, halves), y(given.y, y_size, halves), weight(given.weight, weight_size, halves);

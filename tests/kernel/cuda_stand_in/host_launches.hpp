@@ -44,7 +44,7 @@ cudaError_t launch_each(cudaStream_t stream, int, std::size_t count, const Body&
       "each", stream, [=] { each_on_host(count, body); }, stand_in::words_of(body));
 }
 
-/// What columns_kernel does. Blocks come in any order: here the last first, which must not change the sums.
+/// The work of columns_kernel. Blocks come in any order: here the last first, which must not change the sums.
 template <int N, class Term, class Finish, class Apply>
 std::function<void()> columns_work(bool together, const ColumnShape& shape, int rows, int columns, Sums<N>* partial,
                                    ColumnBarrier* barriers, const Term& term, const Finish& finish,

@@ -1,5 +1,5 @@
 #pragma once
-// What cuBLAS's and cuDNN's parts of the stand-in share.
+// Parts that the stand-ins of cuBLAS and cuDNN share.
 
 #include "machine.hpp"
 

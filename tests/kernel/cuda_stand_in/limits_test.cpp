@@ -1,4 +1,4 @@
-// What the GPU backend does at the limits of CUDA's libraries, and what it must not do under a captured step.
+// The GPU backend at the limits of CUDA's libraries, and what it must not do under a captured step.
 
 #include <cudnn.h>
 

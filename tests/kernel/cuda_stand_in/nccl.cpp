@@ -356,7 +356,7 @@ ncclResult_t ncclCommAbort(ncclComm_t handle) {
         auto* comm = here.destroy<CommState>(handle, "communicator");
         if (comm == nullptr) return ncclInvalidArgument;
         comm->aborted = true;
-        // What it has brought to unfinished reductions is gone, and the others wait for ever.
+        // Its part of unfinished reductions is gone, and the others wait for ever.
         for (auto& [number, round] : comm->clique->rounds)
           if (!round.done) round.parts.erase(comm->rank);
         end_comm(here, *comm, "ncclCommAbort");

@@ -1,4 +1,4 @@
-// What each scheduler decides on literals.
+// The decisions of each scheduler on literals.
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

@@ -262,7 +262,7 @@ TEST(Tiered, ChargesEachTierForWhatLiesInIt) {
     EXPECT_EQ(amounts(20'000, unit), (Amounts{{10'240, 921'600'000}, {9'760, 829'600'000}}));
     EXPECT_EQ(amounts(60'000, unit), (Amounts{{10'240, 921'600'000}, {40'960, 3'481'600'000}, {8'800, 616'000'000}}));
   }
-  // What follows 10,000 GB of the same month begins in the first tier.
+  // The traffic after 10,000 GB of the same month begins in the first tier.
   std::vector<double> quantities{1, 2, 3};
   fill_tiers(10'000, 50'000, tiers, quantities);
   EXPECT_EQ(quantities, (std::vector<double>{1 + 240, 2 + 40'960, 3 + 8'800}));

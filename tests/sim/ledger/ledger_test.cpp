@@ -72,7 +72,7 @@ TEST(Ledger, SaysHowMuchMoreThanWasHeld) {
               ThrowsMessage<Failure>(HasSubstr("accounts for 20 GPU-seconds, 1 more than were held")));
 }
 
-// What is added and held in whole nanoseconds is exact: nothing is put down to rounding.
+// A time that is added and held in whole nanoseconds is exact: nothing is put down to rounding.
 TEST(Ledger, OfWholeNanosecondsIsExact) {
   Ledger ledger;
   ledger.hold(2, 100);
