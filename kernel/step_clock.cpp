@@ -85,7 +85,7 @@ std::vector<Phase> phases_of(StepKind kind, bool gradient_penalty, bool path_len
 }
 
 int interval_of(std::string_view phase, const LazySteps& lazy) {
-  const auto is = [&](Phase of) { return phase.starts_with(kPhases[static_cast<std::size_t>(of)].name); };
+  const auto is = [&](Phase one) { return phase.starts_with(kPhases[static_cast<std::size_t>(one)].name); };
   if (is(Phase::discriminator_gradient_penalty)) return lazy.penalty_every;
   return is(Phase::generator_path_length) ? std::max(1, lazy.path_every) : 1;
 }

@@ -214,10 +214,10 @@ Summary summarize(const std::vector<RunFacts>& all) {
         medians[m].push_back(summary.groups.back()[kMeasures[m].name]["median"].get<double>());
     }
     if (policies.size() < 2) continue;
-    const OrderedJson of = OrderedJson::parse(place);
+    const OrderedJson facts = OrderedJson::parse(place);
     OrderedJson ranking = {
-        {"platform", of.at("platform")}, {"allocation", of.at("allocation")}, {"scheme", of.at("scheme")}};
-    if (of.contains("gpus_per_node")) ranking["gpus_per_node"] = of.at("gpus_per_node");
+        {"platform", facts.at("platform")}, {"allocation", facts.at("allocation")}, {"scheme", facts.at("scheme")}};
+    if (facts.contains("gpus_per_node")) ranking["gpus_per_node"] = facts.at("gpus_per_node");
     for (std::size_t m = 0; m < std::size(kMeasures); ++m) {
       std::vector<std::pair<double, std::size_t>> order;
       std::size_t base = policies.size();

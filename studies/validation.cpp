@@ -197,10 +197,10 @@ void read_variation(const JsonNode& node, std::vector<ScalingSeries>& series) {
     auto executor = in.optional(eager ? "eager" : "graph");
     if (!executor) continue;
     calibration::WorkerVariation variation = eager ? calibration::kEagerVariation : calibration::kGraphVariation;
-    JsonObject of(*executor);
-    variation.central = of.required("deviation").as_number(0, 1);
-    variation.seconds_per_byte = of.required("per_gigabyte").as_quantity<Seconds>().si / 1e9;
-    of.finish();
+    JsonObject members(*executor);
+    variation.central = members.required("deviation").as_number(0, 1);
+    variation.seconds_per_byte = members.required("per_gigabyte").as_quantity<Seconds>().si / 1e9;
+    members.finish();
     for (ScalingSeries& one : series)
       if (one.eager() == eager) one.set_variation(variation);
   }

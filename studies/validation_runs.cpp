@@ -241,10 +241,10 @@ const char* name_of(CellRole role) {
 /// Whence the prediction of a cell of runs comes.
 std::string evidence_of(const Validation& validation, const RunCell& cell) {
   if (!validation.links.empty()) return fmt::format("rehearsal, {} network", validation.links);
-  std::string of = "run";
+  std::string evidence = "run";
   for (const StudyAnswer& answer : validation.answers)
-    if (answer.name == cell.run) of = answer.evidence;
-  return cell.anchor.empty() ? of : "ratio of two " + of + "s";
+    if (answer.name == cell.run) evidence = answer.evidence;
+  return cell.anchor.empty() ? evidence : "ratio of two " + evidence + "s";
 }
 
 void predict_runs(const Validation& validation, const StudyRuns& runs, ValidatedStudy& out) {

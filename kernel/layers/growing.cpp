@@ -133,9 +133,9 @@ class MinibatchStddev final : public Layer {
 };
 
 /// y = share main(x) + (1 - share) skip(x)
-class Faded final : public Layer {
+class Mixed final : public Layer {
  public:
-  Faded(Layers main, Layers skip, std::shared_ptr<const float> share, const char* kind)
+  Mixed(Layers main, Layers skip, std::shared_ptr<const float> share, const char* kind)
       : Layer(""), main_(std::move(main)), skip_(std::move(skip)), share_(std::move(share)), kind_(kind) {
     assert(main_.front()->inputs() == skip_.front()->inputs() && main_.back()->outputs() == skip_.back()->outputs());
   }
@@ -317,11 +317,11 @@ std::unique_ptr<Layer> minibatch_stddev(std::string name, int channels, int posi
 }
 
 std::unique_ptr<Layer> faded(Layers main, Layers skip, std::shared_ptr<const float> share) {
-  return std::make_unique<Faded>(std::move(main), std::move(skip), std::move(share), "fading in");
+  return std::make_unique<Mixed>(std::move(main), std::move(skip), std::move(share), "fading in");
 }
 
 std::unique_ptr<Layer> residual(Layers main, Layers skip) {
-  return std::make_unique<Faded>(std::move(main), std::move(skip), std::make_shared<const float>(0.5F), "mean of");
+  return std::make_unique<Mixed>(std::move(main), std::move(skip), std::make_shared<const float>(0.5F), "mean of");
 }
 
 }  // namespace ganymede::kernel

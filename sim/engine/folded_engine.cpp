@@ -170,8 +170,8 @@ JobTimes times_of(std::span<const Job> jobs, const Quotient& quotient, const Fol
           Seconds done;
           for (int lane = 0; lane < schedule.lanes(); ++lane) {
             const int member = lane * schedule.endpoints() + rank;
-            const int of = quotient.class_of[number][static_cast<std::size_t>(member)];
-            done = std::max(done, Seconds{simulation.done(static_cast<std::size_t>(of))[call]});
+            const int same = quotient.class_of[number][static_cast<std::size_t>(member)];
+            done = std::max(done, Seconds{simulation.done(static_cast<std::size_t>(same))[call]});
           }
           all.done.push_back(done);
         }

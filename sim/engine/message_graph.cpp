@@ -29,18 +29,18 @@ MessageGraph::MessageGraph(const FabricGraph& fabric, std::span<const Job> jobs,
   std::vector<std::int64_t> sizes;
   std::vector<int> first_of;
   for (int rank = 0; rank < fabric.ranks(); ++rank) {
-    const auto of = static_cast<std::size_t>(class_of[static_cast<std::size_t>(rank)]);
-    if (of == sizes.size()) sizes.push_back(0), first_of.push_back(rank);
-    ++sizes[of];
+    const auto same = static_cast<std::size_t>(class_of[static_cast<std::size_t>(rank)]);
+    if (same == sizes.size()) sizes.push_back(0), first_of.push_back(rank);
+    ++sizes[same];
   }
   for (std::size_t call = 0; call < communicators_[0]->calls.size(); ++call) {
     const auto& stages = communicators_[0]->calls[call].schedule->stages();
     for (int stage = 0; stage < static_cast<int>(stages.size()); ++stage) {
       const AllPairs& sent = *stages[static_cast<std::size_t>(stage)].all_pairs;
-      for (std::size_t of = 0; of < sizes.size(); ++of)
+      for (std::size_t same = 0; same < sizes.size(); ++same)
         for (int to = 0; to < fabric.ranks(); ++to)
-          if (to != first_of[of])
-            add_message({0, call, stage, stage + 1, sent.length, sent.reduce, sizes[of]}, 0, {first_of[of], to});
+          if (to != first_of[same])
+            add_message({0, call, stage, stage + 1, sent.length, sent.reduce, sizes[same]}, 0, {first_of[same], to});
     }
   }
 }

@@ -13,10 +13,10 @@ namespace ganymede::sim {
 /// Builds the quotient from the classes.
 class Symmetry::Builder {
  public:
-  Builder(const Symmetry& of, std::size_t most_classes)
-      : fabric_(of.fabric_),
-        graph_(*of.graph_),
-        alike_(of.alike_.get()),
+  Builder(const Symmetry& symmetry, std::size_t most_classes)
+      : fabric_(symmetry.fabric_),
+        graph_(*symmetry.graph_),
+        alike_(symmetry.alike_.get()),
         partition_(refine(graph_, member_colors(), link_colors(), alike_ ? 0 : most_classes)) {}
 
   Quotient build() {
@@ -145,9 +145,9 @@ class Symmetry::Builder {
       flow.limit = std::min(path.limit(cost.connections), protocols).si;
       flow.limit_is_protocols = protocols < path.limit(cost.connections);
       for (const int link : links) {
-        const int of = partition_.class_of_link[static_cast<std::size_t>(link)];
-        if (std::none_of(flow.uses.begin(), flow.uses.end(), [&](const LinkUse& use) { return use.link == of; }))
-          flow.uses.push_back({of, 0});
+        const int same = partition_.class_of_link[static_cast<std::size_t>(link)];
+        if (std::none_of(flow.uses.begin(), flow.uses.end(), [&](const LinkUse& use) { return use.link == same; }))
+          flow.uses.push_back({same, 0});
       }
       same_class.flows.push_back(std::move(flow));
     });
@@ -171,9 +171,9 @@ class Symmetry::Builder {
     const auto copies = static_cast<double>(graph_.kinds()[graph_.messages()[index].kind].copies);
     graph_.each_path(index, [&](int number, std::size_t /*kind*/, std::span<const int> links) {
       for (const int link : links) {
-        const int of = partition_.class_of_link[static_cast<std::size_t>(link)];
+        const int same = partition_.class_of_link[static_cast<std::size_t>(link)];
         for (LinkUse& use : same_class.flows[static_cast<std::size_t>(number)].uses)
-          if (use.link == of) use.weight += copies;
+          if (use.link == same) use.weight += copies;
       }
     });
   }
@@ -189,9 +189,9 @@ class Symmetry::Builder {
     transfer.adding += left * one;
     for (QuotientFlow& flow : transfer.flows)
       for (LinkUse& use : flow.uses) {
-        const auto of = static_cast<std::size_t>(use.link);
-        use.weight /= static_cast<double>(partition_.links_of_class[of]);
-        if (use.weight < 1) flow.limit = std::min(flow.limit, quotient_.link_bandwidths[of]);
+        const auto link = static_cast<std::size_t>(use.link);
+        use.weight /= static_cast<double>(partition_.links_of_class[link]);
+        if (use.weight < 1) flow.limit = std::min(flow.limit, quotient_.link_bandwidths[link]);
       }
   }
 

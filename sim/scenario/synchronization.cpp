@@ -23,8 +23,8 @@ BytesPerSecond nic_rate(const platforms::Instance& instance) {
 const platforms::Instance* cheapest_host(const ScenarioPool& beside) {
   const BytesPerSecond enough = nic_rate(beside.instance());
   const platforms::Instance* best = nullptr;
-  const auto price = [&](const platforms::Instance& of) {
-    return platforms::find_price(of, beside.pool.region, platforms::Market::on_demand);
+  const auto price = [&](const platforms::Instance& host) {
+    return platforms::find_price(host, beside.pool.region, platforms::Market::on_demand);
   };
   for (const platforms::Instance& instance : beside.platform->instances) {
     const bool host = beside.platform->gpu_of(instance).kind == platforms::Gpu::Kind::cpu && instance.retired.empty();

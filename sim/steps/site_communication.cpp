@@ -187,7 +187,7 @@ void SiteCommunication::measure_load() {
       const auto rounds = static_cast<double>(stage.rounds);
       messages_ += rounds * static_cast<double>(transfers.size());
       for (const auto& transfer : transfers) {
-        const auto place = [&](int of) { return members_.empty() ? of : members_[static_cast<std::size_t>(of)]; };
+        const auto place = [&](int rank) { return members_.empty() ? rank : members_[static_cast<std::size_t>(rank)]; };
         fabric_.paths(place(transfer.source), place(transfer.destination), paths);
         for (const Path& path : paths)
           for (const int link : path.links)
