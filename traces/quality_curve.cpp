@@ -11,32 +11,10 @@
 #include "common/json.hpp"
 #include "common/json_value.hpp"
 #include "common/random.hpp"
+#include "documents/forms.hpp"
 
 namespace ganymede::traces {
 namespace {
-
-QualityCurve read_curve(const JsonNode& node) {
-  JsonObject in(node);
-  QualityCurve curve;
-  curve.batch = static_cast<int>(in.required("batch").as_integer(1, 1 << 30));
-  if (auto seed = in.optional("seed")) curve.seed = seed->as_seed();
-  if (auto software = in.optional("software")) curve.software = software->as_string();
-  const JsonNode points = in.required("points");
-  for (const JsonNode& item : points.as_array()) {
-    JsonObject point(item);
-    QualityPoint& out = curve.points.emplace_back();
-    const JsonNode images = point.required("images");
-    out.images = images.as_number(1, 1e15);
-    if (curve.points.size() > 1 && out.images <= curve.points[curve.points.size() - 2].images)
-      images.expected("more images than at the point before");
-    out.fid = point.required("fid").as_number(0, 1e9);
-    out.inception_score = point.required("inception_score").as_number(1, 1e9);
-    point.finish();
-  }
-  if (curve.points.empty()) points.expected("at least one point");
-  in.finish();
-  return curve;
-}
 
 /// How far the point falls short of the target; zero or less if it meets it.
 double shortfall(const QualityPoint& point, const QualityTarget& target) {
@@ -64,34 +42,40 @@ struct AtBatch {
 
 }  // namespace
 
+void describe(documents::Walk& walk, QualityPoint& point) {
+  walk.member("images", point.images, {.low = 1, .high = 1e15, .required = true});
+  walk.member("fid", point.fid, {.low = 0, .high = 1e9, .required = true});
+  walk.member("inception_score", point.inception_score, {.low = 1, .high = 1e9, .required = true});
+}
+
+void describe(documents::Walk& walk, QualityCurve& curve) {
+  walk.member("batch", curve.batch, {.low = 1, .high = 1 << 30, .required = true});
+  walk.member("seed", curve.seed);
+  walk.member_unless("software", curve.software, std::string(), {.filled = true});
+  walk.member("points", curve.points, {.required = true, .items = "point"});
+  for (std::size_t i = 1; walk.reads() && i < curve.points.size(); ++i)
+    if (curve.points[i].images <= curve.points[i - 1].images)
+      walk.expect(fmt::format("points/{}/images", i), "more images than at the point before");
+}
+
+void describe(documents::Walk& walk, QualityCurves& curves) {
+  walk.constant("schema", kQualitySchema, documents::kRequired);
+  walk.member("model", curves.model, documents::kText);
+  walk.member("dataset", curves.dataset, documents::kText);
+  walk.member("features", curves.features, documents::kText);
+  walk.member("curves", curves.curves, {.required = true, .items = "training"});
+}
+
 QualityCurves read_quality_curves(const JsonNode& root) {
-  JsonObject in(root);
-  check_schema(in, kQualitySchema);
-  QualityCurves out;
-  out.model = in.required("model").as_string();
-  out.dataset = in.required("dataset").as_string();
-  out.features = in.required("features").as_string();
-  const JsonNode curves = in.required("curves");
-  for (const JsonNode& curve : curves.as_array()) out.curves.push_back(read_curve(curve));
-  if (out.curves.empty()) curves.expected("at least one training");
-  in.finish();
-  return out;
+  JsonObject head(root);
+  check_schema(head, kQualitySchema);
+  QualityCurves curves;
+  documents::read(root, documents::described(curves));
+  return curves;
 }
 
 std::string write_quality_curves(const QualityCurves& curves) {
-  OrderedJson out = {
-      {"schema", kQualitySchema}, {"model", curves.model}, {"dataset", curves.dataset}, {"features", curves.features}};
-  out["curves"] = OrderedJson::array();
-  for (const QualityCurve& curve : curves.curves) {
-    OrderedJson points = OrderedJson::array();
-    for (const QualityPoint& point : curve.points)
-      points.push_back({{"images", point.images}, {"fid", point.fid}, {"inception_score", point.inception_score}});
-    OrderedJson entry = {{"batch", curve.batch}, {"seed", curve.seed}};
-    if (!curve.software.empty()) entry["software"] = curve.software;
-    entry["points"] = points;
-    out["curves"].push_back(entry);
-  }
-  return out.dump(1) + "\n";
+  return documents::written(documents::described(curves)).dump(1) + "\n";
 }
 
 ImagesNeeded images_for(const QualityCurves& curves, const QualityTarget& target, double batch) {

@@ -8,166 +8,129 @@
 #include "common/embedded.hpp"
 #include "common/json.hpp"
 #include "common/json_value.hpp"
+#include "documents/forms.hpp"
 
 namespace ganymede::calibration {
 namespace {
 
-using ModelJson = OrderedJson;
+using documents::About;
+using documents::Walk;
 
 constexpr double kLargestLog = 1e3;
-constexpr const char* kWholeModel[] = {"all", "batch"};
+constexpr const char* kShapeNumbers = "four numbers: of floor, drop, half and slope";
+
+const std::vector<std::string>& factor_names() {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> all(kQualityFactorNames.begin(), kQualityFactorNames.end());
+    all.insert(all.end(), {"all", "batch"});  // kOfAll and kOfBatch
+    return all;
+  }();
+  return names;
+}
 
 /// To six digits, which is more than is known.
 double rounded(double value) { return std::stod(fmt::format("{:.6g}", value)); }
 
-std::string factor_name(std::size_t factor) {
-  return factor < kQualityFactors ? kQualityFactorNames.at(factor) : kWholeModel[factor - kQualityFactors];
+/// A number that is written to six digits.
+void describe_rounded(Walk& walk, std::string_view name, double& value, const About& about) {
+  double shown = walk.reads() ? value : rounded(value);
+  walk.member(name, shown, about);
+  if (walk.reads()) value = shown;
 }
 
-std::vector<std::string> factor_names() {
-  std::vector<std::string> names(kQualityFactorNames.begin(), kQualityFactorNames.end());
-  names.insert(names.end(), std::begin(kWholeModel), std::end(kWholeModel));
-  return names;
+/// So many such numbers, of which `expected` says how many and what they are.
+template <std::size_t count>
+void describe_numbers(Walk& walk, std::string_view name, std::array<double, count>& values, const char* expected,
+                      double low = -kLargestLog) {
+  std::vector<double> shown;
+  for (const double value : values) shown.push_back(walk.reads() ? value : rounded(value));
+  walk.member(name, shown, {.low = low, .high = kLargestLog, .required = true});
+  if (!walk.reads()) return;
+  if (shown.size() != count) walk.expect(name, expected);
+  std::copy(shown.begin(), shown.end(), values.begin());
 }
 
-std::size_t read_factor(const JsonNode& node) {
-  const std::vector<std::string> names = factor_names();
-  const std::string name = node.as_choice(names);
-  return static_cast<std::size_t>(std::find(names.begin(), names.end(), name) - names.begin());
-}
-
-ModelJson shape_json(const Shape& shape) {
-  ModelJson out = ModelJson::array();
-  for (const double value : shape) out.push_back(rounded(value));
-  return out;
-}
-
-Shape read_shape(const JsonNode& node, double low = -kLargestLog) {
-  const std::vector<double> values = node.as_numbers(low, kLargestLog);
-  if (values.size() != kShapeSize) node.expected("four numbers: of floor, drop, half and slope");
-  Shape out{};
-  std::copy(values.begin(), values.end(), out.begin());
-  return out;
-}
-
-QualityKind read_kind(JsonObject& in) {
-  QualityKind kind;
-  for (std::size_t f = 0; f < kQualityFactors; ++f)
-    if (const auto level = in.optional(kQualityFactorNames.at(f))) kind.levels.at(f) = level->as_string();
-  if (const auto batch = in.optional("batch")) kind.batch = batch->as_number(1, 1e9);
-  return kind;
-}
-
-void read_effects(const JsonNode& node, QualityModel& model) {
-  for (const JsonNode& item : node.as_array()) {
-    JsonObject in(item);
-    QualityEffect& effect = model.effects.emplace_back();
-    effect.factor = read_factor(in.required("factor"));
-    effect.level = in.required("level").as_string();
-    effect.value = read_shape(in.required("value"));
-    effect.sd = read_shape(in.required("sd"), 0);
-    const JsonNode hazard = in.required("ln_hazard");
-    const std::vector<double> pair = hazard.as_numbers(-kLargestLog, kLargestLog);
-    if (pair.size() != 2) hazard.expected("two numbers: value and standard deviation");
-    effect.hazard = pair[0], effect.hazard_sd = pair[1];
-    in.finish();
-  }
-  if (model.effects.empty() || model.effects[0].factor != kOfAll) node.expected("the effect of \"all\" first");
-}
-
-void read_runs(const JsonNode& node, QualityModel& model) {
-  for (const JsonNode& item : node.as_array()) {
-    JsonObject in(item);
-    FittedRun& run = model.runs.emplace_back();
-    run.name = in.required("run").as_string();
-    run.kind = read_kind(in);
-    run.best_fid = in.required("best_fid").as_number(1e-9, 1e9);
-    run.log_time = in.required("ln_images").as_number(0, kLargestLog);
-    run.diverged = in.required("diverged").as_bool();
-    in.finish();
-  }
-}
-
-void read_spread(const JsonNode& node, QualityModel& model) {
-  const std::vector<JsonNode> rows = node.as_array();
-  if (rows.size() != kShapeSize) node.expected("four rows");
+void describe_spread(Walk& walk, Matrix& spread) {
+  std::vector<std::vector<double>> rows(kShapeSize, std::vector<double>(kShapeSize));
+  for (std::size_t i = 0; i < kShapeSize; ++i)
+    for (std::size_t j = 0; j < kShapeSize && !walk.reads(); ++j) rows[i][j] = rounded(spread.at(i, j));
+  walk.member("spread", rows, {.low = -kLargestLog, .high = kLargestLog, .required = true});
+  if (!walk.reads()) return;
+  if (rows.size() != kShapeSize) walk.expect("spread", "four rows");
   for (std::size_t i = 0; i < kShapeSize; ++i) {
-    const Shape row = read_shape(rows[i]);
-    for (std::size_t j = 0; j < kShapeSize; ++j) model.spread.at(i, j) = row.at(j);
+    if (rows[i].size() != kShapeSize) walk.expect(fmt::format("spread/{}", i), kShapeNumbers);
+    for (std::size_t j = 0; j < kShapeSize; ++j) spread.at(i, j) = rows[i][j];
   }
   // Positive definite with room for the covariances that are added; checked by the leading minors of a Cholesky factor.
   Matrix lower(kShapeSize);
   for (std::size_t j = 0; j < kShapeSize; ++j)
     for (std::size_t i = j; i < kShapeSize; ++i) {
-      double sum = model.spread.at(i, j);
-      if (model.spread.at(i, j) != model.spread.at(j, i)) node.expected("a symmetric matrix");
+      double sum = spread.at(i, j);
+      if (spread.at(i, j) != spread.at(j, i)) walk.expect("spread", "a symmetric matrix");
       for (std::size_t k = 0; k < j; ++k) sum -= lower.at(i, k) * lower.at(j, k);
-      if (i == j && !(sum > 0)) node.expected("a positive definite matrix");
+      if (i == j && !(sum > 0)) walk.expect("spread", "a positive definite matrix");
       lower.at(i, j) = i == j ? std::sqrt(sum) : sum / lower.at(j, j);
     }
 }
 
 }  // namespace
 
+void describe(Walk& walk, QualityEffect& effect) {
+  walk.one_of("factor", effect.factor, factor_names(), documents::kRequired);
+  walk.member("level", effect.level, documents::kText);
+  describe_numbers(walk, "value", effect.value, kShapeNumbers);
+  describe_numbers(walk, "sd", effect.sd, kShapeNumbers, 0);
+  std::array<double, 2> hazard = {effect.hazard, effect.hazard_sd};
+  describe_numbers(walk, "ln_hazard", hazard, "two numbers: value and standard deviation");
+  if (walk.reads()) effect.hazard = hazard[0], effect.hazard_sd = hazard[1];
+}
+
+void describe(Walk& walk, FittedRun& run) {
+  walk.member("run", run.name, documents::kText);
+  for (std::size_t f = 0; f < kQualityFactors; ++f)
+    walk.member_unless(kQualityFactorNames.at(f), run.kind.levels.at(f), std::string(), {.filled = true});
+  walk.member_unless("batch", run.kind.batch, 0.0, {.low = 1, .high = 1e9});
+  walk.member("best_fid", run.best_fid, {.low = 1e-9, .high = 1e9, .required = true});
+  describe_rounded(walk, "ln_images", run.log_time, {.low = 0, .high = kLargestLog, .required = true});
+  walk.member("diverged", run.diverged, documents::kRequired);
+}
+
+void describe(Walk& walk, QualityModel& model) {
+  walk.constant("schema", kQualityModelSchema, documents::kRequired);
+  walk.member("sources", model.sources, documents::kText);
+  walk.constant("shape", kShapeNames);
+  walk.member("effects", model.effects, documents::kRequired);
+  if (walk.reads() && (model.effects.empty() || model.effects[0].factor != kOfAll))
+    walk.expect("effects", "the effect of \"all\" first");
+  const auto variances = [&] {
+    for (std::size_t f = 0; f < model.effect_variance.size(); ++f)
+      describe_numbers(walk, factor_names()[f], model.effect_variance.at(f), kShapeNumbers, 1e-12);
+  };
+  walk.object("effect_variance", variances, documents::kRequired);
+  describe_spread(walk, model.spread);
+  describe_rounded(walk, "noise", model.noise, {.low = 1e-12, .high = 10, .required = true});
+  describe_rounded(walk, "best", model.best, {.low = -100, .high = 100, .required = true});
+  walk.member("drift", model.drift, {.low = 0, .high = 1e3, .required = true});
+  walk.member("rises", model.rises, {.low = 0, .high = 1 << 30, .required = true});
+  walk.member("recovered", model.recovered, {.low = 0, .high = static_cast<double>(model.rises), .required = true});
+  walk.member("runs", model.runs, documents::kRequired);
+}
+
 QualityModel read_quality_model(const JsonNode& root) {
-  JsonObject in(root);
-  check_schema(in, kQualityModelSchema);
+  JsonObject head(root);
+  check_schema(head, kQualityModelSchema);
   QualityModel model;
   model.name = root.file();
-  for (const JsonNode& source : in.required("sources").as_array()) model.sources.push_back(source.as_string());
-  in.optional("shape");
-  read_effects(in.required("effects"), model);
-  JsonObject variances(in.required("effect_variance"));
-  for (std::size_t f = 0; f < model.effect_variance.size(); ++f)
-    model.effect_variance.at(f) = read_shape(variances.required(factor_name(f)), 1e-12);
-  variances.finish();
-  read_spread(in.required("spread"), model);
-  model.noise = in.required("noise").as_number(1e-12, 10);
-  model.best = in.required("best").as_number(-100, 100);
-  model.drift = in.required("drift").as_number(0, 1e3);
-  model.rises = static_cast<int>(in.required("rises").as_integer(0, 1 << 30));
-  model.recovered = static_cast<int>(in.required("recovered").as_integer(0, model.rises));
-  read_runs(in.required("runs"), model);
-  in.finish();
+  documents::read(root, documents::described(model));
   return model;
 }
 
 std::string write_quality_model(const QualityModel& model) {
-  ModelJson out = {{"schema", kQualityModelSchema}, {"sources", model.sources}, {"shape", kShapeNames}};
-  ModelJson& effects = out["effects"] = ModelJson::array();
-  for (const QualityEffect& effect : model.effects)
-    effects.push_back({{"factor", factor_name(effect.factor)},
-                       {"level", effect.level},
-                       {"value", shape_json(effect.value)},
-                       {"sd", shape_json(effect.sd)},
-                       {"ln_hazard", {rounded(effect.hazard), rounded(effect.hazard_sd)}}});
-  for (std::size_t f = 0; f < model.effect_variance.size(); ++f)
-    out["effect_variance"][factor_name(f)] = shape_json(model.effect_variance.at(f));
-  ModelJson& spread = out["spread"] = ModelJson::array();
-  for (std::size_t i = 0; i < kShapeSize; ++i) {
-    Shape row{};
-    for (std::size_t j = 0; j < kShapeSize; ++j) row.at(j) = model.spread.at(i, j);
-    spread.push_back(shape_json(row));
-  }
-  out["noise"] = rounded(model.noise);
-  out["best"] = rounded(model.best);
-  out["drift"] = model.drift;
-  out["rises"] = model.rises;
-  out["recovered"] = model.recovered;
-  ModelJson& runs = out["runs"] = ModelJson::array();
-  for (const FittedRun& run : model.runs) {
-    ModelJson& entry = runs.emplace_back(ModelJson{{"run", run.name}});
-    for (std::size_t f = 0; f < kQualityFactors; ++f)
-      if (!run.kind.levels.at(f).empty()) entry[kQualityFactorNames.at(f)] = run.kind.levels.at(f);
-    if (run.kind.batch > 0) entry["batch"] = run.kind.batch;
-    entry["best_fid"] = run.best_fid;
-    entry["ln_images"] = rounded(run.log_time);
-    entry["diverged"] = run.diverged;
-  }
+  const OrderedJson out = documents::written(documents::described(model));
   // One line for each effect and each run.
   std::string text = "{";
   for (const auto& [key, value] : out.items()) {
-    text += (text.size() > 1 ? ",\n " : "\n ") + ModelJson(key).dump() + ": ";
+    text += (text.size() > 1 ? ",\n " : "\n ") + OrderedJson(key).dump() + ": ";
     const bool lines = value.is_array() && !value.empty() && value[0].is_structured();
     if (!lines) {
       text += value.dump();
