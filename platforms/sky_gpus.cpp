@@ -74,15 +74,14 @@ NvLink nvlink_of(std::string_view name) {
 }
 
 /// Accelerators that are no GPUs: dense rate at 16 bits and at fp32 in TFLOP/s, memory in GiB and GB/s, and power in W,
-/// 0 where its maker states none. Rates of Gaudi at fp32 are not published.
+/// 0 where its maker states none. Rates of Gaudi and of the first Inferentia at fp32 are not published.
 struct Chip {
   std::string_view name, model;  ///< "HL225" of "HL-225B"
   double fp16, fp32, memory_gib, bandwidth_gb, power_w;
 };
-constexpr Chip kChips[] = {{"Trainium", "", 190, 47.5, 32, 820, 0},
-                           {"Trainium2", "", 667, 181, 96, 2900, 0},
-                           {"Gaudi", "HL205", 60, 15, 32, 900, 400},
-                           {"Gaudi2", "HL225", 432, 108, 96, 2460, 600},
+constexpr Chip kChips[] = {{"Trainium", "", 190, 47.5, 32, 820, 0},       {"Trainium2", "", 667, 181, 96, 2900, 0},
+                           {"Inferentia", "", 64, 16, 8, 50, 0},          {"Inferentia2", "", 190, 47.5, 32, 820, 0},
+                           {"Gaudi", "HL205", 60, 15, 32, 900, 400},      {"Gaudi2", "HL225", 432, 108, 96, 2460, 600},
                            {"Gaudi3", "HL325", 1835, 459, 128, 3670, 900}};
 
 /// The sheet of the chip of a name such as "Gaudi HL-205"; nullptr for any other. It has no compute capability, so that
@@ -186,7 +185,10 @@ std::string gpu_text(const SkyGpu& gpu) {
   if (is_amd(sheet)) doubt += "; no kernel of an AMD GPU was measured, and RCCL is taken to cost what NCCL does";
   if (is_chip(sheet))
     doubt += "; no kernel was measured on it, it runs no CUDA program, and the links between such chips are left out";
-  if (is_chip(sheet) && sheet.name.starts_with("Gaudi")) doubt += "; fp32: taken to be a quarter of 16 bits";
+  if (sheet.name.starts_with("Inferentia"))
+    doubt += "; it is made for inference: whether a training runs on it at all is not known (AWS trains on Trainium)";
+  if (sheet.name.starts_with("Gaudi") || sheet.name == "Inferentia")
+    doubt += "; fp32: taken to be a quarter of 16 bits";
   if (sheet.name == "Gaudi")
     doubt += "; its rate at 16 bits, bandwidth and power: from one talk, not confirmed elsewhere";
   if (part < 1) doubt += "; a share of a GPU is taken to have that share of its rates";
@@ -238,7 +240,8 @@ std::span<const std::pair<std::string_view, std::string_view>> sky_sources() {
       {"SHEETS",
        "NVIDIA's and AMD's data sheets and architecture papers: multiprocessors, boost clock, memory, power of the "
        "board, "
-       "dense tensor rate with 32-bit sums. fp32: 2 x lanes x boost clock. Trainium: AWS Neuron documentation 2.28, "
+       "dense tensor rate with 32-bit sums. fp32: 2 x lanes x boost clock. Trainium, Inferentia: AWS Neuron "
+       "documentation 2.28, "
        "awsdocs-neuron.readthedocs-hosted.com. Gaudi: R. Kaplan, \"Intel Gaudi 3 AI Accelerator\", Hot Chips 2024"},
       {"CUDA-GRAPHS",
        "A. Gray, \"Getting Started with CUDA Graphs\", NVIDIA technical blog, 2019, "

@@ -305,9 +305,8 @@ SkyPlatform SkyListReader::platform() {
     for (const auto& [name, rows] : unknown_)
       names += fmt::format("{}{} ({}, first line {})", names.empty() ? "" : ", ", name, counted(rows.first, "row"),
                            rows.second);
-    out.remarks.push_back(
-        fmt::format("{}: left out, without a data sheet of their rates and memory bandwidth, or made for inference: {}",
-                    options_.cloud, names));
+    out.remarks.push_back(fmt::format("{}: left out, without a data sheet of their rates and memory bandwidth: {}",
+                                      options_.cloud, names));
   }
   const auto left_out = [&](std::size_t rows, const char* why) {
     if (rows > 0) out.remarks.push_back(fmt::format("{}: left out: {} {}", options_.cloud, counted(rows, "row"), why));

@@ -163,7 +163,8 @@ TEST(SkyPlatform, KnowsGpusByAllTheirNames) {
   EXPECT_EQ(name("HL-225"), "Gaudi2");
   EXPECT_EQ(name("Trainium2"), "Trainium2");
   EXPECT_EQ(name("Trainium3"), "");
-  EXPECT_EQ(name("Inferentia2"), "");
+  EXPECT_EQ(name("Inferentia"), "Inferentia");
+  EXPECT_EQ(name("Inferentia2"), "Inferentia2");
 }
 
 TEST(SkyPlatform, SaysOnceWhichGpusHaveNoDataSheet) {
@@ -173,8 +174,7 @@ TEST(SkyPlatform, SaysOnceWhichGpusHaveNoDataSheet) {
       made.remarks,
       ElementsAre(
           "nimbus: 1 instance type with accelerators, 1 price of 2026-11-20",
-          "nimbus: left out, without a data sheet of their rates and memory bandwidth, or made for inference: AI100 "
-          "(2 rows, first line 3)",
+          "nimbus: left out, without a data sheet of their rates and memory bandwidth: AI100 (2 rows, first line 3)",
           "nimbus: left out: 1 row of machines without accelerators"));
   EXPECT_THAT(refusal("b,AI100,8,4,16,1,r,,,\n"),
               HasSubstr("without a price of a machine with accelerators; nimbus: left out"));
@@ -190,6 +190,12 @@ TEST(SkyPlatform, HasTrainingChips) {
   EXPECT_EQ(gpu.memory.si, 32.0 * 1073741824);
   EXPECT_FALSE(gpu.peak);
   EXPECT_THAT(gpu.origin.unconfirmed, HasSubstr("it runs no CUDA program"));
+  EXPECT_THAT(gpu.origin.unconfirmed, Not(HasSubstr("inference")));
+  const Platform inference = platform_of("inf1.2xlarge,Inferentia,1,8,16,0.36,us-east-1,,0.1,\n");
+  const Gpu& chip = inference.gpu_of(inference.instance("inf1.2xlarge"));
+  EXPECT_EQ(chip.tensor->si, 64e12);
+  EXPECT_THAT(chip.origin.unconfirmed, HasSubstr("made for inference"));
+  EXPECT_THAT(chip.origin.unconfirmed, HasSubstr("a quarter of 16 bits"));
 }
 
 // A region that the list leaves open, regions with commas, and one type with two kinds of GPU.
