@@ -38,6 +38,31 @@ constexpr Accelerator kAccelerators[] = {{"K80", "K80"},
                                          {"A100-80GB-PCIE", "A100-80GB"},
                                          {"H200", "H200"}};
 
+/// What SkyPilot refuses on a cloud (the unsupported features of sky/clouds/*.py, 0.14.1).
+struct Refused {
+  std::string_view provider;
+  bool images = false, buckets = false, several_nodes = false;
+};
+constexpr Refused kRefused[] = {{.provider = "cudo", .images = true},
+                                {.provider = "hyperbolic", .images = true, .buckets = true, .several_nodes = true},
+                                {.provider = "ibm", .images = true},
+                                {.provider = "oci", .images = true},
+                                {.provider = "primeintellect", .images = true, .several_nodes = true},
+                                {.provider = "runpod", .buckets = true, .several_nodes = true},
+                                {.provider = "scp", .images = true},
+                                {.provider = "seeweb", .buckets = true, .several_nodes = true},
+                                {.provider = "shadeform", .images = true, .buckets = true, .several_nodes = true},
+                                {.provider = "vast", .buckets = true, .several_nodes = true},
+                                {.provider = "verda", .images = true, .buckets = true, .several_nodes = true},
+                                {.provider = "vsphere", .images = true, .several_nodes = true},
+                                {.provider = "yotta", .buckets = true, .several_nodes = true}};
+
+Refused refused_on(std::string_view provider) {
+  for (const Refused& refused : kRefused)
+    if (refused.provider == provider) return refused;
+  return {.provider = provider};
+}
+
 /// SkyPilot's name of the cloud. ConfigError if SkyPilot does not rent there.
 std::string cloud_of(const Launch& launch) {
   if (const std::string_view cloud = platforms::sky_cloud_of(launch.provider); !cloud.empty())
@@ -95,11 +120,17 @@ OrderedJson machine(const Launch& launch) {
   return out;
 }
 
-/// The places that the task may run in, the chosen one first: those of the plan that SkyPilot rents from.
+/// The places that the task may run in, the chosen one first: those of the plan that SkyPilot rents from, and where it
+/// takes the same task.
 std::vector<const Launch*> places_of(const Launch& launch, std::size_t most) {
   std::vector<const Launch*> places = {&launch};
-  for (const Launch& other : launch.others)
-    if (places.size() < most && !platforms::sky_cloud_of(other.provider).empty()) places.push_back(&other);
+  const Refused here = refused_on(launch.provider);
+  for (const Launch& other : launch.others) {
+    const Refused there = refused_on(other.provider);
+    const bool same = here.images == there.images && here.buckets == there.buckets &&
+                      (launch.nodes == 1 || here.several_nodes == there.several_nodes);
+    if (places.size() < most && same && !platforms::sky_cloud_of(other.provider).empty()) places.push_back(&other);
+  }
   return places;
 }
 
@@ -141,15 +172,17 @@ OrderedJson resources(const Launch& launch, const SkypilotOptions& options) {
 }
 
 OrderedJson file_mounts(const Launch& launch, const SkypilotOptions& options, const std::string& name) {
-  OrderedJson out;
-  out["#checkpoints"] =
-      "Checkpoints survive the nodes in this bucket, whose name must be free in the whole cloud: change it if it is "
-      "not.\nMOUNT_CACHED, because a checkpoint is renamed when it is whole.";
-  out[kCheckpoints] = {{"name", name + "-checkpoints"}};
-  // Without a store SkyPilot takes one that it has access to.
-  if (const std::string_view store = platforms::provider_of(launch.provider).store; !store.empty())
-    out[kCheckpoints]["store"] = store;
-  out[kCheckpoints]["mode"] = "MOUNT_CACHED";
+  OrderedJson out = OrderedJson::object();
+  if (!refused_on(launch.provider).buckets) {
+    out["#checkpoints"] =
+        "Checkpoints survive the nodes in this bucket, whose name must be free in the whole cloud: change it if it is "
+        "not.\nMOUNT_CACHED, because a checkpoint is renamed when it is whole.";
+    out[kCheckpoints] = {{"name", name + "-checkpoints"}};
+    // Without a store SkyPilot takes one that it has access to.
+    if (const std::string_view store = platforms::provider_of(launch.provider).store; !store.empty())
+      out[kCheckpoints]["store"] = store;
+    out[kCheckpoints]["mode"] = "MOUNT_CACHED";
+  }
   if (options.dataset != "builtin") out[kData] = options.dataset;
   return out;
 }
@@ -188,6 +221,24 @@ std::string run_script(const Launch& launch, const SkypilotOptions& options, con
   return out + train_line(launch, command, prefix);
 }
 
+/// What the cloud keeps SkyPilot from doing for this task.
+std::vector<std::string> refusals(const Launch& launch) {
+  const Refused refused = refused_on(launch.provider);
+  std::vector<std::string> out;
+  if (refused.images)
+    out.push_back(fmt::format(
+        "SkyPilot runs no container on {}: the machine's own image is used, and --setup must install what the training "
+        "needs.",
+        launch.provider));
+  if (refused.buckets)
+    out.push_back(
+        fmt::format("SkyPilot mounts no bucket on {}: checkpoints lie on the node's disk and are gone with it{}.",
+                    launch.provider, launch.spot() ? ", also after an interruption" : ""));
+  if (refused.several_nodes && launch.nodes > 1)
+    out.push_back(fmt::format("SkyPilot rents single nodes on {} and refuses {}.", launch.provider, launch.nodes));
+  return out;
+}
+
 std::string setup_script(const SkypilotOptions& options) {
   if (!options.setup.empty()) return "set -e\nbash -c \"$SETUP_COMMAND\"\n";
   if (options.command.empty()) return "set -e\nganymede doctor\n";
@@ -213,6 +264,7 @@ std::string skypilot_task(const Launch& launch, const SkypilotOptions& options) 
     task["#workdir"] = "Copied to the nodes; the command runs there.";
     task["workdir"] = ".";
   }
+  if (const auto lacks = refusals(launch); !lacks.empty()) task["#refused"] = fmt::format("{}", fmt::join(lacks, "\n"));
   task["num_nodes"] = launch.nodes;
   if (!options.image.empty() && options.command.empty())
     task["#image"] =
@@ -221,7 +273,7 @@ std::string skypilot_task(const Launch& launch, const SkypilotOptions& options) 
   task["resources"] = resources(launch, options);
   task["envs"] = train_environment(launch, command);
   if (!options.setup.empty()) task["envs"]["SETUP_COMMAND"] = options.setup;
-  task["file_mounts"] = file_mounts(launch, options, name);
+  if (OrderedJson mounts = file_mounts(launch, options, name); !mounts.empty()) task["file_mounts"] = std::move(mounts);
   task["setup"] = setup_script(options);
   task["run"] = run_script(launch, options, command);
   return write_yaml(task);
@@ -264,7 +316,11 @@ Exporter skypilot_exporter() {
         if (asked == 1 && all > 1)
           console.remark(fmt::format("the plan's goals are met in {} too: --places {} lets SkyPilot run there",
                                      counted(all - 1, "other place"), all));
-        const bool needs_image = values.text("image").empty() && values.text("command").empty();
+        const bool takes_image = !refused_on(launch.provider).images;
+        if (!takes_image && !values.text("image").empty())
+          throw ConfigError(fmt::format("--image {}: {}", values.text("image"), refusals(launch).front()));
+        for (const std::string& lacks : refusals(launch)) console.remark(lacks);
+        const bool needs_image = takes_image && values.text("image").empty() && values.text("command").empty();
         return skypilot_task(launch, {.name = values.text("name"),
                                       .command = values.text("command"),
                                       .image = values.text("image").empty() && !needs_image ? "" : image_of(values),

@@ -70,6 +70,30 @@ TEST(Skypilot, KeepsTheCloud) {
   EXPECT_THAT(task(), HasSubstr("infra: \"do\"\n"));
 }
 
+// A task that asks for what SkyPilot refuses on a cloud is never launched.
+TEST(Skypilot, AsksForNothingThatItRefusesThere) {
+  Json result = report::a_result();
+  Json& pool = result["launch"]["pools"][0];
+  SkypilotOptions options = kTask;
+  const auto task = [&](const char* provider) {
+    pool["provider"] = provider;
+    return skypilot_task(launch_of(result), options);
+  };
+  EXPECT_THAT(task("lambda"), AllOf(HasSubstr("image_id:"), HasSubstr("MOUNT_CACHED"), Not(HasSubstr("refuses"))));
+  EXPECT_THAT(task("runpod"),
+              AllOf(HasSubstr("# SkyPilot mounts no bucket on runpod: checkpoints lie on the node's disk"),
+                    HasSubstr("gone with it, also after an interruption"),
+                    HasSubstr("# SkyPilot rents single nodes on runpod and refuses 2."), HasSubstr("image_id:"),
+                    Not(HasSubstr("file_mounts"))));
+  options.image.clear();
+  options.dataset = "s3://bucket/images";
+  EXPECT_THAT(task("verda"), AllOf(HasSubstr("# SkyPilot runs no container on verda"), HasSubstr("s3://bucket/images"),
+                                   Not(HasSubstr("image_id")), Not(HasSubstr("MOUNT_CACHED"))));
+  pool["nodes"] = 1;
+  EXPECT_THAT(task("oci"), AllOf(HasSubstr("# SkyPilot runs no container on oci"), HasSubstr("MOUNT_CACHED"),
+                                 Not(HasSubstr("single nodes"))));
+}
+
 TEST(Skypilot, ZonesAndGpusAsItCallsThem) {
   Json result = report::a_result();
   Json& pool = result["launch"]["pools"][0];

@@ -27,6 +27,7 @@ import sky  # noqa: E402
 import sky.catalog.common  # noqa: E402
 import sky.check  # noqa: E402
 from sky import clouds  # noqa: E402
+from sky.utils import registry  # noqa: E402
 
 
 class SkyPilot(unittest.TestCase):
@@ -89,6 +90,27 @@ class SkyPilot(unittest.TestCase):
         task = self.task(scenario(platform=platform), "simulate", "--image", "registry/ganymede:1")
         best = self.placed(task)
         self.assertEqual((best.instance_type, best.accelerators), ("p3.8xlarge", {"V100": 4}))
+
+    def test_a_task_asks_for_nothing_that_its_cloud_refuses(self):
+        machines = {"ibm": ("gx2-8x64x1v100", "V100"), "oci": ("BM.GPU4.8", "A100"), "verda": ("1H100.80S.32V", "H100"),
+                    "runpod": ("1x_H100_SECURE", "H100"), "vast": ("1x-RTX_4090-32-65536", "RTX4090"),
+                    "lambda": ("gpu_1x_h100_sxm5", "H100")}
+        for provider, (instance, gpu) in machines.items():
+            with self.subTest(provider):
+                path = pathlib.Path(sky.catalog.common.get_catalog_path(f"{provider}/vms.csv"))
+                path.parent.mkdir(parents=True, exist_ok=True)
+                rows = json.loads(program("catalog", "--provider", provider, "--instance", instance, "--market", "on-demand",
+                                          "--format", "json"))
+                places = sorted({row["region"] for row in rows})
+                path.write_text("InstanceType,AcceleratorName,AcceleratorCount,vCPUs,MemoryGiB,Price,Region,GpuInfo,"
+                                "SpotPrice,AvailabilityZone\n" + "".join(
+                                    f'{instance},{gpu},1,8,64,2,"{region}",,1,"{region}"\n' for region in places))
+                platform = {"catalog": provider, "instance": instance, "region": places[0]}
+                task = self.task(scenario(platform=platform), "simulate")
+                cloud = registry.CLOUD_REGISTRY.from_str(provider)
+                for resources in task.resources:
+                    asked = task.get_required_cloud_features() | resources.get_required_cloud_features()
+                    self.assertEqual(asked & set(cloud._unsupported_features_for_resources(resources)), set())
 
 
 if __name__ == "__main__":
