@@ -199,7 +199,8 @@ int RunLogReader::read_foreign() {
     throw ConfigError(
         fmt::format("{}: expected a ganymede.run-log/1, StyleGAN's stats.jsonl or log.txt, StudioGAN's log, JSON lines "
                     "of MMEngine or with a step and a time, the history of Weights & Biases, HuggingFace's "
-                    "trainer_state.json, bars of tqdm, lines that begin with a time and have a word such as \"step\" "
+                    "trainer_state.json, bars of tqdm or Keras, the loss_log.txt of CycleGAN, lines that begin with a "
+                    "time and have a word such as \"step\" "
                     "before its number, an event file of TensorBoard, or a CSV with a column of steps or images and "
                     "one of time",
                     file_.string()));

@@ -17,6 +17,7 @@
 #include "traces/inflated_text.hpp"
 #include "traces/line_scanner.hpp"
 #include "traces/nccl_collector.hpp"
+#include "traces/run_lines.hpp"
 
 namespace ganymede::traces {
 namespace {
@@ -283,28 +284,10 @@ class TextReader {
   int number_ = 0;
 };
 
-/// Text in UTF-8 without the colours of terminals: some shells write UTF-16, some logs have escape sequences. The cells
-/// of tables in Markdown and CSV become words.
+/// Without colours; the cells of tables in Markdown and CSV become words.
 std::string plain_text(const std::string& text) {
-  std::string out;
-  const bool little = text.starts_with("\xff\xfe"), big = text.starts_with("\xfe\xff");
-  if (little || big) {
-    for (std::size_t i = 2; i + 1 < text.size(); i += 2) {
-      const char low = text[i + (little ? 0 : 1)], high = text[i + (little ? 1 : 0)];
-      out += high == 0 && static_cast<unsigned char>(low) < 0x80 ? low : '?';
-    }
-  } else {
-    out = text;
-  }
-  std::string plain;
-  for (std::size_t i = 0; i < out.size(); ++i) {
-    if (out[i] != '\x1b') {
-      plain += out[i] == '|' ? ' ' : out[i];
-      continue;
-    }
-    if (i + 1 < out.size() && out[i + 1] == '[')  // up to the letter that ends the sequence
-      for (i += 2; i < out.size() && (out[i] < '@' || out[i] > '~');) ++i;
-  }
+  std::string plain = without_colours(text);
+  std::replace(plain.begin(), plain.end(), '|', ' ');
   return plain;
 }
 

@@ -36,20 +36,6 @@ void add_tick(RunPace& pace, double images, double seconds, double tick_s, doubl
   add_point(pace, images, seconds);
 }
 
-/// Python writes NaN and Infinity, which JSON does not have: they become null. StyleGAN's statistics have them where
-/// nothing was counted.
-std::string without_nan(std::string line) {
-  for (const std::string_view word : {"-Infinity", "Infinity", "NaN"})
-    for (std::size_t at = line.find(word); at != std::string::npos; at = line.find(word, at + 1)) {
-      const char before = at == 0 ? 'x' : line[at - 1];
-      const char after = at + word.size() < line.size() ? line[at + word.size()] : 'x';
-      if (std::string_view(" :[,").find(before) != std::string_view::npos &&
-          std::string_view(" ,]}").find(after) != std::string_view::npos)
-        line.replace(at, word.size(), "null");
-    }
-  return line;
-}
-
 /// The member `mean` of StyleGAN's statistics, or a number itself.
 std::optional<double> mean_of(const Json& line, const char* key) {
   if (!line.contains(key)) return std::nullopt;
@@ -233,7 +219,7 @@ bool read_studiogan_line(RunPace& pace, std::string_view line) {
 
 /// "[2026-11-03 08:15:00,123] step 100/5000 loss 0.7": any line of people's own programs and of their loggers that
 /// begins with a time and has a number of steps, iterations, images or kimg.
-bool read_stamped_line(RunPace& pace, std::string_view line, LogClock& clock) {
+bool read_stamped_line(RunPace& pace, std::string_view line, LogClock& clock, EpochLines& epochs) {
   constexpr std::string_view kAround = "[](): \t";
   constexpr int kMostWords = 6;  // "Tue Nov  3 08:15:00 2026"
   const std::size_t first = std::min(line.find_first_not_of(kAround), line.size());
@@ -246,7 +232,13 @@ bool read_stamped_line(RunPace& pace, std::string_view line, LogClock& clock) {
     const bool number = stamp.find_first_not_of("0123456789.") == stamp.npos;
     if (const auto found = number ? std::nullopt : moment_of(stamp)) time = found;
   }
-  if (!time) return false;
+  const auto progress = epochs.steps(line);
+  if (progress && !pace.counts_images && (time || progress->seconds)) {
+    add_point(pace, progress->count, time ? clock.since_begin(*time) : *progress->seconds);
+    pace.begin_unix_s = clock.begin();
+    return true;
+  }
+  if (!time || progress) return false;
   const std::string rest = lower_case(std::string(line));
   for (const auto& [word, unit] :
        {std::pair<std::string_view, double>{"kimg", 1e3}, {"images", 1}, {"step", 0}, {"iteration", 0}, {"iter", 0}})
@@ -340,6 +332,17 @@ std::optional<RunPace> read_table(const std::string& text, const std::string& fi
   return pace;
 }
 
+/// A line that counts an epoch's steps or images, and says how long they took.
+bool read_epoch_line(RunPace& pace, std::string_view line, EpochLines& epochs) {
+  const auto images = epochs.images(line);
+  const auto found = images ? images : epochs.ended(line);
+  if (!found) return false;
+  pace.counts_images = images.has_value();
+  if (pace.points.empty()) add_point(pace, 0, 0);
+  add_point(pace, found->count, *found->seconds);
+  return true;
+}
+
 /// A log whose first time is long past counts from another moment than 1970, or does not say its year.
 RunPace finished(RunPace pace) {
   constexpr double kFirstYear = 2e8;  // 1976
@@ -362,9 +365,10 @@ std::optional<RunPace> read_run_pace(const std::string& text, const std::string&
     pace.begin_unix_s = clock.begin();
     return finished(std::move(pace));
   }
-  std::istringstream lines(records_as_lines(text));
+  std::istringstream lines(records_as_lines(without_colours(text)));
   bool known = false;
   ProgressBars bars;
+  EpochLines epochs;
   for (std::string line; std::getline(lines, line);) {
     if (!line.empty() && line.back() == '\r') line.pop_back();
     if (line.starts_with('{')) {
@@ -383,11 +387,11 @@ std::optional<RunPace> read_run_pace(const std::string& text, const std::string&
       known = true;
     } else {
       known = read_tick_line(pace, line) || read_snapshot_line(pace, line) || read_studiogan_line(pace, line) ||
-              read_stamped_line(pace, line, clock) || known;
+              read_epoch_line(pace, line, epochs) || read_stamped_line(pace, line, clock, epochs) || known;
     }
   }
   if (known && !(pace.points.empty() && pace.fids.empty())) return finished(std::move(pace));
-  auto table = read_table(text, file);
+  auto table = read_table(without_colours(text), file);
   if (table) return finished(std::move(*table));
   return pace.untimed > 0 ? std::optional(std::move(pace)) : std::nullopt;
 }
