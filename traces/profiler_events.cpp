@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cmath>
 #include <cstddef>
 #include <functional>
@@ -145,6 +146,7 @@ class Reader final : public nlohmann::json_sax<nlohmann::json> {
   }
 
   bool seen_events() const { return seen_events_; }
+  bool has_rank() const { return has_rank_; }
   std::unordered_map<std::int64_t, double> launches;                     // times, by correlation id
   std::vector<std::pair<std::int64_t, std::int64_t>> correlated_device;  // ids and device of each event in out.gpu
 
@@ -162,7 +164,7 @@ class Reader final : public nlohmann::json_sax<nlohmann::json> {
   const InflatedFile& characters_;
   int depth_ = 0, event_depth_ = 3;
   std::array<std::string, 5> keys_;  // the last key at each depth
-  bool in_events_ = false, seen_events_ = false;
+  bool in_events_ = false, seen_events_ = false, has_rank_ = false;
   RawEvent event_;
   std::unordered_map<std::string, std::int32_t> collectives_;  // index in out_.collectives by name
   std::map<std::string, std::vector<RawEvent>> begun_;         // begin events without their end, by process and thread
@@ -183,7 +185,7 @@ bool Reader::number(double value, std::int64_t whole) {
     if (key == "In msg nelems") event_.elements = whole;
     if (key == "bytes") event_.bytes = whole;
   } else if (depth_ == 2 && keys_[1] == "distributedInfo") {
-    if (keys_[2] == "rank") out_.rank = static_cast<int>(whole);
+    if (keys_[2] == "rank") out_.rank = static_cast<int>(whole), has_rank_ = true;
     if (keys_[2] == "world_size") out_.ranks = static_cast<int>(whole);
   }
   return true;
@@ -335,6 +337,21 @@ std::vector<std::string> profiler_files(const std::string& path) {
   return files;
 }
 
+namespace {
+
+/// The number behind "rank" in the name of a file, as in "rank3.json" and "trace_rank-3.json.gz"; 0 if there is none.
+int rank_in_name(const std::string& name) {
+  const std::string text = lower_case(name);
+  for (std::size_t at = text.find("rank"); at != text.npos; at = text.find("rank", at + 1)) {
+    const std::size_t digits = text.find_first_not_of("_-.= ", at + 4);
+    if (digits == text.npos || std::isdigit(static_cast<unsigned char>(text[digits])) == 0) continue;
+    return parse_number<int>(text.substr(digits, text.find_first_not_of("0123456789", digits) - digits)).value_or(0);
+  }
+  return 0;
+}
+
+}  // namespace
+
 ProfilerEvents read_profiler_events(const std::filesystem::path& file,
                                     const std::function<void(std::int64_t)>& progress, std::int64_t max_size) {
   ProfilerEvents out;
@@ -350,6 +367,7 @@ ProfilerEvents read_profiler_events(const std::filesystem::path& file,
     if (launch != reader.launches.end()) out.gpu[i].launched = launch->second;
   }
   keep_busiest_gpu(out, reader.correlated_device);
+  if (!reader.has_rank()) out.rank = rank_in_name(file.filename().string());
   if (out.gpu.empty())
     throw ConfigError(
         fmt::format("{}: no events of a GPU among {}: record with ProfilerActivity.CUDA", out.file, out.events));

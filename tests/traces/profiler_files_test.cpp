@@ -87,6 +87,22 @@ TEST_F(Profiler, AFolderStandsForItsTraces) {
               HasSubstr("no *.json or *.json.gz in this folder"));
 }
 
+// Not all traces say which rank they are of; then their names do.
+TEST_F(Profiler, TheRankIsThatOfTheFilesNameWhereTheTraceHasNone) {
+  Kineto with;
+  const std::string saying_one = with.trace.dump();
+  with.trace.erase("distributedInfo");
+  const TemporaryFolder folder;
+  const auto rank = [&](const char* name, const std::string& text) {
+    return read_profiler_events(folder.add(name, text), {}).rank;
+  };
+  EXPECT_EQ(rank("rank3.json", with.trace.dump()), 3);
+  EXPECT_EQ(rank("trace_Rank-12_step4.json", with.trace.dump()), 12);
+  EXPECT_EQ(rank("ranked.json", with.trace.dump()), 0);
+  EXPECT_EQ(rank("rank99999999999999.json", with.trace.dump()), 0);
+  EXPECT_EQ(rank("rank7.json", saying_one), 1);
+}
+
 // Converting such numbers to integers is undefined: the sanitizers ended the program.
 TEST_F(Profiler, NumbersBeyondIntegersCountAsMissing) {
   Kineto with;
