@@ -15,6 +15,7 @@
 #include "common/text.hpp"
 #include "common/units.hpp"
 #include "common/written.hpp"
+#include "platforms/gpu_names.hpp"
 
 namespace ganymede::calibration {
 namespace {
@@ -74,7 +75,7 @@ StatedStep read_stated_step(const JsonNode& node) {
   const JsonNode gpu = in.required("gpu");
   const std::string name = gpu.as_string();
   in.finish();
-  const GpuSheet* sheet = find_gpu_sheet(name);
+  const GpuSheet* sheet = platforms::sheet_named(name);
   if (sheet == nullptr) {
     std::vector<std::string> names;
     for (const GpuSheet& one : gpu_sheets()) names.push_back(one.name);

@@ -17,6 +17,7 @@
 #include "common/text.hpp"
 #include "kernel/launches.hpp"
 #include "platforms/catalog.hpp"
+#include "platforms/gpu_names.hpp"
 #include "traces/recipe.hpp"
 #include "traces/recorded.hpp"
 
@@ -33,7 +34,7 @@ struct KernelsOptions {
 
 calibration::GpuSheet sheet_for(const KernelsOptions& options) {
   if (options.catalog.empty()) {
-    if (const calibration::GpuSheet* sheet = calibration::find_gpu_sheet(options.gpu)) return *sheet;
+    if (const calibration::GpuSheet* sheet = platforms::sheet_named(options.gpu)) return *sheet;
     std::vector<std::string> names;
     for (const calibration::GpuSheet& sheet : calibration::gpu_sheets()) names.push_back(sheet.name);
     throw ConfigError(fmt::format("--gpu {}: not known, expected {}{}; --catalog names a platform file that has others",

@@ -144,6 +144,15 @@ std::optional<SkyGpu> gpu_by_sheet(const std::string& name) {
   return found;
 }
 
+const GpuSheet* sheet_named(const std::string& name) {
+  const GpuSheet* sheet = find_gpu_sheet(name);
+  if (sheet == nullptr || gpu_by_sheet(name)) return sheet;
+  for (const std::string& provider : provider_names())
+    for (const Gpu& gpu : catalog(provider).gpus)
+      if (find_gpu_sheet(gpu.name) == sheet && is_gpu_name(name, gpu.name)) return sheet;
+  return nullptr;
+}
+
 std::string did_you_mean_gpu(const std::string& text) {
   std::set<std::string> names;
   for (const std::string& provider : provider_names())

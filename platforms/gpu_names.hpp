@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "platforms/gpu_sheets.hpp"
 #include "platforms/platform.hpp"
 #include "platforms/sky_gpus.hpp"
 
@@ -24,6 +25,10 @@ std::vector<std::string> gpus_named(const std::string& text, const std::vector<G
 /// The GPU that has a data sheet under a name as people type it; nothing if the name says another memory than the
 /// sheet.
 std::optional<SkyGpu> gpu_by_sheet(const std::string& name);
+
+/// The data sheet of a GPU as people type it; nullptr if there is none, or if the name says a memory with which neither
+/// the sheet nor a catalog has this GPU: "A100-81GB".
+const GpuSheet* sheet_named(const std::string& name);
 
 /// `; did you mean "A100"?`, if a GPU of a catalog or a data sheet is called nearly so.
 std::string did_you_mean_gpu(const std::string& text);

@@ -92,16 +92,21 @@ std::optional<NcclOptions> parse_nccl_options(const std::string& variant, const 
   return parse_nccl_options(variant, machine.minor > 0 ? machine.minor : NcclVersion().minor);
 }
 
+bool is_month_to_come(const NcclOptions& options) {
+  // A version has come every two months or so; half a year after the newest that is known there are others.
+  constexpr int kMonths = 6;
+  if (options.month.empty()) return false;
+  const auto months = [](int at) { return at / 100 * 12 + at % 100; };
+  const int asked = std::stoi(options.month.substr(0, 4) + options.month.substr(5));
+  return months(asked) > months(kSince.back().first) + kMonths;
+}
+
 std::string nccl_version_note(const NcclOptions& options) {
   const NcclVersion version = options.version;
   const std::string name = fmt::format("NCCL {}.{}", version.major, version.minor);
   if (options.month.empty())
     return version.is_known() ? "" : fmt::format("constants of {} are not known, the nearest known were used", name);
-  // A version has come every two months or so; half a year after the newest that is known there are others.
-  constexpr int kMonths = 6;
-  const auto months = [](int at) { return at / 100 * 12 + at % 100; };
-  const int asked = std::stoi(options.month.substr(0, 4) + options.month.substr(5));
-  const bool later = months(asked) > months(kSince.back().first) + kMonths;
+  const bool later = is_month_to_come(options);
   return fmt::format("{}, the newest {}in {}{}{}", name, later ? "known " : "", options.month,
                      later ? ": later versions are not known" : "",
                      version.is_known() ? "" : "; its constants are not known, the nearest known were used");

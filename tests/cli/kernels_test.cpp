@@ -96,6 +96,11 @@ TEST(Kernels, NameWhatIsNotKnown) {
   const Outcome gpu = run_program("kernels --gpu V10 --model dcgan-64");
   EXPECT_EQ(gpu.code, 2);
   EXPECT_THAT(gpu.err, AllOf(HasSubstr("--gpu V10"), HasSubstr("did you mean \"V100\"")));
+  EXPECT_THAT(run_program("kernels --gpu A100-81GB --model dcgan-64").err, HasSubstr("--gpu A100-81GB: not known"));
+  for (const char* named : {"V100-32GB", "'NVIDIA A100-SXM4-80GB'", "'NVIDIA H100 80GB HBM3'"})
+    EXPECT_EQ(run_program(std::string("kernels --model dcgan-64 --gpu ") + named).code, 0) << named;
+  EXPECT_THAT(run_program("plan --model dcgan-64 --images 1M --step 0.1s --batch 64 --on A100-81GB").err,
+              HasSubstr("found \"A100-81GB\", expected a GPU whose data sheet is known"));
   const Outcome model = run_program("kernels --gpu V100 --model dcgan-65");
   EXPECT_EQ(model.code, 2);
   EXPECT_THAT(model.err, HasSubstr("did you mean \"dcgan-64\""));

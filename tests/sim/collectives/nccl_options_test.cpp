@@ -30,6 +30,9 @@ TEST(NcclOptions, AMonthIsTheNewestVersionInIt) {
   }
   using testing::HasSubstr;
   EXPECT_THAT(nccl_version_note(*parse_nccl_options("2099-01")), HasSubstr("later versions are not known"));
+  EXPECT_TRUE(is_month_to_come(*parse_nccl_options("2099-01")));
+  EXPECT_FALSE(is_month_to_come(*parse_nccl_options("2025-12")));
+  EXPECT_FALSE(is_month_to_come(*parse_nccl_options("2.99")));
   EXPECT_EQ(nccl_version_note(*parse_nccl_options("2025-12")), "NCCL 2.28, the newest in 2025-12");
   EXPECT_EQ(nccl_version_note(*parse_nccl_options("2026-03")),
             "NCCL 2.29, the newest in 2026-03; its constants are not known, the nearest known were used");

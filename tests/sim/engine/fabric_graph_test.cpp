@@ -113,7 +113,7 @@ TEST(FabricGraph, StatesTheVersionOfNcclOfItsPlatform) {
   EXPECT_EQ(minor(""), 0);
   EXPECT_EQ(minor("2.18.3"), 18);
   EXPECT_EQ(minor("2020-12"), 8);
-  for (const char* wrong : {"soon", "2.18/ring", "2018-01", "3.1"})
+  for (const char* wrong : {"soon", "2.18/ring", "2018-01", "3.1", "2099-01"})
     EXPECT_THAT([&] { minor(wrong); },
                 testing::ThrowsMessage<ConfigError>(testing::HasSubstr("/fabric/nccl: found \"" + std::string(wrong))));
 }
