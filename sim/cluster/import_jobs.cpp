@@ -33,6 +33,36 @@ std::string any_of(const CsvTable& table, Names names) {
   return "";
 }
 
+/// A column of times, and how many of its units are a second if its name ends with them ("submit_ms"), else 0.
+struct TimeColumn {
+  std::string name;
+  double units = 0;
+  bool empty() const { return name.empty(); }
+};
+
+/// The first column of one of these names, also with a unit behind it.
+TimeColumn times_of(const CsvTable& table, Names names) {
+  constexpr std::pair<std::string_view, double> kUnits[] = {{"_us", 1e6},
+                                                            {"_ms", 1e3},
+                                                            {"_millis", 1e3},
+                                                            {"_milliseconds", 1e3},
+                                                            {"_s", 1},
+                                                            {"_sec", 1},
+                                                            {"_secs", 1},
+                                                            {"_seconds", 1},
+                                                            {"_min", 1.0 / 60},
+                                                            {"_mins", 1.0 / 60},
+                                                            {"_minutes", 1.0 / 60},
+                                                            {"_h", 1.0 / 3600},
+                                                            {"_hours", 1.0 / 3600}};
+  for (const char* name : names) {
+    if (table.has(name)) return {name};
+    for (const auto& [unit, a_second] : kUnits)
+      if (const std::string with = name + std::string(unit); table.has(with)) return {with, a_second};
+  }
+  return {};
+}
+
 double checked_duration(const CsvTable& table, const CsvTable::Row& row, const std::string& column,
                         std::optional<double> seconds) {
   if (!seconds || !(*seconds >= 0 && *seconds <= kLongestImported))
@@ -46,6 +76,12 @@ double checked_moment(const CsvTable& table, const CsvTable::Row& row, const std
     table.fail(row, column,
                fmt::format("found \"{}\", expected a time such as 2026-11-03T08:15:00", table.at(row, column)));
   return *time;
+}
+
+double checked_moment(const CsvTable& table, const CsvTable::Row& row, const TimeColumn& column) {
+  const auto number = parse_number<double>(table.at(row, column.name));
+  return column.units > 0 && number && std::isfinite(*number) ? *number / column.units
+                                                              : checked_moment(table, row, column.name);
 }
 
 /// How many units of a cell's number since 1970 are a second: 1,000 of milliseconds; 1 if it is none.
@@ -119,65 +155,99 @@ ImportedJobs import_slurm(const CsvTable& table) {
   return out;
 }
 
-/// Tables of other clusters by the names that they give to their columns: SenseTime's Helios, ACME (Seren, Kalos),
-/// Alibaba's PAI of 2020, which counts GPUs in hundredths and by instance, and of 2023.
-ImportedJobs import_table(const CsvTable& table, const std::string& virtual_cluster) {
-  const std::string id = any_of(table, {"job_id", "jobid", "job_name", "name", "job", "id"});
-  const std::string gpus = column_of(
+/// The columns of other clusters' tables by the names that they give to them.
+struct JobColumns {
+  std::string id, gpus, group, owner;
+  TimeColumn submit, start, end, length;  ///< of `length`, or of `start` and `end`, no name if the table has none
+  double units = 1;                       ///< of a duration's number that are a second
+
+  /// The column that says when a job was over, or for how long it ran.
+  const TimeColumn& decides() const { return length.empty() ? end : length; }
+};
+
+JobColumns columns_of(const CsvTable& table) {
+  JobColumns of;
+  of.id = any_of(table, {"job_id", "jobid", "job_name", "name", "job", "id"});
+  of.gpus = column_of(
       table, {"gpu_num", "num_gpus", "num_gpu", "gpus", "gpu_count", "plan_gpu", "scale_factor", "num_replicas"});
-  const std::string submit = column_of(table, {"submit_time", "submitted_time", "submission_time", "creation_time",
-                                               "arrival_time", "arrival_s", "start_time", "time", "timestamp"});
-  const std::string start = any_of(table, {"start_time", "scheduled_time", "creation_time"});
-  const std::string end = any_of(table, {"end_time", "deletion_time", "stop_time"});
-  const bool spans = !start.empty() && !end.empty();
-  const std::string length = any_of(table, {"duration", "duration_s", "run_time", "runtime"});
-  if (length.empty() && !spans)
+  static constexpr auto kSubmits = {"submit_time",  "submitted_time", "submission_time", "creation_time",
+                                    "arrival_time", "submit",         "arrival",         "start_time",
+                                    "start",        "time",           "timestamp"};
+  of.submit = times_of(table, kSubmits);
+  if (of.submit.empty()) column_of(table, kSubmits);
+  of.start = times_of(table, {"start_time", "scheduled_time", "creation_time", "start", "begin"});
+  of.end = times_of(table, {"end_time", "deletion_time", "stop_time", "finish_time", "end", "finish"});
+  of.length = times_of(table, {"duration", "run_time", "runtime"});
+  if (of.length.empty() && (of.start.empty() || of.end.empty()))
     throw ConfigError(
         fmt::format("{}: line 1: no column says how long jobs ran: expected \"duration\", or "
                     "\"start_time\" and \"end_time\"",
                     table.file()));
-  const std::string group = any_of(table, {"vc", "virtual_cluster", "cluster"});
-  const std::string owner = any_of(table, {"user", "user_id", "owner", "vc", "virtual_cluster", "cluster"});
-  if (!virtual_cluster.empty() && group.empty())
+  of.group = any_of(table, {"vc", "virtual_cluster", "cluster"});
+  of.owner = any_of(table, {"user", "user_id", "owner", "vc", "virtual_cluster", "cluster"});
+  if (of.length.units > 0)
+    of.units = of.length.units;
+  else if (!of.length.empty())
+    of.units = units_of_durations(table, of.length.name, of.submit.name, of.start.name, of.end.name);
+  return of;
+}
+
+/// The job of a row; one without GPUs, or that never ran, has no times.
+RecordedJob job_of(const CsvTable& table, const CsvTable::Row& row, const JobColumns& of) {
+  RecordedJob job;
+  job.name = of.id.empty() ? fmt::format("line-{}", row.line) : table.at(row, of.id);
+  if (!of.owner.empty() && !table.at(row, of.owner).empty()) job.owner = table.at(row, of.owner);
+  const std::string& count = table.at(row, of.gpus);
+  const auto asked = count.empty() ? std::optional(0.0) : duration_of(count);
+  if (!asked) table.fail(row, of.gpus, fmt::format("found \"{}\", expected a number", count));
+  double wanted = *asked;
+  if (of.gpus == "plan_gpu")
+    wanted *= 0.01 * (table.has("inst_num") ? duration_of(table.at(row, "inst_num")).value_or(1) : 1);
+  job.gpus = checked_gpus(table, row, of.gpus, wanted);
+  if (job.gpus <= 0 || table.at(row, of.decides().name).empty()) return job;
+  if (of.length.empty() && table.at(row, of.start.name).empty()) return job;
+  job.submitted = checked_moment(table, row, of.submit);
+  job.seconds =
+      of.length.empty()
+          ? checked_duration(table, row, of.end.name,
+                             seconds_between(checked_moment(table, row, of.start), checked_moment(table, row, of.end)))
+          : checked_duration(table, row, of.length.name, in_units(table.at(row, of.length.name), of.units));
+  return job;
+}
+
+/// Tables of other clusters: SenseTime's Helios, ACME (Seren, Kalos), Alibaba's PAI of 2020, which counts GPUs in
+/// hundredths and by instance, and of 2023.
+ImportedJobs import_table(const CsvTable& table, const std::string& virtual_cluster) {
+  const JobColumns of = columns_of(table);
+  if (!virtual_cluster.empty() && of.group.empty())
     throw ConfigError(fmt::format("--virtual-cluster {}: {} has no virtual clusters", virtual_cluster, table.file()));
-  const double units = length.empty() ? 1 : units_of_durations(table, length, submit, start, end);
   RecordedJobs jobs(table.file());
+  double longest = 0;  // of the jobs whose length follows from numbers without a unit
   for (const CsvTable::Row& row : table.rows()) {
-    if (!virtual_cluster.empty() && table.at(row, group) != virtual_cluster) continue;
+    if (!virtual_cluster.empty() && table.at(row, of.group) != virtual_cluster) continue;
     jobs.add([&] {
-      RecordedJob job;
-      job.name = id.empty() ? fmt::format("line-{}", row.line) : table.at(row, id);
-      if (!owner.empty() && !table.at(row, owner).empty()) job.owner = table.at(row, owner);
-      const std::string& count = table.at(row, gpus);
-      const auto asked = count.empty() ? std::optional(0.0) : duration_of(count);
-      if (!asked) table.fail(row, gpus, fmt::format("found \"{}\", expected a number", count));
-      double wanted = *asked;
-      if (gpus == "plan_gpu")
-        wanted *= 0.01 * (table.has("inst_num") ? duration_of(table.at(row, "inst_num")).value_or(1) : 1);
-      job.gpus = checked_gpus(table, row, gpus, wanted);
-      if (job.gpus <= 0) return job;
-      const bool ran = !length.empty() ? !table.at(row, length).empty()
-                                       : !table.at(row, start).empty() && !table.at(row, end).empty();
-      if (!ran) return job;
-      job.submitted = checked_moment(table, row, submit);
-      job.seconds =
-          length.empty()
-              ? checked_duration(table, row, end,
-                                 seconds_between(checked_moment(table, row, start), checked_moment(table, row, end)))
-              : checked_duration(table, row, length, in_units(table.at(row, length), units));
+      RecordedJob job = job_of(table, row, of);
+      if (of.decides().units == 0 && parse_number<double>(table.at(row, of.decides().name)))
+        longest = std::max(longest, job.seconds);
       return job;
     });
   }
-  if (gpus == "plan_gpu") jobs.join_tasks();
+  if (of.gpus == "plan_gpu") jobs.join_tasks();
   ImportedJobs out = jobs.written();
-  if (units > 1)
-    out.remarks.push_back(fmt::format("as those of {}, the numbers of {} are taken for {}seconds", submit, length,
-                                      units <= 1e3   ? "milli"
-                                      : units <= 1e6 ? "micro"
-                                                     : "nano"));
+  if (constexpr double kLong = 30 * 86400.0; longest > kLong)
+    out.remarks.push_back(
+        fmt::format("the numbers of {0} are taken for seconds, by which a job runs for {1:.0f} days: call the column "
+                    "{0}_ms if they are milliseconds",
+                    of.decides().name, longest / 86400));
+  if (of.length.units == 0 && of.units > 1)
+    out.remarks.push_back(fmt::format("as those of {}, the numbers of {} are taken for {}seconds", of.submit.name,
+                                      of.length.name,
+                                      of.units <= 1e3   ? "milli"
+                                      : of.units <= 1e6 ? "micro"
+                                                        : "nano"));
   note_columns(table,
-               {id, gpus, submit, length.empty() ? start : length, length.empty() ? end : length, owner, group,
-                gpus == "plan_gpu" ? "inst_num" : ""},
+               {of.id, of.gpus, of.submit.name, of.length.empty() ? of.start.name : of.length.name, of.decides().name,
+                of.owner, of.group, of.gpus == "plan_gpu" ? "inst_num" : ""},
                out);
   return out;
 }
