@@ -93,7 +93,7 @@ void read_images(JsonObject& in, const JsonNode& workload_node, Request& request
     workload["images"] = request.images;
     return;
   }
-  if (!dataset) epochs->fail("epochs need \"dataset\" beside them, to know how many images one has");
+  if (!dataset) epochs->fail("epochs need \"dataset\" (--dataset-images) beside them, to know how many images one has");
   JsonObject dataset_members(*dataset);
   const std::int64_t size = dataset_members.required("images").as_integer(1, kMaxImages);
   const std::int64_t count = epochs->as_integer(1, kMaxImages / size);

@@ -34,7 +34,8 @@ std::int64_t recipe_images(const JsonNode& workload, const traces::Recipe& recip
   const std::int64_t images = recipe.images(recipe.training.batch, epoch);
   if (images == 0)
     workload.fail(recipe.training.epochs > 0
-                      ? "the recipe's target is in epochs, expected \"dataset\", to know how many images one has"
+                      ? "the recipe's target is in epochs, expected \"dataset\" (--dataset-images), to know how many images one "
+                        "has"
                       : "the recipe states no target, expected \"images\" or \"epochs\"");
   return images;
 }

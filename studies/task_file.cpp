@@ -282,7 +282,7 @@ class Manifest {
   /// Whether the label's value says which nodes are meant.
   bool read_label(const std::string& name, const std::string& value) {
     const bool names_gpu = name == "nvidia.com/gpu.product" || name == "cloud.google.com/gke-accelerator" ||
-                           name == "karpenter.k8s.aws/instance-gpu-name" || name == "skypilot.co/accelerator" ||
+                           name.ends_with("/instance-gpu-name") || name == "skypilot.co/accelerator" ||
                            name == "gpu.nvidia.com/model" || name == "gpu.nvidia.com/class" ||
                            name == "cloud.google.com/gke-tpu-accelerator";
     std::string* const into = names_gpu                                        ? &out_.gpu
@@ -344,9 +344,13 @@ AskedResources read_yaml(const std::string& file, const std::string& text) {
     if (document["apiVersion"] || document["kind"]) {
       manifest.visit(document, 1, 1, 0);
     } else if (document["resources"] || document["num_nodes"] || document["run"]) {
-      out.format = "SkyPilot task";
-      if (document["resources"]) read_resources(file, document["resources"], out);
-      out.nodes = std::max(1, count_at(file, document, "num_nodes", 1));
+      const YAML::Node resources = document["resources"];
+      const bool azure = resources && resources.IsMap() && resources["instance_count"];
+      out.format = azure ? "Azure ML job" : "SkyPilot task";
+      if (azure) out.cloud = "azure";
+      if (resources) read_resources(file, resources, out);
+      out.nodes = std::max(
+          1, azure ? count_at(file, resources, "instance_count", 1) : count_at(file, document, "num_nodes", 1));
     }
   }
   manifest.finish();

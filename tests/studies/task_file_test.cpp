@@ -111,6 +111,11 @@ const Case kCases[] = {
      "{google.com/tpu: 4}}}]}}\n",
      "", "gcp", "", "tpu-v4-16", 0, 1, false},
     {"resources: {accelerators: 'A10:0.5'}\nrun: x\n", "A10", "", "", "", 1, 1, false},
+    {"command: x\nresources:\n  instance_type: Standard_ND96isr_H100_v5\n  instance_count: 2\n", "", "azure", "",
+     "Standard_ND96isr_H100_v5", 0, 2, false},
+    {"kind: Pod\nspec: {nodeSelector: {eks.amazonaws.com/instance-gpu-name: a100}, containers: [{resources: {limits: "
+     "{nvidia.com/gpu: 8}}}]}\n",
+     "a100", "aws", "", "", 8, 1, false},
 };
 
 TEST(TaskFile, ReadsWhatIsAsked) {
