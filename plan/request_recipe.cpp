@@ -33,10 +33,11 @@ std::int64_t recipe_images(const JsonNode& workload, const traces::Recipe& recip
   const std::int64_t epoch = has_epochs ? workload.child("dataset").child("images").as_integer(1, kMostImages) : 0;
   const std::int64_t images = recipe.images(recipe.training.batch, epoch);
   if (images == 0)
-    workload.fail(recipe.training.epochs > 0
-                      ? "the recipe's target is in epochs, expected \"dataset\" (--dataset-images), to know how many images one "
-                        "has"
-                      : "the recipe states no target, expected \"images\" or \"epochs\"");
+    workload.fail(
+        recipe.training.epochs > 0
+            ? "the recipe's target is in epochs, expected \"dataset\" (--dataset-images), to know how many images one "
+              "has"
+            : "the recipe states no target, expected \"images\" or \"epochs\"");
   return images;
 }
 

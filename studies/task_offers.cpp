@@ -52,6 +52,17 @@ void check_instance(const AskedResources& asked, const std::vector<std::string>&
   if (gpus == 0) throw ConfigError(fmt::format("\"{}\" has no instance type \"{}\"", asked.cloud, asked.instance));
 }
 
+/// The least of what is asked for: any offer that is not below it would do.
+struct Least {
+  double memory = 0, speed = 0;
+
+  void add(const platforms::Gpu& gpu) {
+    memory = memory == 0 ? gpu.memory.si : std::min(memory, gpu.memory.si);
+    speed = speed == 0 ? speed_of(gpu) : std::min(speed, speed_of(gpu));
+  }
+  bool is_held_by(const platforms::Gpu& gpu) const { return gpu.memory.si >= memory && speed_of(gpu) >= speed; }
+};
+
 }  // namespace
 
 report::LikeAnswer task_offers(const AskedResources& asked, const std::string& gpu) {
@@ -71,8 +82,7 @@ report::LikeAnswer task_offers(const AskedResources& asked, const std::string& g
                     platforms::did_you_mean_gpu(answer.gpu)));
   if (answer.gpu.empty() && asked.instance.empty())
     answer.notes.emplace_back("the file does not say which GPU: all are compared; --gpu says which");
-  // The least of what is asked for: any offer that is not below it would do.
-  double memory = 0, speed = 0;
+  Least least;
   std::vector<LikeOffer> as_asked, others;
   const auto each = [&](const auto& body) {
     platforms::for_each_instance([&](const platforms::Platform& platform, const platforms::Instance& instance) {
@@ -89,21 +99,22 @@ report::LikeAnswer task_offers(const AskedResources& asked, const std::string& g
     instances.push_back(instance.name);
     if (!is_asked(platform, instance)) return;
     if (answer.gpus_per_node == 0) answer.gpus_per_node = instance.gpus;
-    const platforms::Gpu& of = platform.gpu_of(instance);
-    memory = memory == 0 ? of.memory.si : std::min(memory, of.memory.si);
-    speed = speed == 0 ? speed_of(of) : std::min(speed, speed_of(of));
+    least.add(platform.gpu_of(instance));
     for (LikeOffer& offer : offers_of(platform, instance, asked.nodes, asked.region, instance.name == asked.instance))
       if ((offer.market == "spot") == asked.spot) offer.asked = true, as_asked.push_back(std::move(offer));
   });
   check_instance(asked, instances, answer.gpus_per_node);
+  if (least.memory == 0 && !answer.gpu.empty())  // the cloud that is asked for has no such GPU: others' say what it is
+    each([&](const platforms::Platform& platform, const platforms::Instance& instance) {
+      if (std::find(meant.begin(), meant.end(), instance.gpu) != meant.end()) least.add(platform.gpu_of(instance));
+    });
   const auto cheaper = [](const LikeOffer& a, const LikeOffer& b) { return a.usd_per_hour < b.usd_per_hour; };
   std::stable_sort(as_asked.begin(), as_asked.end(), cheaper);
   if (as_asked.empty())
     answer.notes.emplace_back(
         "no catalog has a price for exactly that: cloud, region, market and instance type together");
   each([&](const platforms::Platform& platform, const platforms::Instance& instance) {
-    const platforms::Gpu& of = platform.gpu_of(instance);
-    if (instance.gpus < answer.gpus_per_node || of.memory.si < memory || speed_of(of) < speed) return;
+    if (instance.gpus < answer.gpus_per_node || !least.is_held_by(platform.gpu_of(instance))) return;
     for (LikeOffer& offer : offers_of(platform, instance, asked.nodes, ""))
       if (as_asked.empty() || offer.usd_per_hour < as_asked.front().usd_per_hour) others.push_back(std::move(offer));
   });

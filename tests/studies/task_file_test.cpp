@@ -230,6 +230,17 @@ TEST(TaskFile, PricesWhatIsAskedAndWhatIsCheaper) {
                           [&](const report::LikeOffer& offer) { return offer.asked || offer.usd_per_hour < most; }));
 }
 
+// Where the cloud has no such GPU, what is offered instead is no worse than those of other clouds.
+TEST(TaskFile, OffersNothingSlowerWhereTheCloudLacksTheGpu) {
+  const report::LikeAnswer answer = task_offers(asked("resources: {cloud: aws, accelerators: 'RTX4090:2'}\n"), "");
+  EXPECT_THAT(answer.notes, Contains(HasSubstr("no catalog has a price for exactly that")));
+  ASSERT_FALSE(answer.offers.empty());
+  for (const report::LikeOffer& offer : answer.offers) {
+    EXPECT_NE(offer.gpu, "T4");
+    EXPECT_NE(offer.gpu, "RTXA4000");
+  }
+}
+
 TEST(TaskFile, RefusesWithAPlace) {
   EXPECT_THAT(refusal("just words\n"), HasSubstr("asks for no GPU; expected a SkyPilot task"));
   EXPECT_THAT(refusal("resources:\n  accelerators: A100:many\n"),
