@@ -39,7 +39,7 @@ std::optional<QualityLog> quality_of_run(const std::filesystem::path& file, cons
   if (text.find("\"Progress/kimg\"") == text.npos && text.find("sec/kimg") == text.npos &&
       text.find("\"iter\"") == text.npos && text.find("\"step\"") == text.npos && text.find("\"itr\"") == text.npos &&
       text.find("\"kimg\"") == text.npos && text.find("\"_step\"") == text.npos &&
-      text.find("network-snapshot-") == text.npos)
+      text.find("network-snapshot-") == text.npos && text.find(" INFO ") == text.npos)
     return std::nullopt;
   if (text.find("ganymede.") != text.npos) return std::nullopt;
   const auto run = read_run_pace(text, file.string());

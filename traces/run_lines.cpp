@@ -65,6 +65,42 @@ std::string without_nan(std::string line) {
   return line;
 }
 
+std::optional<double> spelt_time(std::string_view text) {
+  double sum = 0;
+  LineScanner in(text);
+  for (bool any = false;; any = true) {
+    in.skip_blanks();
+    const auto value = parse_number<double>(in.digits());
+    if (!value) return any ? std::optional(sum) : std::nullopt;
+    const double unit = in.skip("d") ? 86400 : in.skip("h") ? 3600 : in.skip("m") ? 60 : in.skip("s") ? 1 : 0;
+    if (unit == 0) return std::nullopt;
+    sum += unit * *value;
+  }
+}
+
+std::optional<double> bracketed(std::string_view text) {
+  LineScanner in(text);
+  if (!in.skip_past("[")) return std::nullopt;
+  in.skip_blanks();
+  const auto number = parse_number<double>(in.digits());
+  return in.skip("]") ? number : std::nullopt;
+}
+
+std::optional<std::pair<std::string, double>> fid_of(std::string_view lower) {
+  constexpr std::string_view kName = "abcdefghijklmnopqrstuvwxyz0123456789_-/";
+  for (std::size_t at = lower.find("fid"); at != lower.npos;) {
+    const std::size_t end = std::min(lower.find_first_not_of(kName, at), lower.size());
+    const std::size_t begin = std::min(lower.find_first_not_of(" :=", end), lower.size());
+    const std::string_view name = lower.substr(at, end - at), text = lower.substr(begin);
+    const auto value = parse_number<double>(text.substr(0, text.find_first_not_of("0123456789.")));
+    const bool is_name = (at == 0 || kName.substr(0, 26).find(lower[at - 1]) == kName.npos) &&
+                         name.substr(name.rfind('/') + 1).find("fid") != name.npos;  // no "fid-full-50k/mean"
+    if (is_name && value && *value > 0) return std::pair(std::string(name), *value);
+    at = lower.find("fid", end);
+  }
+  return std::nullopt;
+}
+
 std::optional<ProgressBars::Bar> ProgressBars::bar_of(std::string_view text) {
   constexpr std::string_view kDigits = "0123456789";
   LineScanner in(text);

@@ -20,6 +20,14 @@ std::string records_as_lines(std::string text);
 /// nothing was counted.
 std::string without_nan(std::string line);
 
+/// Seconds of "1d 02h 13m 25s".
+std::optional<double> spelt_time(std::string_view text);
+/// The number of the first "[1000]"; nothing of "[100/100]", which counts something else than steps.
+std::optional<double> bracketed(std::string_view text);
+/// The name and the value of the first FID in a line in lower case, such as "fid: 12.3", "fid-full-50k/fid: 12.3" or
+/// "fid50k_full = 12.3".
+std::optional<std::pair<std::string, double>> fid_of(std::string_view lower);
+
 /// Progress bars of tqdm: " 20%|##   | 2000/10000 [16:40<1:06:40,  2.00it/s]". A bar that was full and begins again, or
 /// is full again with another number in its label, is the next epoch; those of another length or with another label up
 /// to its digits, of evaluations, are left out.

@@ -71,6 +71,14 @@ void add_fids(RunPace& pace, const Json& line, double count) {
   }
 }
 
+/// The FID that a line of text has, of the log's first metric.
+void add_text_fid(RunPace& pace, const std::string& lower, double count) {
+  const auto fid = fid_of(lower);
+  if (!fid || (!pace.reference.empty() && pace.reference != fid->first)) return;
+  pace.reference = fid->first;
+  pace.fids.push_back({count, fid->second});
+}
+
 /// A line of StyleGAN's stats.jsonl. Returns false if it is none.
 bool read_stats_line(RunPace& pace, const Json& line) {
   const auto kimg = mean_of(line, "Progress/kimg"), seconds = mean_of(line, "Timing/total_sec");
@@ -138,20 +146,6 @@ bool read_mm_line(RunPace& pace, const Json& line) {
   if (*step > last.count && *step_s > 0)
     add_point(pace, *step, last.seconds - pace.set_back_s + (*step - last.count) * *step_s);
   return true;
-}
-
-/// Seconds of "1d 02h 13m 25s".
-std::optional<double> spelt_time(std::string_view text) {
-  double sum = 0;
-  LineScanner in(text);
-  for (bool any = false;; any = true) {
-    in.skip_blanks();
-    const auto value = number_of(in.digits());
-    if (!value) return any ? std::optional(sum) : std::nullopt;
-    const double unit = in.skip("d") ? 86400 : in.skip("h") ? 3600 : in.skip("m") ? 60 : in.skip("s") ? 1 : 0;
-    if (unit == 0) return std::nullopt;
-    sum += unit * *value;
-  }
 }
 
 /// The number after a word of a line, or nothing.
@@ -240,6 +234,12 @@ bool read_stamped_line(RunPace& pace, std::string_view line, LogClock& clock, Ep
   }
   if (!time || progress) return false;
   const std::string rest = lower_case(std::string(line));
+  if (const std::size_t evaluation = rest.find("(val)"); evaluation != rest.npos) {  // MMEngine's and mmgen's
+    const auto at = bracketed(rest.substr(evaluation));
+    if (!at && pace.points.empty()) return false;
+    add_text_fid(pace, rest, at ? *at : pace.points.back().count);
+    return true;
+  }
   for (const auto& [word, unit] :
        {std::pair<std::string_view, double>{"kimg", 1e3}, {"images", 1}, {"step", 0}, {"iteration", 0}, {"iter", 0}})
     for (std::size_t at = rest.find(word); at != rest.npos; at = rest.find(word, at + 1)) {
@@ -254,6 +254,7 @@ bool read_stamped_line(RunPace& pace, std::string_view line, LogClock& clock, Ep
       pace.counts_images = unit > 0;
       add_point(pace, *count * (unit > 0 ? unit : 1), clock.since_begin(*time));
       pace.begin_unix_s = clock.begin();
+      add_text_fid(pace, rest, pace.points.back().count);
       return true;
     }
   return false;

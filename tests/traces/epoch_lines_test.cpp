@@ -47,5 +47,25 @@ TEST(EpochLines, AreAddedUp) {
               ElementsAre(Pair(50, 60), Pair(100, 130)));
 }
 
+// FIDs of lines of text: of an evaluation the step is that of the last line of training, or its own.
+TEST(EpochLines, FidsOfText) {
+  const auto fids = [](const std::string& text) {
+    const auto pace = read_run_pace(text, "log.txt");
+    std::vector<std::pair<double, double>> out;
+    EXPECT_TRUE(pace) << text;
+    for (const RunPace::Fid& fid : pace ? pace->fids : decltype(pace->fids)()) out.emplace_back(fid.count, fid.fid);
+    return out;
+  };
+  EXPECT_THAT(
+      fids("2026-11-03 08:00:00,1 - INFO - Iter(train) [ 1000/9000] lr: 1e-3\n"
+           "2026-11-03 08:01:00,1 - INFO - Iter(val) [100/100]  FID-Full-50k/fid: 41.5  FID-Full-50k/mean: 1\n"),
+      ElementsAre(Pair(1000, 41.5)));
+  EXPECT_THAT(fids("2026-11-03 08:01:00,1 - mmgen - INFO - Iter(val) [1000]\tfid: 41.5, is: 3.2\n"),
+              ElementsAre(Pair(1000, 41.5)));
+  EXPECT_THAT(fids("2026-11-03 08:01:00 step 500 FID 60.25 fake\n2026-11-03 08:02:00 step 600 confidence 0.9\n"
+                   "2026-11-03 08:03:00 step 700 fid=-1\n2026-11-03 08:03:00 step 800 fid: nan\n"),
+              ElementsAre(Pair(500, 60.25)));
+}
+
 }  // namespace
 }  // namespace ganymede::traces

@@ -221,5 +221,20 @@ TEST_F(QualityLogs, ADamagedEventFileIsRefusedAndACutOneIsReadSoFar) {
   EXPECT_THAT(error(bytes), HasSubstr("--images-per-step"));
 }
 
+// MMEngine's text log, whose evaluations do not say at which step they are.
+TEST(LoggedQuality, OfLinesOfALogger) {
+  const TemporaryFolder folder;
+  QualityLogOptions options;
+  options.images_per_step = 64;
+  const auto logs = read_quality_logs(
+      folder.add("run.log",
+                 "2026/11/03 08:00:00 - mmengine - INFO - Iter(train) [ 1000/9000] lr: 1e-3\n"
+                 "2026/11/03 08:01:00 - mmengine - INFO - Iter(val) [100/100]  FID-Full-50k/fid: 41.5  time: 0.2\n"),
+      options);
+  ASSERT_THAT(logs, testing::SizeIs(1));
+  EXPECT_EQ(logs[0].points.at(0).images, 64000);
+  EXPECT_EQ(logs[0].facts.at("reference"), "fid-full-50k/fid");
+}
+
 }  // namespace
 }  // namespace ganymede::traces
