@@ -28,9 +28,7 @@ double setup_s(const sim::Scenario& scenario) {
   const platforms::Provisioning& times = scenario.provisioning;
   const sim::ScenarioPool& first = scenario.pools[0];
   const Seconds boot = scenario.boot_given ? times.boot.median : first.platform->boot(first.instance()).median;
-  return (times.queue.median + times.image_pull.median + boot + times.framework_start.median +
-          times.communicator_start.median)
-      .si;
+  return (times.queue.median + times.image_pull.median + boot + times.program_start(first.pool.gpus_per_node)).si;
 }
 
 /// How long the steps of each stage of a growing model take; nothing for other models.
@@ -114,7 +112,7 @@ policies::Observation observation_of(const WatchedPlan& plan, const RunLog& log,
   seen.training_gpus = log.gpus;
   seen.step_s = now.step_s;
   seen.boot = Seconds{setup};
-  seen.restart = scenario.provisioning.framework_start.median + scenario.provisioning.communicator_start.median;
+  seen.restart = scenario.provisioning.program_start(scenario.pools[0].pool.gpus_per_node);
   seen.spent_usd = spent_usd;
   seen.deadline = scenario.deadline;
   if (scenario.budget) seen.budget_usd = static_cast<double>(scenario.budget->value) * 1e-6;

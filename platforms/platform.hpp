@@ -272,7 +272,15 @@ struct Provisioning {
   Delay image_pull;          ///< of the container image, on a new host
   Delay framework_start;     ///< process start, imports, device context: at each start of the training program
   Delay communicator_start;  ///< rendezvous of several workers: at each start of the training program
+  /// For each GPU of a node after its first, where one process drives them all one after the other: at each start of
+  /// the training program. 0 where each GPU has a process.
+  Delay replica_start;
   Origin origin;
+
+  /// The median time that a start of the training program takes on several nodes of so many GPUs.
+  Seconds program_start(int gpus_per_node) const {
+    return framework_start.median + communicator_start.median + (gpus_per_node - 1.0) * replica_start.median;
+  }
 };
 
 struct Platform {

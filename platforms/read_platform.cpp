@@ -120,6 +120,7 @@ void read_delays(JsonObject& in, Provisioning& provisioning) {
   if (const auto node = in.optional("image_pull")) provisioning.image_pull = read_delay(*node);
   if (const auto node = in.optional("framework_start")) provisioning.framework_start = read_delay(*node);
   if (const auto node = in.optional("communicator_start")) provisioning.communicator_start = read_delay(*node);
+  if (const auto node = in.optional("replica_start")) provisioning.replica_start = read_delay(*node);
 }
 
 namespace {

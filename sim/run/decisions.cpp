@@ -180,7 +180,7 @@ policies::Observation observe(const RunContext& context, const RunState& state) 
   seen.since_durable = state.training.at_risk(state.now);
   seen.every = scenario.policy.every;
   seen.save = to_seconds(checkpoint_write_time(context, state));
-  seen.restart = provisioning.framework_start.median + provisioning.communicator_start.median +
+  seen.restart = provisioning.program_start(first.pool.gpus_per_node) +
                  to_seconds(checkpoint_read_time(context.scenario.checkpoints));
   seen.boot = provisioning.queue.median + provisioning.image_pull.median +
               (scenario.boot_given ? provisioning.boot.median : first.platform->boot(first.instance()).median);

@@ -162,6 +162,14 @@ int set_members(const RunContext& context, RunState& state) {
   return nodes;
 }
 
+/// The GPUs that the process of the member with most of them drives.
+int most_gpus_of_a_member(const RunContext& context, const RunState& state) {
+  int most = 0;
+  for (std::size_t pool = 0; pool < context.scenario.pools.size(); ++pool)
+    if (state.fleet.members()[pool] > 0) most = std::max(most, context.scenario.pools[pool].pool.gpus_per_node);
+  return most;
+}
+
 }  // namespace
 
 void begin_segment(const RunContext& context, RunState& state, Actions& actions, bool same_workers) {
@@ -238,6 +246,8 @@ void start_training(const RunContext& context, RunState& state, Actions& actions
   const int nodes = set_members(context, state);
   if (nodes > 1 || context.scenario.pools[0].pool.gpus_per_node > 1)
     length += draw(provisioning.communicator_start, state.delays);
+  if (const int more = most_gpus_of_a_member(context, state) - 1; more > 0)
+    length += more * draw(provisioning.replica_start, state.delays);
   if (state.has_trained && !load) log_event(actions, state, "resized", "", nodes);
   const Nanoseconds loading =
       load && state.training.durable() > 0 ? checkpoint_read_time(context.scenario.checkpoints) : 0;

@@ -102,7 +102,8 @@ def storage(draw: Draw, with_checkpoint: bool = True) -> Json:
 def extras(draw: Draw, run: Json) -> None:
     """What a scenario may add: provisioning, checkpoints, evaluations, items of the bill."""
     run["provisioning"] = {name: f"{whole(draw, 0, 300)}s"
-                           for name in ("queue", "boot", "image_pull", "framework_start", "communicator_start") if maybe(draw)}
+                           for name in ("queue", "boot", "image_pull", "framework_start", "communicator_start",
+                                        "replica_start") if maybe(draw)}
     use = storage(draw)
     if use:
         run["storage"] = use

@@ -126,7 +126,8 @@ class Training:
         return q({**self.platform.get("provisioning", {}), **self.scenario.get("provisioning", {})}.get(name, "0s"))
 
     def start_s(self) -> float:
-        return self.delay("framework_start") + (self.delay("communicator_start") if self.gpus > 1 else 0)
+        several = self.delay("communicator_start") if self.gpus > 1 else 0
+        return self.delay("framework_start") + several + (self.gpus_a_node - 1) * self.delay("replica_start")
 
     def write_s(self) -> float:
         return self.saved / q(self.saved_on.get("used_throughput", self.saved_on["write"])) if self.saved_on else 0

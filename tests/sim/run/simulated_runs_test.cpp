@@ -233,6 +233,18 @@ TEST_F(SimulatedRuns, ProvisioningHasItsPhases) {
   EXPECT_NE(number(run(content), "/gpu_seconds/provisioning"), 2 * 38);
 }
 
+// One process starts the replicas of its node one after the other, at each start of the program.
+TEST_F(SimulatedRuns, ReplicasOfANodeStartOneAfterTheOther) {
+  Json content = one_node();
+  content["provisioning"] = {{"boot", "20s"}, {"framework_start", "5s"}, {"replica_start", "2s"}};
+  EXPECT_NEAR(number(run(content), "/gpu_seconds/provisioning"), 25, 1e-6);
+  content["platform"]["instance"] = "four";
+  content["workload"]["steps"] = 1;
+  EXPECT_NEAR(number(run(content), "/gpu_seconds/provisioning"), 4 * (25 + 3 * 2), 1e-6);
+  content["platform"]["gpus_per_node"] = 3;
+  EXPECT_NEAR(number(run(content), "/events/1/at_s"), 25 + 2 * 2, 1e-6);
+}
+
 // 64 images of 784 bytes at 1 MB/s are 50 ms, five times the step; the second epoch is read from memory.
 TEST_F(SimulatedRuns, TheFirstEpochIsReadFromStorage) {
   Json content = one_node();
