@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -65,6 +66,14 @@ std::string holder(int file) {
   std::string line(text.data(), static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
   line.erase(std::find_if(line.begin(), line.end(), [](unsigned char c) { return c < 0x20 || c > 0x7e; }), line.end());
   return line.empty() ? "another process" : line;
+}
+
+/// True if the open file still has that name.
+bool is_at(const std::filesystem::path& path, int file) {
+  struct stat named {
+  }, open{};
+  return ::stat(path.c_str(), &named) == 0 && ::fstat(file, &open) == 0 && named.st_ino == open.st_ino &&
+         named.st_dev == open.st_dev;
 }
 
 }  // namespace
@@ -151,18 +160,20 @@ std::optional<Checkpoint> last_checkpoint(const fs::path& directory, std::vector
 
 bool has_checkpoints(const fs::path& directory) { return !files_in(directory).empty(); }
 
-CheckpointLock::CheckpointLock(const std::filesystem::path& directory) {
-  const std::filesystem::path path = directory / "lock";
-  file_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
-  if (file_ < 0) throw ConfigError(fmt::format("--checkpoint: {}: {}", path.string(), std::strerror(errno)));
-  if (::flock(file_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
-    const std::string other = holder(file_);
-    ::close(file_);
-    throw ConfigError(
-        fmt::format("--checkpoint: {}: found a training that keeps its checkpoints there and still runs ({}), expected "
-                    "a directory of this training's own",
-                    directory.string(), other));
-  }
+CheckpointLock::CheckpointLock(const std::filesystem::path& directory) : path_(directory / "lock") {
+  do {
+    file_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
+    if (file_ < 0) throw ConfigError(fmt::format("--checkpoint: {}: {}", path_.string(), std::strerror(errno)));
+    if (::flock(file_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+      const std::string other = holder(file_);
+      ::close(file_);
+      throw ConfigError(
+          fmt::format("--checkpoint: {}: found a training that keeps its checkpoints there and still runs ({}), "
+                      "expected a directory of this training's own",
+                      directory.string(), other));
+    }
+    // The last holder may have removed the file between the two calls.
+  } while (!is_at(path_, file_) && ::close(file_) == 0);
   std::array<char, 65> host{};
   ::gethostname(host.data(), host.size() - 1);
   const std::string line = fmt::format("process {} on {}\n", ::getpid(), host.data());
@@ -171,6 +182,9 @@ CheckpointLock::CheckpointLock(const std::filesystem::path& directory) {
     const ssize_t written = ::pwrite(file_, line.data(), line.size(), 0);
 }
 
-CheckpointLock::~CheckpointLock() { ::close(file_); }
+CheckpointLock::~CheckpointLock() {
+  ::unlink(path_.c_str());
+  ::close(file_);
+}
 
 }  // namespace ganymede::kernel

@@ -66,9 +66,9 @@ bool has_checkpoints(const std::filesystem::path& directory);
 
 // A lock by which only one training at a time keeps its checkpoints in a folder: two would remove each other's.
 
-/// Locks the folder's file `lock` for the object's lifetime. The system releases the lock when the process ends, even
-/// by a crash; the file stays and names the last holder. In a training by several processes only the first takes the
-/// lock.
+/// Locks the folder's file `lock`, which names the holder, for the object's lifetime, and removes it then. The system
+/// releases the lock when the process ends, even by a crash, after which the file stays. In a training by several
+/// processes only the first takes the lock.
 class CheckpointLock {
  public:
   /// Throws ConfigError with the holder's name if another training holds the lock, and if the file cannot be created.
@@ -79,7 +79,8 @@ class CheckpointLock {
   ~CheckpointLock();
 
  private:
-  int file_;
+  std::filesystem::path path_;
+  int file_ = -1;
 };
 
 }  // namespace ganymede::kernel

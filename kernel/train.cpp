@@ -45,6 +45,8 @@ void check_name(std::string_view flag, const std::string& found, const std::stri
   if (index_of(names, found) == static_cast<int>(N)) refuse(flag, found, fmt::format("{}", fmt::join(names, ", ")));
 }
 
+Compression compression_of(const std::string& name) { return Compression(index_of(kCompressionNames, name)); }
+
 void check_rates(const TrainOptions& options) {
   for (const auto& [flag, value] : {std::pair{"--lr", options.learning_rate}, std::pair{"--epsilon", options.epsilon}})
     if (value && !(*value > 0 && *value <= 1)) refuse(flag, *value, "a number above 0, at most 1");
@@ -116,12 +118,6 @@ ImageShape image_of(const TrainOptions& options) {
 
 Gan build_gan(const TrainOptions& options) { return find_model(options.model).build_final(image_of(options)); }
 
-namespace {
-
-Compression compression_of(const std::string& name) { return Compression(index_of(kCompressionNames, name)); }
-
-}  // namespace
-
 GanOptions gan_options_of(const TrainOptions& options) {
   return {.average = options.average_decay > 0,
           .gradient_penalty = has_penalty(step_options_of(options).loss),
@@ -144,6 +140,9 @@ StepOptions step_options_of(const TrainOptions& options) {
 
 std::unique_ptr<Backend> make_backend(const TrainOptions& options) {
   const bool on_gpu = options.backend == "cuda" || (options.backend == "auto" && count_gpus().count > 0);
+  if (!on_gpu && !options.precision.empty() && options.precision != "fp32")
+    refuse("--precision", options.precision,
+           "fp32: there is no GPU here (--backend cuda says why), and the CPU has no other");
   if (!on_gpu)
     return make_eigen_backend(options.threads > 0 ? options.threads
                                                   : cores_of_process(cores_of_launcher(), usable_cores()));

@@ -134,7 +134,7 @@ TEST_F(Processes, ShareTheLockOfTheirCheckpoints) {
   const std::string train = "train --model mlp-gan --batch 8 --threads 1 --checkpoint " + folder + " --steps ";
   const Outcome together = run(2, train + "2");
   EXPECT_EQ(together.code, 0) << together.err;
-  const int other = ::open((folder + "/lock").c_str(), O_RDWR | O_CLOEXEC);
+  const int other = ::open((folder + "/lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   ASSERT_EQ(::flock(other, LOCK_EX | LOCK_NB), 0);  // as another training would hold the lock
   const Outcome refused = run(2, train + "4 --resume");
   EXPECT_EQ(refused.code, 2) << refused.err;

@@ -96,6 +96,18 @@ TEST(Train, OneTrainingAtATimeHasAFolder) {
   EXPECT_THAT(content_of(said), HasSubstr("going on from"));
 }
 
+TEST(Train, ARefusedTrainingLeavesNoLock) {
+  const Scratch scratch;
+  const std::string folder = (scratch / "run").string();
+  std::filesystem::create_directory(scratch / "empty");
+  const Outcome refused =
+      run_program("train --batch 16 --steps 2 --data " + (scratch / "empty").string() + " --checkpoint " + folder);
+  EXPECT_EQ(refused.code, 2) << refused.err;
+  EXPECT_FALSE(std::filesystem::exists(folder + "/lock"));
+  ASSERT_EQ(run_program("train --batch 16 --steps 2 --checkpoint " + folder).code, 0);
+  EXPECT_FALSE(std::filesystem::exists(folder + "/lock"));
+}
+
 TEST(Train, WritesSamplesAtIntervals) {
   const Scratch scratch;
   const Outcome outcome = run_program("train --model mlp-gan --batch 16 --steps 5 --samples-every 2 --samples " +

@@ -56,6 +56,12 @@ TEST(TrainOptions, TheCudaBackendIsAnErrorNotASilentFallback) {
   options.precision = "bf16";
   EXPECT_THAT([&] { check(options); },
               ThrowsMessage<ConfigError>(HasSubstr("--precision: found bf16, expected fp32 with --backend cpu")));
+  options.backend = "auto";
+  if (count_gpus().count > 0) return;
+  EXPECT_THAT([&] { make_backend(options); },
+              ThrowsMessage<ConfigError>(HasSubstr("--precision: found bf16, expected fp32: there is no GPU here")));
+  options.precision = "fp32";
+  EXPECT_NE(make_backend(options), nullptr);
 }
 
 TEST(Trainer, NeedsImagesOfTheModelsSizeAndAsManyAsABatch) {
