@@ -216,11 +216,23 @@ void StepClock::repeat_device_times(std::size_t step, double factor) {
 
 void StepClock::layer_done(std::vector<double>& ready, std::size_t layer) {
   if (!recording()) return;
+  // A lazy phase, which only some steps have, finishes its steps' gradients: the trace, in which they follow the phase
+  // that finishes those of the others, has them at the end of that.
+  const bool lazy =
+      !alike_ && (phase_ == Phase::discriminator_gradient_penalty || phase_ == Phase::generator_path_length);
+  const std::size_t usual = index(
+      phase_ == Phase::generator_path_length ? Phase::generator_backward : Phase::discriminator_backward_fake, update_);
   if (!on_device_) {
-    ready[layer] += to_seconds(Clock::now() - phase_begin_);
+    ready[layer] += lazy ? phases_[usual].seconds.back() : to_seconds(Clock::now() - phase_begin_);
     return;
   }
   if (!marked_) return;
+  if (lazy) {
+    const auto is_usual = [&](const auto& begun) { return begun.phase == usual; };
+    const auto next = std::find_if(phase_events_.rbegin(), phase_events_.rend(), is_usual).base();
+    ready_events_.push_back({&ready, layer, next->event, std::prev(next)->event});
+    return;
+  }
   ready_events_.push_back({&ready, layer, events_, phase_events_.back().event});
   ops_->timeline().record_event(events_++);
 }

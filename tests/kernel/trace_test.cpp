@@ -3,6 +3,7 @@
 #include <map>
 #include <numeric>
 
+#include "kernel/ops/eigen/eigen_ops.hpp"
 #include "kernel/step_clock.hpp"
 #include "scratch.hpp"
 
@@ -134,6 +135,24 @@ TEST(StepClock, TracingDoesNotChangeTheTraining) {
   options.trace = true;
   Trainer traced(options);
   EXPECT_EQ(plain.run(4).losses.generator, traced.run(4).losses.generator);
+}
+
+// A step with the lazy phase has the gradients after it, the trace after the phase that the other steps end with.
+TEST(StepClock, GradientsOfALazyPhaseAreReadyAtTheEndOfTheUsualOne) {
+  const auto backend = make_eigen_backend(1);
+  StepClock clock;
+  clock.record(*backend->ops, 1, 1, 1, false);
+  clock.begin_step();
+  for (const auto& [usual, lazy] :
+       {std::pair{Phase::discriminator_backward_fake, Phase::discriminator_gradient_penalty},
+        std::pair{Phase::generator_backward, Phase::generator_path_length}}) {
+    clock.begin_phase(usual);
+    clock.begin_phase(lazy);
+    usual == Phase::generator_backward ? clock.generator_layer_done(0) : clock.discriminator_layer_done(0);
+  }
+  clock.end_step();
+  EXPECT_EQ(clock.generator_ready_s()[0], clock.times(Phase::generator_backward).seconds[0]);
+  EXPECT_EQ(clock.discriminator_ready_s()[0], clock.times(Phase::discriminator_backward_fake).seconds[0]);
 }
 
 TEST(Buckets, CloseBeforeTheCapAndReportTheirLastLayer) {
