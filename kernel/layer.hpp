@@ -229,7 +229,7 @@ std::unique_ptr<Layer> minibatch_stddev(std::string name, int channels, int posi
 /// fading is over.
 std::unique_ptr<Layer> faded(Layers main, Layers skip, std::shared_ptr<const float> share);
 /// The mean of both branches, as of a residual block whose branches are scaled beforehand.
-std::unique_ptr<Layer> residual(Layers main, Layers skip);
+std::unique_ptr<Layer> mean_of(Layers main, Layers skip);
 
 // Layers of StyleGAN2's generator (Karras et al. 2020).
 /// These layers share data beside the activations that pass through them: the style vectors of the batch, which each

@@ -320,7 +320,7 @@ std::unique_ptr<Layer> faded(Layers main, Layers skip, std::shared_ptr<const flo
   return std::make_unique<Mixed>(std::move(main), std::move(skip), std::move(share), "fading in");
 }
 
-std::unique_ptr<Layer> residual(Layers main, Layers skip) {
+std::unique_ptr<Layer> mean_of(Layers main, Layers skip) {
   return std::make_unique<Mixed>(std::move(main), std::move(skip), std::make_shared<const float>(0.5F), "mean of");
 }
 

@@ -72,7 +72,7 @@ Network discriminator(ImageShape image, int least) {
     main.add(downsample(fmt::format("down{}", size), blocks(size, to)));
     skip.add(downsample(fmt::format("down{}.skip", size), blocks(size, from)));
     skip.convolution(fmt::format("skip{}", size), pointwise(size / 2, from, to), kSkipBranch);
-    built.add(residual(std::move(main.layers), std::move(skip.layers)));
+    built.add(mean_of(std::move(main.layers), std::move(skip.layers)));
   }
   const int channels = channels_at(least);
   built.add(minibatch_stddev("deviation", channels, least * least));
