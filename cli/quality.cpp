@@ -4,6 +4,7 @@
 
 #include <memory>
 
+#include "calibration/quality/foreign.hpp"
 #include "calibration/quality/outlook_report.hpp"
 #include "cli/command.hpp"
 #include "cli/shared_options.hpp"
@@ -93,6 +94,8 @@ struct QualityForecastOptions {
 
 void run_quality_forecast(const QualityForecastOptions& options, Shared& shared) {
   check_output(shared);
+  if (const std::string why = calibration::why_no_forecast(options.model); options.curve.empty() && !why.empty())
+    throw ConfigError("--model: " + why);
   const calibration::QualityModel model = calibration::load_quality_model(options.curve);
   traces::QualityLog given = options.given;
   plan::add_facts_of_model(options.model, given);

@@ -6,6 +6,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "calibration/quality/foreign.hpp"
 #include "common/random.hpp"
 
 namespace ganymede::calibration {
@@ -141,6 +142,16 @@ QualityKind kind_of_model(const std::string& model) {
   const std::size_t dash = model.rfind('-');
   if (dash != std::string::npos) std::from_chars(model.data() + dash + 1, model.data() + model.size(), kind.pixels);
   return kind;
+}
+
+std::string why_no_forecast(const std::string& model) {
+  for (const char* prefix : {"cyclegan", "srgan", "pix2pix"})
+    if (model.starts_with(prefix))
+      return fmt::format(
+          "{} turns images into images, and the recorded trainings that forecasts are from all make them "
+          "from noise; expected a model such as dcgan-64, or a \"curve\" of such trainings",
+          model);
+  return "";
 }
 
 }  // namespace ganymede::calibration

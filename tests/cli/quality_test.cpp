@@ -54,6 +54,14 @@ TEST_F(Quality, AKindAloneHasAnAnswer) {
   EXPECT_THAT(run_program("quality forecast --fid 20" + kKnown).out, AllOf(HasSubstr("never"), HasSubstr("best FID")));
 }
 
+TEST_F(Quality, WhatTurnsImagesIntoImagesHasNoForecast) {
+  for (const char* model : {"cyclegan-32", "srgan-32", "pix2pix"}) {
+    const Outcome refused = run_program(std::string("quality forecast --fid 20 --model ") + model);
+    EXPECT_EQ(refused.code, 2) << model;
+    EXPECT_THAT(refused.err, HasSubstr(std::string("--model: ") + model + " turns images into images"));
+  }
+}
+
 TEST_F(Quality, AFitIsWhatForecastsOfOnesOwnTrainingsTake) {
   const std::string curve = file("curve.json");
   const Outcome fit = run_program("quality fit " + points() + " --quiet -o " + curve);
