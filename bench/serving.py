@@ -6,7 +6,8 @@
 Trains a few steps, serves the generator, measures how long batches of 1, 2, 4 and 8 take when nothing else waits, and
 what a request takes beside that (HTTP, JSON). From these alone it simulates a Poisson load of a share of what batches of
 8 could answer, and sends the same load by a client of its own. Prints the mean, p50 and p95 of both and their ratio. The
-client and the server share this machine's cores: above a load of a half or so the client's own work shows.
+client and the server share this machine's cores: above a load of a half or so the client's own work shows. With --apart
+the server has half of the cores and the client the others. Other load on the machine, of any priority, makes it useless.
 """
 import argparse
 import concurrent.futures
@@ -24,9 +25,12 @@ BATCHES = (1, 2, 4, 8)
 
 
 class Server:
+    cores = None  # not the client's
+
     def __init__(self, program, folder, *options):
+        pin = (lambda: os.sched_setaffinity(0, Server.cores)) if Server.cores else None
         self.process = subprocess.Popen([program, "serve", "--generator", folder, "--listen", "127.0.0.1:0", *options],
-                                        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+                                        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, preexec_fn=pin)
         self.host = self.process.stdout.readline().strip().removeprefix("http://")
 
     def __enter__(self):
@@ -107,7 +111,12 @@ def main():
     parser.add_argument("--model", default="dcgan-64")
     parser.add_argument("--load", default="0.2,0.4,0.6")
     parser.add_argument("--seconds", type=float, default=30)
+    parser.add_argument("--apart", action="store_true", help="server and client on cores of their own")
     args = parser.parse_args()
+    if args.apart:
+        cores = sorted(os.sched_getaffinity(0))
+        Server.cores, rest = cores[:(len(cores) + 1) // 2], cores[(len(cores) + 1) // 2:]
+        os.sched_setaffinity(0, rest or cores)
     program = os.path.abspath(args.program)
     with tempfile.TemporaryDirectory() as scratch:
         folder = os.path.join(scratch, "run")
