@@ -40,6 +40,7 @@ struct PlanCandidate {
   std::string checkpoint;  ///< interval such as "10min" or "daly"; "" if no checkpoints are written
   LeastWork work;
   Bounds bounds;
+  Bounds known;  ///< the same of its median run, by an earlier search (PlanOptions::known); 0 where nothing is known
 
   int gpus() const { return nodes * gpus_per_node; }
   bool part_of_instance() const { return gpus_per_node < instance->gpus; }

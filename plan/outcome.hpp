@@ -35,7 +35,8 @@ struct PlannedRun {
   Verdict verdict = Verdict::beaten;
   std::string reason;    ///< why the candidate cannot be the answer; empty if it meets the goals or is beaten
   bool invalid = false;  ///< it is impossible because its scenario is not valid
-  RunsAtLeast at_least;  ///< by its first runs; if it is beaten, what of it is, or 0 if it is its bounds
+  /// By its first runs; if it is beaten, what of it is: its bounds, or more. 0 if another candidate stands for it.
+  RunsAtLeast at_least;
   // Set only if it was simulated:
   PlanMeasure time_s, usd, kg_co2e;
   /// Median cost in dollars with each doubtful price at its highest value; candidates are ranked by it.

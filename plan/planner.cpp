@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "common/json.hpp"
@@ -46,10 +47,12 @@ Plan search_once(const Request& request, const PlanOptions& options) {
   Search search(request, options);
   std::optional<std::size_t> best;
   sim::StepDistributionCache& steps = request.caches->steps;
-  for (std::size_t first = 0; first < search.size(); first += Search::kUnitsPerRound) {
+  // Where much is known already, the first unit probably beats all others.
+  for (std::size_t first = 0, count = options.at_most ? 1 : Search::kUnitsPerRound; first < search.size();
+       first += std::exchange(count, Search::kUnitsPerRound)) {
     if ((options.stopped && options.stopped()) || (options.effort == Effort::quick && best)) break;
     std::vector<std::size_t> round;
-    for (std::size_t unit = first; unit < std::min(search.size(), first + Search::kUnitsPerRound); ++unit)
+    for (std::size_t unit = first; unit < std::min(search.size(), first + count); ++unit)
       if (!search.is_beaten(unit)) round.push_back(unit);
     std::vector<bool> landed(round.size());
     const auto outcomes = run_children(

@@ -52,7 +52,7 @@ struct PlanOptions {
   // For searches that follow another one (why.hpp):
   std::function<bool(const PlanCandidate&)> only = {};  ///< candidates to consider; empty: all
   /// What is known of the candidates already: another plan of the same candidates, whose runs are `beaten` where
-  /// nothing is known. Null: nothing is known.
+  /// nothing is known but PlannedRun::at_least. Null: nothing is known.
   const Plan* known = nullptr;
   /// Only the best candidate is wanted, and only if its objective is at most this: others are left out as beaten.
   std::optional<double> at_most = {};

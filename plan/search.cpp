@@ -12,6 +12,14 @@
 #include "plan/dearer_regions.hpp"
 
 namespace ganymede::plan {
+namespace {
+
+void raise(RunsAtLeast& least, const RunsAtLeast& other) {
+  least = {std::max(least.time_s, other.time_s), std::max(least.usd_at_worst, other.usd_at_worst)};
+}
+
+}  // namespace
+
 Search::Search(const Request& request, PlanOptions options)
     : request_(request),
       options_(std::move(options)),
@@ -30,6 +38,8 @@ Search::Search(const Request& request, PlanOptions options)
   }
   for (std::size_t i = 0; i < plan_.runs.size(); ++i) {
     if (plan_.runs[i].simulated()) plan_.candidates.all[i].scheme = options_.known->candidates.all[i].scheme;
+    const RunsAtLeast& least = plan_.runs[i].at_least;
+    plan_.candidates.all[i].known = {least.time_s, 0, least.usd_at_worst};
     if (options_.only && !options_.only(candidate(i))) plan_.runs[i].verdict = Verdict::impossible;
     if (plan_.runs[i].verdict == Verdict::meets) take_in(i);
   }
@@ -56,7 +66,9 @@ void Search::make_units() {
       Unit unit{at_risk, 0, g, {}, false};
       for (const std::size_t i : groups[g].members) {
         if (!is_open(i) || candidate(i).at_risk() != at_risk) continue;
-        const double bound = least_objective(request_, candidate(i).bounds);
+        const double known = options_.at_most ? least_objective(request_, candidate(i).known) : 0;
+        const double bound = std::max(known, least_objective(request_, candidate(i).bounds));
+        if (unit.members.empty() || bound < unit.least) unit.late = at_risk && known == 0;
         unit.least = unit.members.empty() ? bound : std::min(unit.least, bound);
         unit.members.push_back(i);
       }
@@ -75,8 +87,9 @@ std::string Search::label(std::size_t unit) const {
 
 bool Search::is_beaten(std::size_t unit) const {
   const std::vector<std::size_t>& members = units_[unit].members;
-  return std::all_of(members.begin(), members.end(),
-                     [&](std::size_t i) { return front_.beats(candidate(i), candidate(i).bounds); });
+  return std::all_of(members.begin(), members.end(), [&](std::size_t i) {
+    return front_.beats(candidate(i), candidate(i).bounds) || front_.beats(candidate(i), candidate(i).known);
+  });
 }
 
 UnitOutcome Search::evaluate(std::size_t unit) {
@@ -91,14 +104,15 @@ UnitOutcome Search::evaluate(std::size_t unit) {
 
 void Search::take(std::size_t unit, const UnitOutcome& outcome) {
   units_[unit].taken = true;
-  const auto& [at_risk, least, group, members, taken] = units_[unit];
+  const auto& [late, least, group, members, taken] = units_[unit];
   // The other unit of the group need not search for the fastest scheme again.
   if (!outcome.scheme.empty())
     for (const std::size_t i : plan_.candidates.groups[group].members) plan_.candidates.all[i].scheme = outcome.scheme;
   for (std::size_t place = 0; place < members.size(); ++place) {
-    if (outcome.runs[place].verdict == Verdict::beaten) continue;
     PlannedRun& run = plan_.runs[members[place]];
+    const RunsAtLeast before = run.at_least;
     run = outcome.runs[place];
+    raise(run.at_least, before);
     if (run.invalid && invalid_.empty()) invalid_ = run.reason;
     if (run.verdict != Verdict::misses) continue;
     ++plan_.simulated;
@@ -117,6 +131,8 @@ Plan Search::plan() {
   if (plan_.simulated == 0 && !invalid_.empty() && !options_.at_most) throw ConfigError(invalid_);
   for (std::size_t unit = 0; unit < units_.size(); ++unit)
     if (!units_[unit].taken && !is_beaten(unit)) plan_.untried += units_[unit].members.size();
+  for (std::size_t i = 0; i < left_out_.size(); ++i)
+    if (is_open(i)) raise(plan_.runs[i].at_least, {candidate(i).bounds.time_s, candidate(i).bounds.usd_at_worst});
   choose_answer(request_, plan_);
   return std::move(plan_);
 }

@@ -44,8 +44,8 @@ class Search {
  private:
   /// Candidates of a group that are not ruled out: either those whose nodes may be taken back, or the others.
   struct Unit {
-    bool at_risk = false;  ///< the others come first: their bounds are near what they take, and few runs tell it
-    double least = 0;      ///< the lowest bound of the objective among them
+    bool late = false;  ///< at risk and not known: the others' bounds are near what they take, and few runs tell it
+    double least = 0;   ///< the lowest bound of the objective among them
     std::size_t group = 0;
     std::vector<std::size_t> members;
     bool taken = false;

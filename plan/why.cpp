@@ -26,6 +26,9 @@ constexpr double kBeside = 0.3;
 constexpr int kGuessesMax = 8;
 /// The objective if nothing meets the goals.
 constexpr double kNothing = std::numeric_limits<double>::infinity();
+/// A raised assumption makes no candidate better but by luck, as where nodes that start later escape an interruption:
+/// its objective is taken to be at least this share of what it was, and its chance at most this much higher.
+constexpr double kLuck = 0.9, kLuckOfChance = 0.01;
 
 bool rents_the_same(const Request& request, const PlanCandidate& a, const PlanCandidate& b) {
   return request.catalogs[a.catalog].name == request.catalogs[b.catalog].name && a.instance->name == b.instance->name &&
@@ -33,26 +36,21 @@ bool rents_the_same(const Request& request, const PlanCandidate& a, const PlanCa
          a.region == b.region && a.market == b.market;
 }
 
-/// What tells a candidate from all others of a request.
-std::string identity_of(const PlanCandidate& candidate) {
-  return fmt::format("{} {} {} {} {} {} {} {} {} {}", candidate.catalog, candidate.instance->name, candidate.region,
-                     platforms::to_string(candidate.market), candidate.nodes, candidate.on_demand_nodes,
-                     candidate.gpus_per_node, candidate.batch, candidate.policy->content.dump(), candidate.checkpoint);
+/// A candidate of which nothing is known but its bounds.
+PlannedRun by_bounds(const PlanCandidate& candidate) {
+  PlannedRun run;
+  run.at_least = {candidate.bounds.time_s, candidate.bounds.usd_at_worst};
+  return run;
 }
 
 /// One assumption of one plan.
 class SensitivityAnalysis {
  public:
-  SensitivityAnalysis(const KnownPlan& known, Assumption assumption, int jobs)
-      : request_(known.request),
-        chosen_(known.plan.candidates.all[*known.plan.best]),
-        plan_(known.plan),
-        assumption_(assumption),
-        jobs_(jobs) {
-    std::set<std::string> affected;
-    for (const PlanCandidate& candidate : known.plan.candidates.all)
-      if (affects(candidate)) affected.insert(candidate.instance->name);
-    affected_.assign(affected.begin(), affected.end());
+  /// `now` holds what is known of the plan's candidates with all assumptions as they are, and gets what is found out.
+  SensitivityAnalysis(const Request& request, Plan& now, Assumption assumption, int jobs)
+      : request_(request), chosen_(now.candidates.all[*now.best]), now_(now), assumption_(assumption), jobs_(jobs) {
+    for (const PlanCandidate& candidate : now.candidates.all)
+      affected_.push_back(is_affected(request, chosen_, candidate, assumption));
   }
 
   Sensitivity answer() {
@@ -72,9 +70,8 @@ class SensitivityAnalysis {
       return out;
     }
     find_rival();
-    find_hopeless();
     const std::vector<double> raises = values(out.now);
-    stays_.emplace_back(out.now, objective_of(request_, plan_.runs[*plan_.best]));
+    stays_.emplace_back(out.now, objective_of(request_, now_.runs[*now_.best]));
     double low = out.now;
     std::optional<double> high;
     for (int again = 0; low < raises.back();) {
@@ -87,8 +84,9 @@ class SensitivityAnalysis {
         out.next = next_;
         return out;
       } else {
-        // The same nodes are chosen after all, because they are better than when they were given up.
-        hopeless_.clear();
+        // The same nodes are chosen after all, because they are better than was expected.
+        for (std::size_t i = 0; i < affected_.size(); ++i)
+          if (affected_[i]) expected_.runs[i] = by_bounds(now_.candidates.all[i]);
         low = ++again % kTriesMax == 0 ? *std::ranges::upper_bound(raises, low) : *high;
         high.reset();
       }
@@ -145,83 +143,112 @@ class SensitivityAnalysis {
     return high ? (low + *high) / 2 : *std::ranges::upper_bound(raises, low);
   }
 
-  bool affects(const PlanCandidate& candidate) const { return is_affected(request_, chosen_, candidate, assumption_); }
-
-  /// Finds the best candidate that the assumption does not affect.
-  void find_rival() {
+  PlanOptions options_with(const Plan& known, double at_most) const {
     PlanOptions options;
     options.jobs = jobs_;
-    options.known = &plan_;
-    options.only = [&](const PlanCandidate& candidate) { return !affects(candidate); };
-    options.at_most = kNothing;
-    others_ = make_plan(request_, options);
-    if (others_.best) rival_ = objective_of(request_, others_.runs[*others_.best]);
-    for (std::size_t i = 0; i < others_.runs.size(); ++i)
-      if (affects(others_.candidates.all[i]))
-        others_.runs[i] = {};
-      else if (others_.runs[i].verdict == Verdict::beaten)
-        others_.runs[i].verdict = Verdict::impossible;  // by one that the assumption does not affect either
+    options.known = &known;
+    options.at_most = at_most;
+    return options;
   }
 
-  /// Finds the affected candidates that are no better than the rival. Raising an assumption makes nearly all of them
-  /// worse still, so they need not be simulated again at each value.
-  void find_hopeless() {
-    if (rival_ == kNothing) return;
-    PlanOptions options;
-    options.jobs = jobs_;
-    options.known = &plan_;
-    options.only = [&](const PlanCandidate& candidate) { return affects(candidate); };
-    options.at_most = rival_;
-    options.all_at_most = true;
-    const Plan now = make_plan(request_, options);
-    for (std::size_t i = 0; i < now.runs.size(); ++i)
-      if (affects(now.candidates.all[i]) &&
-          (now.runs[i].verdict != Verdict::meets || objective_of(request_, now.runs[i]) > rival_))
-        hopeless_.insert(identity_of(now.candidates.all[i]));
+  /// Finds the best of the candidates that the assumption affects, or of the others, with all as it is; with `all` each
+  /// that is no worse than `at_most`. Keeps what is then known of them.
+  std::optional<std::size_t> find_now(bool affected, double at_most, bool all) {
+    PlanOptions options = options_with(now_, at_most);
+    options.all_at_most = all;
+    options.only = [&](const PlanCandidate& candidate) {
+      return is_affected(request_, chosen_, candidate, assumption_) == affected;
+    };
+    Plan found = make_plan(request_, options);
+    for (std::size_t i = 0; i < found.runs.size(); ++i) {
+      if (affected_[i] != affected) continue;
+      now_.runs[i] = std::move(found.runs[i]);
+      now_.candidates.all[i].scheme = found.candidates.all[i].scheme;
+    }
+    return found.best;
+  }
+
+  /// Finds the best candidate that the assumption does not affect, and what the others will be at least.
+  void find_rival() {
+    if (const auto rival = find_now(false, kNothing, false)) rival_ = objective_of(request_, now_.runs[*rival]);
+    find_now(true, rival_ / kLuck, rival_ < kNothing);
+    expected_ = now_;
+    for (std::size_t i = 0; i < affected_.size(); ++i) {
+      const PlannedRun& now = now_.runs[i];
+      if (!affected_[i] && now.verdict == Verdict::beaten)  // by one that the assumption does not affect either
+        expected_.runs[i].verdict = Verdict::impossible;
+      if (!affected_[i]) continue;
+      PlannedRun& run = expected_.runs[i] = {};
+      const bool near = now.simulated() && now.probability >= request_.certainty - kLuckOfChance;
+      if (!near && now.verdict != Verdict::beaten) run.verdict = Verdict::impossible;
+      run.at_least = near ? RunsAtLeast{now.time_s.median, now.usd_at_worst} : now.at_least;
+      run.at_least = {kLuck * run.at_least.time_s, kLuck * run.at_least.usd_at_worst};
+    }
+  }
+
+  /// Plans among the affected candidates that rent the same as the choice, or among those that do not, if they may be
+  /// no worse than `at_most`.
+  Plan plan_affected(Request changed, bool same, double at_most) const {
+    std::vector<bool> counts(affected_.size());
+    std::set<std::string> names;
+    for (std::size_t i = 0; i < counts.size(); ++i) {
+      const PlanCandidate& candidate = expected_.candidates.all[i];
+      const RunsAtLeast& least = expected_.runs[i].at_least;
+      counts[i] = affected_[i] && rents_the_same(request_, candidate, chosen_) == same;
+      // Nothing is known of those for which another one stands, as in a dearer region.
+      const bool better = least_objective(request_, {least.time_s, 0, least.usd_at_worst}) <= at_most;
+      if (counts[i] && least.time_s > 0 && (better || request_.objective == Objective::carbon))
+        names.insert(candidate.instance->name);
+    }
+    if (names.empty()) return {};
+    changed.instances.assign(names.begin(), names.end());
+    Plan known;  // of the same candidates as `changed` has, in the same order
+    for (std::size_t i = 0; i < counts.size(); ++i) {
+      if (!names.contains(expected_.candidates.all[i].instance->name)) continue;
+      known.candidates.all.push_back(expected_.candidates.all[i]);
+      known.runs.push_back(expected_.runs[i]);
+      if (!counts[i]) known.runs.back().verdict = Verdict::impossible;
+    }
+    PlanOptions options = options_with(known, at_most);
+    options.only = [&](const PlanCandidate& candidate) {
+      return is_affected(changed, chosen_, candidate, assumption_);
+    };
+    return make_plan(changed, options);
   }
 
   /// True if the same nodes are chosen among the affected candidates with the assumption at this value, and no other
   /// candidate is better.
   bool stays_chosen(double value) {
-    Request changed = with_assumption(request_, chosen_, assumption_, value);
-    changed.instances = affected_;
-    PlanOptions options;
-    options.jobs = jobs_;
-    options.only = [&](const PlanCandidate& candidate) {
-      return is_affected(changed, chosen_, candidate, assumption_) && !hopeless_.contains(identity_of(candidate));
+    const Request changed = with_assumption(request_, chosen_, assumption_, value);
+    const auto best_of = [&](const Plan& plan) {
+      return plan.best ? objective_of(changed, plan.runs[*plan.best]) : kNothing;
     };
-    options.at_most = rival_;
-    const Plan plan = make_plan(changed, options);
-    const double objective = plan.best ? objective_of(changed, plan.runs[*plan.best]) : kNothing;
+    const double own = best_of(plan_affected(changed, true, rival_));
+    if (own == kNothing || own > rival_) return false;
+    const double other = std::min(rival_, best_of(plan_affected(changed, false, own)));
     // Which of equals is chosen is decided among all.
-    if (objective >= rival_) return objective == rival_ && plan.best && !choose_among_all(value);
-    if (!rents_the_same(changed, plan.candidates.all[*plan.best], chosen_)) return false;
-    stays_.emplace_back(value, objective);
+    if (other < own || (other == own && choose_among_all(value))) return false;
+    stays_.emplace_back(value, own);
     return true;
   }
 
-  /// Plans with the assumption at this value, among all candidates, as a plan would that knows nothing but those that
-  /// the assumption does not affect. True if it chooses other nodes or none; then `next_` is that choice.
+  /// Plans with the assumption at this value, among all candidates. True if it chooses other nodes or none; then
+  /// `next_` is that choice.
   bool choose_among_all(double value) {
     const Request changed = with_assumption(request_, chosen_, assumption_, value);
-    PlanOptions options;
-    options.jobs = jobs_;
-    options.known = &others_;
-    options.at_most = kNothing;
-    const Plan plan = make_plan(changed, options);
+    const Plan plan = make_plan(changed, options_with(expected_, kNothing));
     next_ = plan.best ? documents::row_json(row_of(changed, plan, *plan.best)) : OrderedJson(nullptr);
     return !plan.best || !rents_the_same(changed, plan.candidates.all[*plan.best], chosen_);
   }
 
   const Request& request_;
   const PlanCandidate& chosen_;
-  const Plan& plan_;
+  Plan& now_;  // what is known with all assumptions as they are
   Assumption assumption_;
   int jobs_;
-  std::vector<std::string> affected_;             // names of the instances that the assumption affects
-  std::set<std::string> hopeless_;                // identity_of() of candidates that cannot be chosen
-  Plan others_;                                   // what is known of the candidates that the assumption does not affect
-  double rival_ = kNothing;                       // the best objective among those
+  std::vector<bool> affected_;  // for each candidate, whether the assumption affects it
+  Plan expected_;               // the same as `now_` of the others, and what the affected are at least with it raised
+  double rival_ = kNothing;     // the best objective of the others
   std::vector<std::pair<double, double>> stays_;  // values at which the choice stays and its objective there, ascending
   int guesses_ = 0;                               // values that predicted() was taken for
   OrderedJson next_ = nullptr;
@@ -236,9 +263,10 @@ const char* unit_of(Assumption assumption) {
 }  // namespace
 
 std::vector<Sensitivity> why(const KnownPlan& known, int jobs, const std::function<void(std::size_t)>& progress) {
+  Plan now = known.plan;
   std::vector<Sensitivity> answers;
   for (const Assumption assumption : kAssumptions) {
-    answers.push_back(SensitivityAnalysis(known, assumption, jobs).answer());
+    answers.push_back(SensitivityAnalysis(known.request, now, assumption, jobs).answer());
     if (progress) progress(answers.size());
   }
   return answers;

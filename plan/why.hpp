@@ -27,12 +27,12 @@ struct Sensitivity {
 /// It is raised in steps, and the first step that changes the choice is halved until both ends of it differ by less
 /// than 0.02 % (boot: one second). But where the choice is compared with others whose objective is known, prices, step
 /// times and boots are raised at once to where a line says that it is as high, or to the highest value if it does not
-/// grow: the change found is then one that no change between need precede. At each value the candidates that it affects
-/// are simulated again as a plan would, and compared with the best of all others; these include candidates that the
-/// plan left out because only affected ones beat them. Affected ones that are no better than that at the present value
-/// are left out, because a higher value makes nearly all of them worse. What is chosen at the threshold is then planned
-/// among all candidates, so that it is the choice of a plan there. `progress` is called with the number of assumptions
-/// that are done.
+/// grow: the change found is then one that no change between need precede. What candidates take and cost at the present
+/// values is found out once for all assumptions, also of those that the plan left out because only affected ones beat
+/// them. At each value the candidates that rent the same as the choice are simulated again, and then those that it
+/// affects and that may be better: a higher value makes none better than nine tenths of what it was, but by luck. What
+/// is chosen at the threshold is then planned among all candidates so, which tests compare with plans that know
+/// nothing. `progress` is called with the number of assumptions that are done.
 std::vector<Sensitivity> why(const KnownPlan& known, int jobs, const std::function<void(std::size_t)>& progress = {});
 
 /// The answers as `ganymede.why/1`. `file` is the plan's content.
