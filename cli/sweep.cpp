@@ -13,6 +13,7 @@
 #include "common/file.hpp"
 #include "common/json.hpp"
 #include "common/json_value.hpp"
+#include "common/storage.hpp"
 #include "common/text.hpp"
 #include "report/runs.hpp"
 #include "studies/run_study.hpp"
@@ -80,7 +81,7 @@ void run_sweep(const SweepOptions& options, const Shared& shared) {
                                                                         study.about.empty() ? "" : ": ", study.about),
                                                             result_width(shared)) +
                                              "\n\n" + (report::sweep_text(sweep, result_width(shared)))));
-  if (!journal.empty()) std::filesystem::remove(journal);
+  if (!journal.empty()) storage::remove(journal.c_str());
   studies::require_no_failure(outcome, study.runs.size());
 }
 

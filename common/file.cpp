@@ -20,6 +20,7 @@
 #include <utility>
 
 #include "common/errors.hpp"
+#include "common/random.hpp"
 #include "common/storage.hpp"
 
 namespace ganymede {
@@ -91,7 +92,7 @@ struct Temporary {
   std::string path;
   bool keep = true;
   ~Temporary() {
-    if (!keep) ::unlink(path.c_str());
+    if (!keep) storage::remove(path.c_str());
     unfinished.forget(path);
   }
 };
@@ -112,16 +113,33 @@ bool is_folder(const std::filesystem::path& path) {
   return std::filesystem::is_directory(path, ignored);
 }
 
-/// Throws if the path is a directory, which renaming a file onto it cannot replace.
-void refuse_non_file(const std::filesystem::path& path) {
+/// Throws if the path is a directory, which renaming a file onto it cannot replace, or a file that this user may not
+/// write: a protected one is not replaced.
+void refuse_unwritable(const std::filesystem::path& path) {
   if (path.empty()) throw ConfigError("the name of an output file is empty");
   if (is_folder(path)) throw ConfigError(path.string() + ": cannot be written: it is a directory");
+  if (::faccessat(AT_FDCWD, path.c_str(), W_OK, AT_EACCESS) != 0 && errno == EACCES) fail(path, "cannot be written");
+  // In a folder such as /tmp nobody may replace a file of another user.
+  struct stat file {
+  }, folder{};
+  const std::filesystem::path above = path.has_parent_path() ? path.parent_path() : ".";
+  const uid_t user = ::geteuid();
+  if (::stat(path.c_str(), &file) == 0 && S_ISREG(file.st_mode) && ::stat(above.c_str(), &folder) == 0 &&
+      (folder.st_mode & S_ISVTX) != 0 && user != 0 && user != file.st_uid && user != folder.st_uid)
+    throw ConfigError(path.string() +
+                      ": cannot be written: it is another user's, in a folder where only they may replace it");
 }
 
 constexpr std::string_view kTemporary = ".tmp-";
-constexpr std::size_t kTemporaryDigits = 16;
+constexpr std::size_t kRandomDigits = 16;
 /// Age from which a temporary file counts as left by a program that was killed.
 constexpr auto kAbandoned = std::chrono::hours(24);
+
+/// What follows ".tmp-" for a file called `final_name`: random digits, and eight that only this program puts behind
+/// them, so that no file of the user's own is taken for one that may be removed.
+std::string temporary_digits(std::string_view final_name, std::string_view random) {
+  return fmt::format("{}{:08x}", random, fnv1a(fmt::format("{}/{}", final_name, random)) & 0xffffffffU);
+}
 
 /// True if `name` is one that open_temporary gives to the file called `final_name`.
 bool is_temporary_name(std::string_view name, std::string_view final_name) {
@@ -129,7 +147,7 @@ bool is_temporary_name(std::string_view name, std::string_view final_name) {
   name.remove_prefix(final_name.size());
   if (!name.starts_with(kTemporary)) return false;
   name.remove_prefix(kTemporary.size());
-  return name.size() == kTemporaryDigits && name.find_first_not_of("0123456789abcdef") == name.npos;
+  return name == temporary_digits(final_name, name.substr(0, kRandomDigits));
 }
 
 /// True for a regular file of this user, which alone is removed: others may have reasons for theirs.
@@ -143,7 +161,8 @@ bool is_own_file(const std::filesystem::path& path) {
 int open_temporary(const std::filesystem::path& path, Temporary& temporary) {
   static std::random_device random;
   for (int attempt = 0; attempt < 100; ++attempt) {
-    temporary.path = path.string() + fmt::format("{}{:08x}{:08x}", kTemporary, random(), random());
+    temporary.path = path.string() + std::string(kTemporary) +
+                     temporary_digits(path.filename().string(), fmt::format("{:08x}{:08x}", random(), random()));
     unfinished.note(temporary.path);  // before it is there, because a signal may come in between
     const int file = storage::create(temporary.path.c_str(), O_WRONLY | O_EXCL | O_NOFOLLOW);
     temporary.keep = file < 0;  // no file was created
@@ -173,7 +192,7 @@ void remove_abandoned(const std::filesystem::path& path) {
     // Where the clock was moved, a program may still be writing what looks old.
     const Descriptor file(::open(entry->path().c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
     if (file.get() < 0 || ::flock(file.get(), LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK)
-      fs::remove(entry->path(), ignored);
+      storage::remove(entry->path().c_str());
   }
 }
 
@@ -259,7 +278,7 @@ void write_file(const std::filesystem::path& named, std::string_view content) {
 }
 
 void write_file(const std::filesystem::path& named, const std::function<void(const ContentSink&)>& produce) {
-  refuse_non_file(named);
+  refuse_unwritable(named);
   // Replace what a symbolic link points to, not the link.
   std::error_code ignored;
   const std::filesystem::path path =
@@ -284,7 +303,7 @@ void write_file(const std::filesystem::path& named, const std::function<void(con
 }
 
 bool create_file(const std::filesystem::path& path, std::string_view content) {
-  refuse_non_file(path);
+  refuse_unwritable(path);
   Temporary temporary;
   Descriptor file(open_temporary(path, temporary));
   if (file.get() < 0) fail(path, "cannot be written");
@@ -302,7 +321,7 @@ bool create_file(const std::filesystem::path& path, std::string_view content) {
 }
 
 void check_writable(const std::filesystem::path& path) {
-  refuse_non_file(path);
+  refuse_unwritable(path);
   if (struct stat info{}; ::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) return;
   Temporary temporary;
   const Descriptor file(open_temporary(path, temporary));

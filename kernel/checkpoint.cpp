@@ -23,6 +23,7 @@
 #include "common/file.hpp"
 #include "common/plain_text.hpp"
 #include "common/random.hpp"
+#include "common/storage.hpp"
 
 namespace ganymede::kernel {
 namespace {
@@ -37,9 +38,8 @@ static_assert(std::endian::native == std::endian::little, "the sum is copied as 
 std::string file_name(std::int64_t step) { return fmt::format("step-{:012}.ckpt", step); }
 
 void make_directory(const fs::path& directory) {
-  std::error_code error;
-  fs::create_directories(directory, error);
-  if (error) throw ConfigError(fmt::format("{}: cannot be made: {}", directory.string(), error.message()));
+  if (const std::error_code error = storage::make_folders(directory))
+    throw ConfigError(fmt::format("{}: cannot be made: {}", directory.string(), error.message()));
 }
 
 /// The step of a file that save_checkpoint named; nothing for a user's own copy of one, whatever it is called.
@@ -55,7 +55,11 @@ std::map<std::int64_t, fs::path, std::greater<>> files_in(const fs::path& direct
   std::map<std::int64_t, fs::path, std::greater<>> files;
   std::error_code error;
   for (fs::directory_iterator entry(directory, error), end; !error && entry != end; entry.increment(error))
-    if (const auto step = step_of(entry->path().filename().string())) files.emplace(*step, entry->path());
+    if (const auto step = step_of(entry->path().filename().string())) {
+      if (!entry->is_regular_file(error))  // reading a pipe or a device might never end
+        throw ConfigError(entry->path().string() + ": is no regular file, expected a checkpoint");
+      files.emplace(*step, entry->path());
+    }
   return files;
 }
 
@@ -138,11 +142,9 @@ void save_checkpoint(const fs::path& directory, std::int64_t step, const SafeTen
   write_file(directory / file_name(step), write_checkpoint(content));
   const auto files = files_in(directory);
   // Files of later steps stay: the training resumed before them, because they are damaged.
-  auto file = std::next(files.find(step));
-  for (std::size_t kept = 1; file != files.end(); ++file, ++kept) {
-    std::error_code error;
-    if (kept >= kKeptCheckpoints) fs::remove(file->second, error);  // a file that cannot be removed does no harm
-  }
+  std::size_t kept = 0;
+  for (auto file = files.find(step); file != files.end(); ++file)
+    if (++kept > kKeptCheckpoints) storage::remove(file->second.c_str());  // one that cannot be removed does no harm
 }
 
 std::optional<Checkpoint> last_checkpoint(const fs::path& directory, std::vector<std::string>& remarks) {

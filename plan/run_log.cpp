@@ -99,8 +99,10 @@ void read_quality(const JsonNode& node, std::int64_t step, RunLog& log) {
 }
 
 /// What is left of a line in which a crash cut an object short: the header that a resumed run wrote behind it, or
-/// nothing. A line that no crash explains stays as it is, for its error.
+/// nothing. A loss of power may leave zeros in the place of what was written. A line that neither explains stays as it
+/// is, for its error.
 std::string_view after_cut(std::string_view line) {
+  if (line.starts_with('\0')) return line.substr(std::min(line.find_first_not_of('\0'), line.size()));
   if (!line.starts_with('{')) return line;
   const std::size_t next = line.find("{\"schema\"", 1);
   if (next != line.npos) return line.substr(next);
@@ -149,7 +151,7 @@ RunLog run_log_of(const traces::RunPace& pace, const PlannedTraining& planned, d
 
 void RunLogReader::add(std::string_view line) {
   if (const std::string_view rest = after_cut(line);
-      rest.size() < line.size() && (log_.batch > 0 || begins_as_header(line))) {
+      rest.size() < line.size() && (log_.batch > 0 || line.starts_with('\0') || begins_as_header(line))) {
     ++log_.cut_lines;
     if (rest.empty()) return;
     line = rest;

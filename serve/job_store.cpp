@@ -16,6 +16,7 @@
 #include "common/file.hpp"
 #include "common/json.hpp"
 #include "common/json_value.hpp"
+#include "common/storage.hpp"
 #include "report/plans.hpp"
 #include "report/runs.hpp"
 
@@ -175,6 +176,8 @@ int id_of(const std::string& name) {
 JobRecord read_record(const fs::path& file, int id) {
   JobRecord record;
   record.id = id;
+  if (fs::exists(file) && !fs::is_regular_file(file))  // a pipe might never be read
+    throw ConfigError(file.string() + ": is no regular file, expected the record of a job");
   JsonObject in(JsonNode::load(file));
   check_schema(in, kSchema);
   record.kind = read_job_kind(in.required("kind"));
@@ -199,9 +202,8 @@ JobRecord read_record(const fs::path& file, int id) {
 }
 
 void make_folder(const fs::path& folder) {
-  std::error_code error;
-  fs::create_directories(folder, error);
-  if (error) throw ConfigError(fmt::format("--data: {}: {}", folder.string(), error.message()));
+  if (const std::error_code error = storage::make_folders(folder))
+    throw ConfigError(fmt::format("--data: {}: {}", folder.string(), error.message()));
 }
 
 /// Makes a folder that only the user of this process may use, or takes other users' rights from an existing one.

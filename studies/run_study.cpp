@@ -31,6 +31,17 @@ std::pair<std::string, FinishedRun> read_journal_row(const std::string& line, co
   return {run.at("provenance").at("scenario_hash").get<std::string>(), {line, facts_of(run)}};
 }
 
+/// Refuses what no sweep has written: rows would be added to it, and at the end it would be removed.
+void require_journal(const std::filesystem::path& journal, std::string_view text) {
+  constexpr std::string_view kBegin = R"({"schema":"ganymede.result/1")";
+  const std::size_t zeros = std::min(text.find_first_not_of('\0'), text.size());  // which a loss of power leaves
+  if (zeros < text.size() && text.find(kBegin.substr(1)) == text.npos && !kBegin.starts_with(text.substr(zeros)))
+    throw ConfigError(
+        fmt::format("{}: found a file that no sweep has written, expected the journal of this one; move "
+                    "it, or give another --output",
+                    journal.string()));
+}
+
 /// The JSON library's message without its bracketed code.
 std::string message_of(std::string_view what) {
   const std::size_t end = what.starts_with('[') ? what.find("] ") : std::string_view::npos;
@@ -42,8 +53,12 @@ std::string message_of(std::string_view what) {
 std::map<std::string, FinishedRun> read_journal(const std::filesystem::path& journal,
                                                 const ReportDropped& report_dropped) {
   std::map<std::string, FinishedRun> known;
-  if (journal.empty() || !std::filesystem::exists(journal)) return known;
+  const auto status = std::filesystem::symlink_status(journal);
+  if (journal.empty() || !std::filesystem::exists(status)) return known;
+  if (!std::filesystem::is_regular_file(status))
+    throw ConfigError(journal.string() + ": is no regular file, expected the journal of this sweep");
   const std::string text = read_file(journal);
+  require_journal(journal, text);
   std::istringstream lines(text);
   std::size_t number = 0;
   for (std::string line; std::getline(lines, line);) {

@@ -13,6 +13,7 @@
 #include "common/plain_text.hpp"
 #include "common/random.hpp"
 #include "common/row_file.hpp"
+#include "common/storage.hpp"
 #include "studies/shard_folder.hpp"
 
 namespace ganymede::studies {
@@ -29,9 +30,8 @@ std::uint64_t spread(std::uint64_t hash) {
 /// Makes the folder and its `shards.json`, or checks that what is there is of the same work.
 void prepare_folder(const ShardedWork& work, const std::filesystem::path& folder) {
   const auto file = folder / "shards.json";
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error) throw ConfigError(fmt::format("{}: cannot be made: {}", folder.string(), error.message()));
+  if (const std::error_code error = storage::make_folders(folder))
+    throw ConfigError(fmt::format("{}: cannot be made: {}", folder.string(), error.message()));
   if (!std::filesystem::exists(file)) create_file(file, work_text(work));
   // Read again, because another process may have created its own in the meantime.
   require_same_work(work, read_work(folder), folder.string());

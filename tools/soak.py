@@ -28,7 +28,7 @@ import time
 import faults
 
 ROOT = faults.ROOT
-FOREIGN = ["out.json.tmp-mine", "out.json.tmp-0123456789", "kept/step-best.ckpt", "kept/step-000000000001-mine.ckpt", "shards/0.rows.txt",
+FOREIGN = ["out.json.tmp-mine", "out.json.tmp-0123456789abcdef", "kept/step-best.ckpt", "kept/step-000000000001-mine.ckpt", "shards/0.rows.txt",
            "notes.txt"]
 CLUSTER = {"schema": "ganymede.cluster/1", "platform": {"catalog": "aws", "region": "us-east-1", "instance": "p3.8xlarge", "nodes": 4},
            "jobs": [{"name": f"j{i}", "arrival": f"{i}min", "gpus": 1 + i * 7 % 8, "duration": f"{10 + i * 13 % 60}min"} for i in range(40)],

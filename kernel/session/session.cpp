@@ -255,12 +255,24 @@ void Replica::describe_run() {
 }
 
 void Replica::write_outputs() {
-  if (!options_.checkpoint.empty()) save_checkpoint();
-  if (!options_.samples.empty()) write_samples(options_.samples);
-  if (!options_.weights.empty()) write_file(options_.weights, write_weights(trainer_.gan(), trainer_.ops()));
-  if (!options_.trace.empty())
-    write_file(options_.trace, traces::write_step_trace(trainer_.trace(warmup_of(options_.steps))));
-  if (!options_.quality_curve.empty()) add_quality_curve(report_, options_);
+  // One that cannot be written, as on a full disk, takes none of the others with it.
+  std::exception_ptr first;
+  const auto write = [&first](const std::string& file, const auto& act) {
+    try {
+      if (!file.empty()) act(file);
+    } catch (const std::exception&) {
+      if (!first) first = std::current_exception();
+    }
+  };
+  write(options_.checkpoint, [&](const std::string&) { save_checkpoint(); });
+  write(options_.samples, [&](const std::string& file) { write_samples(file); });
+  write(options_.weights,
+        [&](const std::string& file) { write_file(file, write_weights(trainer_.gan(), trainer_.ops())); });
+  write(options_.trace, [&](const std::string& file) {
+    write_file(file, traces::write_step_trace(trainer_.trace(warmup_of(options_.steps))));
+  });
+  write(options_.quality_curve, [&](const std::string&) { add_quality_curve(report_, options_); });
+  if (first) std::rethrow_exception(first);
 }
 
 }  // namespace

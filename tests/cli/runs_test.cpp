@@ -220,6 +220,33 @@ TEST_F(Runs, AnInterruptedSweepGoesOnWhereItWas) {
   EXPECT_FALSE(std::filesystem::exists(again + ".partial"));
 }
 
+// Rows would be added to a user's own file of the journal's name, or to one that a link leads to; and it would be
+// removed.
+TEST_F(Runs, AFileThatNoSweepHasWrittenIsNoJournal) {
+  const std::string sweep = "sweep " + kSource +
+                            "/studies/spot-deadline.json --format json --set '/policies=[\"fixed\"]' " +
+                            "--set '/seeds=[1]' -o " + (scratch_ / "out.json").string();
+  for (const std::string mine : {"my notes\n", "a download that has not ended", "{\"schema\": 1}\n"}) {
+    scratch_.write("out.json.partial", mine);
+    const Outcome refused = run_program(sweep);
+    EXPECT_EQ(refused.code, 2) << refused.err;
+    EXPECT_THAT(refused.err, HasSubstr("out.json.partial: found a file that no sweep has written"));
+    EXPECT_EQ(content_of(scratch_ / "out.json.partial"), mine);
+  }
+  std::filesystem::remove(scratch_ / "out.json.partial");
+  std::filesystem::create_symlink(scratch_.write("precious", ""), scratch_ / "out.json.partial");
+  const Outcome refused = run_program(sweep);
+  EXPECT_EQ(refused.code, 2) << refused.err;
+  EXPECT_THAT(refused.err, HasSubstr("is no regular file, expected the journal of this sweep"));
+  EXPECT_EQ(content_of(scratch_ / "precious"), "");
+  std::filesystem::remove(scratch_ / "out.json.partial");
+  for (const std::string& lost : {std::string(5000, '\0'), std::string("{\"schema\":\"gan")}) {
+    scratch_.write("out.json.partial", lost);
+    EXPECT_EQ(run_program(sweep).code, 0);
+    EXPECT_FALSE(std::filesystem::exists(scratch_ / "out.json.partial"));
+  }
+}
+
 // A journal may contain anything; the result of the sweep must have the same bytes.
 TEST_F(Runs, RowsOfAJournalThatAreNoWholeResultsAreDroppedAndSaid) {
   using Ordered = OrderedJson;  // as the program writes them

@@ -25,107 +25,14 @@
 #include "common/json_value.hpp"
 #include "common/random.hpp"
 #include "run_program.hpp"
+#include "storage_troubles.hpp"
 #include "support/when.hpp"
 
 namespace ganymede::cli {
 namespace {
 
-namespace fs = std::filesystem;
 using storage::Fate;
 using Words = std::vector<std::string>;
-
-/// Files that users may keep beside those of the program, under names that resemble its own.
-constexpr std::array kForeign = {"out.json.tmp-mybackup", "out.json.tmp-0123", "c/step-best.ckpt",
-                                 "c/step-000000000001-mine.ckpt", "shards/notes.rows.txt"};
-
-/// The seed by which fates are drawn; GANYMEDE_STORAGE_SEED names another.
-std::uint64_t seed() {
-  const char* given = std::getenv("GANYMEDE_STORAGE_SEED");
-  return given == nullptr ? 1 : std::strtoull(given, nullptr, 10);
-}
-
-/// A disk that forgets at a loss of power what was not synced: the content of files, and names in folders. It knows
-/// them by the calls that it is shown before they happen.
-class ForgetfulDisk {
- public:
-  /// `kept`: a folder on the same file system for what may have to come back.
-  explicit ForgetfulDisk(fs::path kept) : kept_(std::move(kept)) { fs::create_directories(kept_); }
-
-  void see(const storage::Change& change) {
-    switch (change.call) {
-      case storage::Call::create:
-        if (!fs::exists(change.path)) names_.push_back({change.path, {}, {}});
-        return;
-      case storage::Call::rename:
-      case storage::Call::link:
-        return see_name(change);
-      case storage::Call::write:
-      case storage::Call::cut: {
-        const fs::path path = fs::read_symlink(fmt::format("/proc/self/fd/{}", change.file));
-        contents_.try_emplace(inode_of(path), Content{path, content_of(path)});
-        return;
-      }
-      case storage::Call::sync:
-        contents_.erase(inode_of(fmt::format("/proc/self/fd/{}", change.file)));
-        return;
-      case storage::Call::sync_folder:
-        std::erase_if(names_, [&](const Name& name) { return fs::equivalent(folder_of(name.path), change.path); });
-    }
-  }
-
-  /// Loses of each file none, a part or all of what was not synced, and of the names those after any one of them.
-  void lose_power(RandomStream& random) {
-    for (auto& [inode, file] : contents_) {
-      const std::string now = content_of(file.path);
-      const auto length = static_cast<std::size_t>(random.uniform() * static_cast<double>(now.size() + 1));
-      const std::string zeros = now.substr(0, length) + std::string(now.size() - length, '\0');
-      const std::string left = std::array{file.durable, now.substr(0, length), zeros}[random.below(3)];
-      if (fs::exists(file.path)) std::ofstream(file.path, std::ios::trunc | std::ios::binary) << left;
-    }
-    for (std::size_t lost = random.below(names_.size() + 1); lost > 0; --lost) {
-      const Name& last = names_.back();
-      if (last.from.empty())
-        fs::remove(last.path);
-      else if (fs::exists(last.path))
-        fs::rename(last.path, last.from);
-      if (!last.former.empty()) fs::rename(last.former, last.path);
-      names_.pop_back();
-    }
-  }
-
- private:
-  /// A name that a folder has since it was last synced.
-  struct Name {
-    fs::path path, from, former;  ///< `from`: its name before, and `former`: what it replaced, or empty
-  };
-  struct Content {
-    fs::path path;
-    std::string durable;
-  };
-
-  static fs::path folder_of(const fs::path& path) { return path.has_parent_path() ? path.parent_path() : "."; }
-  static ino_t inode_of(const fs::path& path) {
-    struct stat info {};
-    return ::stat(path.c_str(), &info) == 0 ? info.st_ino : 0;
-  }
-  void see_name(const storage::Change& change) {
-    Name name{change.to, change.call == storage::Call::rename ? change.path : "", {}};
-    if (fs::exists(change.to)) {
-      name.former = kept_ / std::to_string(kept_count_++);
-      fs::create_hard_link(change.to, name.former);
-    }
-    if (const auto file = contents_.find(inode_of(change.path)); file != contents_.end()) file->second.path = change.to;
-    names_.push_back(std::move(name));
-  }
-
-  fs::path kept_;
-  int kept_count_ = 0;
-  std::vector<Name> names_;
-  std::map<ino_t, Content> contents_;
-};
-
-/// How the machine fails: a fate of a call, a loss of power before it, or a clock that is moved before it.
-enum class Trouble { crashed, torn, failed, failed_for_ever, power_lost, clock_moved, none };
 
 /// Commands one after the other in a folder, and the files that they write.
 struct Work {
@@ -156,39 +63,13 @@ class Storage : public testing::Test {
     storage::set_fates([&](const storage::Change& change) {
       const bool here = (*calls_)++ == at;
       if (!here && trouble == Trouble::power_lost) disk.see(change);
-      return here ? fate_of(trouble, disk, at) : Fate::done;
+      return here ? fate_of(change, trouble, disk, folder(), storage_seed() + static_cast<std::uint64_t>(at))
+                  : Fate::done;
     });
     int code = 0;
     for (const Words& words : work.commands)
       if (code == 0) code = run_command_line(words);
     ::_exit(code);
-  }
-  Fate fate_of(Trouble trouble, ForgetfulDisk& disk, int at) {
-    RandomStream random(seed() + static_cast<std::uint64_t>(at), "power");
-    switch (trouble) {
-      case Trouble::crashed:
-        return Fate::crashed;
-      case Trouble::torn:
-        return Fate::torn;
-      case Trouble::failed:
-        return Fate::failed;
-      case Trouble::failed_for_ever:
-        return Fate::failed_for_ever;
-      case Trouble::power_lost:
-        disk.lose_power(random);
-        return Fate::crashed;
-      case Trouble::clock_moved:
-        step_clock(folder(), random.uniform() < 0.5);
-        return Fate::done;
-      case Trouble::none:
-        break;
-    }
-    return Fate::done;
-  }
-  static int code_of(pid_t child) {
-    int status = 0;
-    ::waitpid(child, &status, 0);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   }
   int run(const Work& work, int at = -1, Trouble trouble = Trouble::none) { return code_of(start(work, at, trouble)); }
   fs::path folder() const { return scratch_ / "work"; }
@@ -204,13 +85,6 @@ class Storage : public testing::Test {
       fs::create_directories((folder / name).parent_path());
       std::ofstream(folder / name) << "mine: " << name;
     }
-  }
-  /// Steps the clock by ten years for all files that are there now.
-  static void step_clock(const fs::path& folder, bool back) {
-    constexpr auto kTenYears = std::chrono::hours(24 * 3650);
-    for (const fs::directory_entry& entry : fs::recursive_directory_iterator(folder))
-      if (entry.is_regular_file())
-        fs::last_write_time(entry, fs::file_time_type::clock::now() + (back ? kTenYears : -kTenYears));
   }
   void expect_same(const std::map<std::string, std::string>& whole, const std::string& where) {
     for (const auto& [name, content] : whole)
@@ -228,14 +102,14 @@ class Storage : public testing::Test {
     ASSERT_GT(calls, 2);
     std::map<std::string, std::string> whole;
     for (const std::string& name : work.outputs) whole[name] = content_of(folder() / name);
-    RandomStream random(seed(), "storage");
+    RandomStream random(storage_seed(), "storage");
     const bool all = std::getenv("GANYMEDE_EVERY_CALL") != nullptr;
     for (int at = 0; at < calls; ++at) {
       if (!all && random.uniform() * calls > (is_sanitized() ? 3 : 16)) continue;
       begin();
       const auto trouble = static_cast<Trouble>(random.below(static_cast<std::uint64_t>(Trouble::none)));
       const std::string where =
-          fmt::format("call {} of {}, trouble {}, seed {}", at, calls, static_cast<int>(trouble), seed());
+          fmt::format("call {} of {}, trouble {}, seed {}", at, calls, static_cast<int>(trouble), storage_seed());
       const int code = run(work, at, trouble);
       if (trouble == Trouble::clock_moved)
         EXPECT_EQ(code, 0) << where;

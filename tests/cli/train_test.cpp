@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <csignal>
 #include <filesystem>
@@ -42,6 +43,35 @@ TEST(Train, AnInterruptedTrainingGoesOnAsIfItHadNotStopped) {
   EXPECT_EQ(Json::parse(images.out)["images"], 5);
   EXPECT_GT(Json::parse(images.out)["memory_bytes"].get<double>(), 1e6);
   EXPECT_EQ(content_of(scratch / "g.png").substr(1, 3), "PNG");
+}
+
+// Reading a pipe that nobody writes would never end, and a device might not.
+TEST(Train, ACheckpointThatIsNoFileIsRefused) {
+  const Scratch scratch;
+  std::filesystem::create_directory(scratch / "run");
+  const std::string file = (scratch / "run" / "step-000000000009.ckpt").string();
+  for (const bool pipe : {true, false}) {
+    if (pipe)
+      ASSERT_EQ(::mkfifo(file.c_str(), 0600), 0);
+    else
+      std::filesystem::create_symlink("/dev/zero", file);
+    const Outcome refused = run_program(
+        "train --model mlp-gan --batch 2 --steps 2 --threads 1 --resume --checkpoint " + (scratch / "run").string(),
+        "timeout 60");
+    EXPECT_EQ(refused.code, 2) << refused.err;
+    EXPECT_THAT(refused.err, HasSubstr("step-000000000009.ckpt: is no regular file, expected a checkpoint"));
+    std::filesystem::remove(file);
+  }
+}
+
+TEST(Train, AnOutputThatCannotBeWrittenTakesNoOtherWithIt) {
+  const Scratch scratch;
+  const Outcome full =
+      run_program("train --model mlp-gan --batch 2 --steps 1 --threads 1 --samples /dev/full --weights " +
+                  (scratch / "weights").string());
+  EXPECT_EQ(full.code, 1);
+  EXPECT_THAT(full.err, HasSubstr("/dev/full: cannot be written: No space left on device"));
+  EXPECT_TRUE(std::filesystem::exists(scratch / "weights"));
 }
 
 // A full disk or a slow one makes the write long: the file is 27 MB. What is written to try the folder, before the

@@ -148,19 +148,61 @@ TEST_F(Files, ATemporaryNameIsNotForeseenAndNoLinkIsFollowed) {
     });
   ASSERT_EQ(names.size(), 2U);
   EXPECT_NE(names[0], names[1]);
-  EXPECT_EQ(names[0].size(), std::string("a.tmp-0123456789abcdef").size());  // 64 random bits
+  EXPECT_EQ(names[0].size(), std::string("a.tmp-0123456789abcdef01234567").size());  // 64 random bits
 }
 
 TEST_F(Files, WhatKilledProgramsLeftIsRemovedAfterADay) {
   const auto yesterday = std::filesystem::file_time_type::clock::now() - std::chrono::hours(25);
-  for (const char* name : {"out.tmp-0123456789abcdef", "other.tmp-0123456789abcdef", "out.json", "out.tmp-mybackup",
-                           "out.tmp-0123456789abcdef.old", "out.tmp-0123456789ABCDEF"})
-    std::filesystem::last_write_time(folder_.add(name, "half"), yesterday);
-  folder_.add("out.tmp-fedcba9876543210", "of a program that still writes");
+  std::string left, young;  // names that the program gives
+  for (std::string* name : {&left, &young})
+    write_file(folder_ / "out", [&](const ContentSink&) {
+      for (const std::string& any : folder_.names())
+        if (any.starts_with("out.tmp-")) *name = any;
+    });
+  std::filesystem::remove(folder_ / "out");
+  folder_.add(young, "of a program that still writes");
+  const std::string of_another = "other" + left.substr(3);
+  // A user may have given any of these; the last has as many digits as the program's.
+  const std::vector<std::string> kept = {young,
+                                         of_another,
+                                         "out.json",
+                                         "out.tmp-mybackup",
+                                         left + ".old",
+                                         "out.tmp-0123456789abcdef",
+                                         "out.tmp-0123456789abcdef01234567"};
+  for (const std::string& name : kept)
+    if (name != young) std::filesystem::last_write_time(folder_.add(name, "half"), yesterday);
+  std::filesystem::last_write_time(folder_.add(left, "half"), yesterday);
   check_writable(folder_ / "out");
-  EXPECT_THAT(folder_.names(), testing::UnorderedElementsAre(
-                                   "other.tmp-0123456789abcdef", "out.json", "out.tmp-fedcba9876543210",
-                                   "out.tmp-mybackup", "out.tmp-0123456789abcdef.old", "out.tmp-0123456789ABCDEF"));
+  EXPECT_THAT(folder_.names(), testing::UnorderedElementsAreArray(kept));
+}
+
+// A file that its user has protected is not replaced, though the folder would allow it.
+TEST_F(Files, ThatMayNotBeWrittenAreNotReplaced) {
+  folder_.add("out", "precious");
+  std::filesystem::permissions(folder_ / "out", std::filesystem::perms::owner_read);
+  std::filesystem::permissions(folder_ / ".", std::filesystem::perms::all);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    if (::geteuid() == 0 && ::setuid(65534) != 0) ::_exit(1);  // root may write all files
+    int refused = 0;
+    try {
+      check_writable(folder_ / "out");
+    } catch (const ConfigError&) {
+      ++refused;
+    }
+    try {
+      write_file(folder_ / "out", "new");
+    } catch (const ConfigError&) {
+      ++refused;
+    }
+    ::_exit(refused == 2 ? 0 : 2);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(read_file(folder_ / "out"), "precious");
+  EXPECT_EQ(folder_.names().size(), 1U);
 }
 
 TEST_F(Files, ThatAProgramStillWritesAreKeptWhenTheClockIsMoved) {

@@ -135,6 +135,20 @@ TEST_F(RunLogs, ALineThatACrashCutIsSkippedAndCounted) {
   }
 }
 
+// A loss of power leaves zeros in the place of what was not on the disk yet, also of the first line.
+TEST_F(RunLogs, ZerosAreSkippedAndCounted) {
+  const std::string resumed =
+      R"({"schema":"ganymede.run-log/1","model":"dcgan-64","gpus":1,"batch":64,"steps":1000,"first_step":100,"unix_s":1500})";
+  for (const std::string& before : {std::string(kHeader) + "\n{\"step\":100,\"unix_s\":1100}\n", std::string()})
+    for (const std::string between : {"", "\n"}) {
+      std::ofstream(file_, std::ios::trunc)
+          << before << std::string(3000, '\0') << between << resumed << "\n{\"step\":200,\"unix_s\":1600}\n";
+      const RunLog log = read();
+      EXPECT_EQ(log.cut_lines, 1) << between;
+      EXPECT_EQ(log.done(), 200);
+    }
+}
+
 // A disk that was full when the run began has a part of its first line.
 TEST_F(RunLogs, AFirstLineThatWasCutIsSkippedAndCounted) {
   const std::string header = kHeader;
