@@ -10,8 +10,7 @@
 namespace ganymede::traces {
 
 void add_point(RunPace& pace, double count, double seconds) {
-  constexpr double kMostCount = 1e15;  // images or steps, as for goals
-  constexpr double kLongest = 1e12;    // seconds
+  constexpr double kLongest = 1e12;  // seconds
   if (!(count >= 0 && count <= kMostCount && seconds >= -kLongest && seconds <= kLongest)) {
     ++pace.skipped;
     return;

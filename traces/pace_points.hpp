@@ -8,6 +8,8 @@
 
 namespace ganymede::traces {
 
+inline constexpr double kMostCount = 1e15;  ///< images or steps, as for goals
+
 /// Adds a point; what has a higher count is of a life before a restart. Where the clock was set back before it, it goes
 /// on from there: the time between the two lines is not known and counts as none, nor are their steps in the pace.
 void add_point(RunPace& pace, double count, double seconds);

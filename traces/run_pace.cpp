@@ -74,7 +74,7 @@ void add_fids(RunPace& pace, const Json& line, double count) {
 /// The FID that a line of text has, of the log's first metric.
 void add_text_fid(RunPace& pace, const std::string& lower, double count) {
   const auto fid = fid_of(lower);
-  if (!fid || (!pace.reference.empty() && pace.reference != fid->first)) return;
+  if (!fid || !(count <= kMostCount) || (!pace.reference.empty() && pace.reference != fid->first)) return;
   pace.reference = fid->first;
   pace.fids.push_back({count, fid->second});
 }
@@ -254,7 +254,7 @@ bool read_stamped_line(RunPace& pace, std::string_view line, LogClock& clock, Ep
       pace.counts_images = unit > 0;
       add_point(pace, *count * (unit > 0 ? unit : 1), clock.since_begin(*time));
       pace.begin_unix_s = clock.begin();
-      add_text_fid(pace, rest, pace.points.back().count);
+      add_text_fid(pace, rest, *count * (unit > 0 ? unit : 1));
       return true;
     }
   return false;

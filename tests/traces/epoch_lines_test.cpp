@@ -60,6 +60,9 @@ TEST(EpochLines, FidsOfText) {
       fids("2026-11-03 08:00:00,1 - INFO - Iter(train) [ 1000/9000] lr: 1e-3\n"
            "2026-11-03 08:01:00,1 - INFO - Iter(val) [100/100]  FID-Full-50k/fid: 41.5  FID-Full-50k/mean: 1\n"),
       ElementsAre(Pair(1000, 41.5)));
+  // A count that nobody trains to is no point, before which there is none.
+  EXPECT_THAT(fids("2026-11-03 08:00:00 step 9e99 fid: 5\n2026-11-03 08:00:00 step 5 fid: 7\n"),
+              ElementsAre(Pair(5, 7)));
   EXPECT_THAT(fids("2026-11-03 08:01:00,1 - mmgen - INFO - Iter(val) [1000]\tfid: 41.5, is: 3.2\n"),
               ElementsAre(Pair(1000, 41.5)));
   EXPECT_THAT(fids("2026-11-03 08:01:00 step 500 FID 60.25 fake\n2026-11-03 08:02:00 step 600 confidence 0.9\n"
