@@ -3,6 +3,7 @@
 #include <map>
 #include <numeric>
 
+#include "host_device.hpp"
 #include "kernel/ops/eigen/eigen_ops.hpp"
 #include "kernel/step_clock.hpp"
 #include "scratch.hpp"
@@ -138,10 +139,9 @@ TEST(StepClock, TracingDoesNotChangeTheTraining) {
 }
 
 // A step with the lazy phase has the gradients after it, the trace after the phase that the other steps end with.
-TEST(StepClock, GradientsOfALazyPhaseAreReadyAtTheEndOfTheUsualOne) {
-  const auto backend = make_eigen_backend(1);
+void expect_ready_at_the_end_of_the_usual_phase(Backend& backend) {
   StepClock clock;
-  clock.record(*backend->ops, 1, 1, 1, false);
+  clock.record(*backend.ops, 1, 1, 1, false);
   clock.begin_step();
   for (const auto& [usual, lazy] :
        {std::pair{Phase::discriminator_backward_fake, Phase::discriminator_gradient_penalty},
@@ -150,9 +150,16 @@ TEST(StepClock, GradientsOfALazyPhaseAreReadyAtTheEndOfTheUsualOne) {
     clock.begin_phase(lazy);
     usual == Phase::generator_backward ? clock.generator_layer_done(0) : clock.discriminator_layer_done(0);
   }
+  clock.begin_phase(Phase::generator_update);
   clock.end_step();
+  clock.step_done();
   EXPECT_EQ(clock.generator_ready_s()[0], clock.times(Phase::generator_backward).seconds[0]);
   EXPECT_EQ(clock.discriminator_ready_s()[0], clock.times(Phase::discriminator_backward_fake).seconds[0]);
+}
+
+TEST(StepClock, GradientsOfALazyPhaseAreReadyAtTheEndOfTheUsualOne) {
+  expect_ready_at_the_end_of_the_usual_phase(*make_eigen_backend(1));
+  expect_ready_at_the_end_of_the_usual_phase(*make_hosted_cuda_backend({.graph = false}));
 }
 
 TEST(Buckets, CloseBeforeTheCapAndReportTheirLastLayer) {
