@@ -11,9 +11,6 @@
 namespace ganymede::plan {
 namespace {
 
-constexpr double kDearest = 1e9;        // a ratio where nothing is paid
-constexpr double kRounding = 1 - 1e-6;  // bills are of whole micro-dollars
-
 bool same_or_cheaper(const std::optional<MicroUsd>& a, const std::optional<MicroUsd>& b) {
   return a.has_value() == b.has_value() && (!a || a->value <= b->value);
 }
@@ -38,32 +35,6 @@ bool same_or_cheaper(const Request& request, const platforms::Instance& instance
          here->interrupted_per_month == there->interrupted_per_month;
 }
 
-/// The lowest ratio of a rate in `there` to the same rate in `here`; 0 if they are not sold alike.
-double least_ratio(const platforms::StorageRates& there, const platforms::StorageRates& here) {
-  if (there.unit != here.unit || there.rate_in_mib != here.rate_in_mib) return 0;
-  double least = kDearest;
-  for (const auto rate : {&platforms::StorageRates::per_month, &platforms::StorageRates::per_iops_month,
-                          &platforms::StorageRates::per_rate_month, &platforms::StorageRates::per_1000_put,
-                          &platforms::StorageRates::per_1000_get}) {
-    if ((there.*rate).has_value() != (here.*rate).has_value()) return 0;
-    if (here.*rate && (here.*rate)->value > 0)
-      least = std::min(least, static_cast<double>((there.*rate)->value) / static_cast<double>((here.*rate)->value));
-  }
-  return least;
-}
-
-/// The same of nodes on a market, with doubtful prices at their highest; 0 too if interruptions are stated otherwise.
-double least_ratio(const Request& request, const platforms::Instance& instance, const std::string& there,
-                   const std::string& here, platforms::Market market) {
-  const platforms::Price *price = platforms::find_price(instance, there, market),
-                         *other = platforms::find_price(instance, here, market);
-  if (price == nullptr || other == nullptr || price->interrupted_per_month != other->interrupted_per_month) return 0;
-  const auto at_worst = [&](const platforms::Price& one) {
-    return static_cast<double>(one.per_hour.value) * platforms::price_doubt(instance, one, request.price_age).high;
-  };
-  return other->per_hour.value > 0 ? at_worst(*price) / at_worst(*other) : kDearest;
-}
-
 bool charges_electricity(const platforms::Platform& platform, const std::string& region) {
   const platforms::Region* known = platform.region(region);
   return known != nullptr && known->per_kwh.has_value();
@@ -82,38 +53,19 @@ bool same_or_cheaper(const Request& request, const PlanCandidate& a, const PlanC
   return same_or_cheaper(request, *a.instance, a.region, b.region, a.market);
 }
 
-/// True if the region decides nothing about the runs of such a candidate but what they cost.
-bool runs_alike_anywhere(const Request& request, const PlanCandidate& one) {
-  return request.objective != Objective::carbon && request.what_if.region.empty() && one.policy->policy->price_blind &&
-         !one.policy->policy->other_regions;
-}
-
 }  // namespace
-
-double least_cost_ratio(const Request& request, const PlanCandidate& one, const PlanCandidate& other) {
-  if (one.market != other.market || one.on_demand_nodes != other.on_demand_nodes || one.policy != other.policy ||
-      one.checkpoint != other.checkpoint || !runs_alike_anywhere(request, one))
-    return 0;
-  const platforms::Platform& platform = *request.catalogs[one.catalog].platform;
-  if (charges_electricity(platform, one.region) || charges_electricity(platform, other.region)) return 0;
-  double least = least_ratio(request, *one.instance, one.region, other.region, one.market);
-  if (one.on_demand_nodes > 0 || one.policy->policy->other_market)
-    for (const platforms::Market market : {platforms::Market::on_demand, platforms::Market::spot})
-      least = std::min(least, least_ratio(request, *one.instance, one.region, other.region, market));
-  for (const platforms::Storage& storage : platform.storage)
-    least = std::min(least, least_ratio(storage.rates_in(one.region), storage.rates_in(other.region)));
-  return least * kRounding;
-}
 
 std::vector<bool> in_dearer_region(const Request& request, const Candidates& candidates,
                                    const std::function<bool(const PlanCandidate&)>& searched) {
   std::vector<bool> out(candidates.all.size(), false);
+  if (request.objective == Objective::carbon || !request.what_if.region.empty()) return out;
   for (const CandidateGroup& group : candidates.groups) {
     // The candidates that are kept so far, by everything that members of a group differ in but the region.
     std::map<std::tuple<platforms::Market, int, const RequestPolicy*, std::string>, std::vector<std::size_t>> kept;
     for (const std::size_t i : group.members) {
       const PlanCandidate& one = candidates.all[i];
-      if (!runs_alike_anywhere(request, one) || (searched && !searched(one))) continue;
+      if (!one.policy->policy->price_blind || one.policy->policy->other_regions) continue;
+      if (searched && !searched(one)) continue;
       auto& others = kept[{one.market, one.on_demand_nodes, one.policy, one.checkpoint}];
       const auto beats_one = [&](std::size_t k) { return same_or_cheaper(request, candidates.all[k], one); };
       out[i] = std::any_of(others.begin(), others.end(), beats_one);

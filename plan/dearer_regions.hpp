@@ -9,11 +9,6 @@
 
 namespace ganymede::plan {
 
-/// For two candidates of a group that differ only in their regions, the share of what `other` costs that `one` costs at
-/// least, whatever the seed and with doubtful prices at their highest: the lowest ratio of what nodes and storage cost
-/// there, for they have the same runs. 0 for any other two.
-double least_cost_ratio(const Request& request, const PlanCandidate& one, const PlanCandidate& other);
-
 /// For each candidate, whether another one of its group differs only in its region, and in that region nothing is
 /// dearer: neither the nodes, at stated and at doubtful prices, nor storage. With the same seed the two have the same
 /// runs, because CandidateScenarios names their pools alike, so that it cannot be cheaper or faster. Of equal ones the

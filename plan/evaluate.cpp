@@ -14,7 +14,6 @@
 #include "plan/bounds.hpp"
 #include "plan/chances.hpp"
 #include "plan/choice.hpp"
-#include "plan/dearer_regions.hpp"
 #include "plan/run_sums.hpp"
 #include "plan/spot_waits.hpp"
 #include "sim/run/simulate.hpp"
@@ -213,23 +212,6 @@ UnitOutcome with_fastest_scheme(const Request& request, PlanCandidate candidate,
   return fastest;
 }
 
-/// True if `front` beats a candidate by what runs of the same nodes in another region take and cost, which `least` then
-/// gets. `members` are of its group, and `runs` what is known of them.
-bool beaten_elsewhere(const Request& request, const PlanCandidate& candidate, const Front& front,
-                      const std::vector<PlanCandidate>& members, const std::vector<PlannedRun>& runs,
-                      RunsAtLeast& least) {
-  for (std::size_t k = 0; k < members.size(); ++k) {
-    const PlannedRun& run = runs[k];
-    if (members[k].region == candidate.region || run.at_least.time_s <= 0) continue;
-    const double ratio = least_cost_ratio(request, candidate, members[k]);
-    const RunsAtLeast there{run.at_least.time_s, ratio * run.at_least.usd_at_worst};
-    if (ratio <= 0 || !beats(front, candidate, there)) continue;
-    least = there;
-    return true;
-  }
-  return false;
-}
-
 /// Adds a run for each member, the cheapest by their bounds first: run(member's index, candidate, bounds of its runs,
 /// what beats it) unless its bounds are beaten.
 void add_runs(const Request& request, const std::vector<PlanCandidate>& members, Front front, UnitOutcome& out,
@@ -251,9 +233,8 @@ void add_runs(const Request& request, const std::vector<PlanCandidate>& members,
     const Bounds least = by_steps ? Bounds{std::max(all.time_s, by_steps->time_s), std::max(all.usd, by_steps->usd),
                                            std::max(all.usd_at_worst, by_steps->usd_at_worst)}
                                   : all;
-    RunsAtLeast& known = out.runs[i].at_least = {least.time_s, least.usd_at_worst};
+    out.runs[i].at_least = {least.time_s, least.usd_at_worst};
     if (front.beats(candidate, least) || front.beats(candidate, candidate.known)) continue;
-    if (beaten_elsewhere(request, candidate, front, members, out.runs, known)) continue;
     PlannedRun judged = run(i, candidate, least, front);
     // What evaluate_seeds() leaves out is left out here too if `run` knows it from where less was beaten.
     const RunsAtLeast medians{judged.time_s.median, judged.usd_at_worst};
