@@ -49,7 +49,7 @@ struct LeastPrice {
 
 LeastPrice least_price_of(const Request& request, const platforms::Instance& instance, const platforms::Price& price) {
   double usd = static_cast<double>(price.per_hour.value) * 1e-6;
-  const double worst = platforms::price_doubt(instance, price, request.price_age).high;
+  const double worst = platforms::price_range(instance, price, request.price_age).high;
   double discount = 1;  // the lowest price of sustained use, as a share of the list price
   if (price.market == platforms::Market::on_demand)
     for (const double share : instance.sustained_use) discount = std::min(discount, share);

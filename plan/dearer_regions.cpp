@@ -28,8 +28,8 @@ bool same_or_cheaper(const Request& request, const platforms::Instance& instance
   const platforms::Price *here = platforms::find_price(instance, a, market),
                          *there = platforms::find_price(instance, b, market);
   if (here == nullptr || there == nullptr) return here == there;
-  const platforms::PriceDoubt doubt = platforms::price_doubt(instance, *here, request.price_age),
-                              other = platforms::price_doubt(instance, *there, request.price_age);
+  const platforms::PriceRange doubt = platforms::price_range(instance, *here, request.price_age),
+                              other = platforms::price_range(instance, *there, request.price_age);
   const auto usd = static_cast<double>(here->per_hour.value), most = static_cast<double>(there->per_hour.value);
   return usd <= most && usd * doubt.low <= most * other.low && usd * doubt.high <= most * other.high &&
          here->interrupted_per_month == there->interrupted_per_month;

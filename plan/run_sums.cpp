@@ -23,7 +23,7 @@ RunCost cost_of(const Request& request, const sim::Scenario& scenario, const sim
   for (const sim::PoolUse& use : run.pools)
     for (const sim::ScenarioPool& pool : scenario.pools) {
       if (pool.name != use.pool) continue;
-      const platforms::PriceDoubt doubt = platforms::price_doubt(pool.instance(), pool.price, request.price_age);
+      const platforms::PriceRange doubt = platforms::price_range(pool.instance(), pool.price, request.price_age);
       cost.low -= usd_of(use.usd) * (1 - doubt.low);
       cost.high += usd_of(use.usd) * (doubt.high - 1);
     }

@@ -26,46 +26,71 @@ const Price* list_price(const Instance& instance, const Price& price) {
                                            : find_price(instance, price.region, Market::on_demand, price.zone);
 }
 
-std::string old_age(const Price& price, const PriceAge& age) {
-  if (price.as_of == "undated") return "undated";
-  if (age.today.empty()) return "";
+enum class Age { fine, undated, to_come, old };
+
+struct AgeOfPrice {
+  Age age = Age::fine;
+  int days = 0;
+};
+
+AgeOfPrice age_of(const Price& price, const PriceAge& age) {
+  if (price.as_of == "undated") return {Age::undated, 0};
+  if (age.today.empty()) return {};
   const int days = days_between(price.as_of, age.today);
   // Somewhere on Earth it is already tomorrow.
-  if (days < -1) return fmt::format("of {}, after {}", price.as_of, age.today);
-  return days > age.most_days ? fmt::format("of {}, {} days old", price.as_of, days) : "";
+  return {days < -1 ? Age::to_come : days > age.most_days ? Age::old : Age::fine, days};
+}
+
+std::string old_age(const Price& price, const PriceAge& age) {
+  const AgeOfPrice found = age_of(price, age);
+  switch (found.age) {
+    case Age::fine: return "";
+    case Age::undated: return "undated";
+    case Age::to_come: return fmt::format("of {}, after {}", price.as_of, age.today);
+    case Age::old: return fmt::format("of {}, {} days old", price.as_of, found.days);
+  }
+  return "";
+}
+
+/// Whether the price, of which `list` is on demand, is less than a discount of kMaxDiscount leaves.
+bool is_implausible(const Price* list, const Price& price) {
+  return list != nullptr && list->per_hour.value != 0 && 1 - dollars(price) / dollars(*list) > kMaxDiscount;
 }
 
 }  // namespace
 
 std::string implausible_discount(const Instance& instance, const Price& price) {
   const Price* list = list_price(instance, price);
-  if (list == nullptr || list->per_hour.value == 0) return "";
-  const double discount = 1 - dollars(price) / dollars(*list);
-  return discount > kMaxDiscount
-             ? fmt::format("{:.0f} % below {} USD/h on demand", 100 * discount, decimal(list->per_hour))
-             : "";
+  if (!is_implausible(list, price)) return "";
+  return fmt::format("{:.0f} % below {} USD/h on demand", 100 * (1 - dollars(price) / dollars(*list)),
+                     decimal(list->per_hour));
+}
+
+PriceRange price_range(const Instance& instance, const Price& price, const PriceAge& age) {
+  if (price.per_hour.value == 0) return {};
+  const Price* list = list_price(instance, price);
+  const bool deep = is_implausible(list, price), moves = deep || age_of(price, age).age != Age::fine;
+  PriceRange range;
+  if (!moves && !price.spread) return range;
+  if (moves) range.high = price.market == Market::spot ? kSpotMove : kListMove, range.low = 1 / range.high;
+  if (list != nullptr) {
+    const double most = dollars(*list) / dollars(price);
+    if (deep) range.high = std::max(range.high, (1 - kMaxDiscount) * most);
+    range.high = std::max(1.0, std::min(range.high, most));
+  }
+  if (price.spread) {
+    range.low *= dollars(price.spread->first) / dollars(price);
+    range.high *= dollars(price.spread->second) / dollars(price);
+  }
+  return range;
 }
 
 PriceDoubt price_doubt(const Instance& instance, const Price& price, const PriceAge& age) {
-  const std::string old = old_age(price, age);
-  const std::string deep = implausible_discount(instance, price);
-  if (price.per_hour.value == 0 || (old.empty() && deep.empty() && !price.spread)) return {};
-  PriceDoubt doubt{1, 1, old + (old.empty() || deep.empty() ? "" : ", ") + deep};
-  if (doubt.any()) {
-    doubt.high = price.market == Market::spot ? kSpotMove : kListMove;
-    doubt.low = 1 / doubt.high;
-  }
-  if (const Price* list = list_price(instance, price)) {
-    const double most = dollars(*list) / dollars(price);
-    if (!deep.empty()) doubt.high = std::max(doubt.high, (1 - kMaxDiscount) * most);
-    doubt.high = std::max(1.0, std::min(doubt.high, most));
-  }
-  if (price.spread) {
-    doubt.low *= dollars(price.spread->first) / dollars(price);
-    doubt.high *= dollars(price.spread->second) / dollars(price);
-    doubt.why +=
-        (doubt.any() ? ", " : "") + (price.origin.unconfirmed.empty() ? "hosts differ" : price.origin.unconfirmed);
-  }
+  if (price.per_hour.value == 0) return {};
+  PriceDoubt doubt{price_range(instance, price, age), old_age(price, age)};
+  const auto add = [&](const std::string& why) { doubt.why += (doubt.any() && !why.empty() ? ", " : "") + why; };
+  add(implausible_discount(instance, price));
+  if (price.spread) add(price.origin.unconfirmed.empty() ? "hosts differ" : price.origin.unconfirmed);
   return doubt;
 }
 

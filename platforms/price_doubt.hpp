@@ -14,19 +14,23 @@ struct PriceAge {
 };
 
 /// The price that will be paid lies between `low` and `high` times the stated one. Both are 1 if there is no doubt.
-struct PriceDoubt {
+struct PriceRange {
   double low = 1, high = 1;
+};
+
+struct PriceDoubt : PriceRange {
   std::string why;  ///< "undated", "of 2025-06-28, 387 days old", …; empty: no doubt
 
   bool any() const { return !why.empty(); }
 };
 
 /// How doubtful a price is. A marketplace's spreads as its offers do. It is doubtful too if it is undated, older than
-/// `age` allows or has an implausible discount. It
-/// may then have moved as far as prices of these catalogs did between two dates (price_doubt.cpp has the figures and
-/// their source). If the discount is implausible, it may also be as high as a discount of kMaxDiscount leaves. No price
-/// is assumed to rise above the on-demand price of its region.
+/// `age` allows or has an implausible discount. It may then have moved as far as prices of these catalogs did between
+/// two dates (price_doubt.cpp has the figures and their source). If the discount is implausible, it may also be as high
+/// as a discount of kMaxDiscount leaves. No price is assumed to rise above the on-demand price of its region.
 PriceDoubt price_doubt(const Instance& instance, const Price& price, const PriceAge& age);
+/// The same without words, for the many prices that a search compares.
+PriceRange price_range(const Instance& instance, const Price& price, const PriceAge& age);
 
 /// Larger discounts, as a share of the region's on-demand price, are implausible until somebody has checked them.
 inline constexpr double kMaxDiscount = 0.75;
