@@ -15,8 +15,9 @@ std::string read_file(const std::filesystem::path& path);
 /// Writes a temporary file beside `path`, fsyncs and renames it, so that `path` holds the old content or the new one,
 /// never half, also after a loss of power. The file that is replaced leaves its permissions (and owner, where that is
 /// allowed) to the new one. A symbolic link is followed; a pipe or device is written to directly. Throws ConfigError
-/// with path and reason if the file cannot be created there (no such directory, no permission), and std::runtime_error
-/// if writing fails later (a full disk). No temporary file is left behind.
+/// with path and reason if the file cannot be created there (no such directory, no permission) or if the one that is
+/// there is protected from this user, and std::runtime_error if writing fails later (a full disk). No temporary file is
+/// left behind.
 void write_file(const std::filesystem::path& path, std::string_view content);
 
 /// The same for a file that must not be there yet. Returns false, and leaves it as it is, if it is: of programs that
