@@ -97,7 +97,7 @@ std::vector<documents::ValidationResult::Evidence> coverage_of(const std::vector
       const double value = cell.predicted.value_or(NAN);
       add_to(row.coverage, value, cell.interval_90, cell.interval_holds);
       if (!cell.replay) continue;
-      if (!row.replay) row.replay.emplace();
+      if (!row.replay) row.replay = documents::ValidationResult::Replayed{};  // clang 14 has no emplace() for it
       add_to(row.replay->coverage, cell.replay->value, cell.replay->interval, cell.replay->holds);
       row.replay->off += std::abs(cell.replay->value / value - 1);
     }

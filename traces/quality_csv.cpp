@@ -23,16 +23,16 @@ struct ImagesColumn {
 };
 constexpr std::array<ImagesColumn, 3> kImagesColumns = {{{"images", 1}, {"kimg", 1e3}, {"d_real_kimg", 1e3}}};
 
-std::string csv_place(const CsvTable& table, const CsvTable::Row& row, const char* column) {
+std::string csv_place(const CsvTable& table, const CsvTable::Row& row, std::string_view column) {
   return fmt::format("{}: line {}: {}", table.file(), row.line, column);
 }
 
-double csv_number(const CsvTable& table, const CsvTable::Row& row, const char* column) {
+double csv_number(const CsvTable& table, const CsvTable::Row& row, std::string_view column) {
   return positive_number(table.at(row, column), csv_place(table, row, column), "");
 }
 
 /// Images or steps, of which a training begins with none.
-double count_of(const CsvTable& table, const CsvTable::Row& row, const char* column) {
+double count_of(const CsvTable& table, const CsvTable::Row& row, std::string_view column) {
   return number_from_zero(table.at(row, column), csv_place(table, row, column), "");
 }
 
@@ -79,7 +79,7 @@ double read_images(const CsvTable& table, const CsvTable::Row& row, const std::s
     }
     return images;
   }
-  return count_of(table, row, steps.c_str()) * images_of_step(csv_place(table, row, steps.c_str()), options);
+  return count_of(table, row, steps) * images_of_step(csv_place(table, row, steps), options);
 }
 
 /// The column of FIDs: "fid", or the only one that has it in its name, as Weights & Biases exports it, or that of the
@@ -151,8 +151,8 @@ std::vector<QualityLog> read_quality_csv(const std::filesystem::path& file, cons
     QualityLog& log = log_of(logs, table.has("run") ? table.at(row, "run") : file.stem().string());
     read_facts(table, row, log);
     if (table.at(row, fids).empty()) continue;
-    const double fid = csv_number(table, row, fids.c_str());
-    if (fids != "fid") set_fact(log, "reference", fids, csv_place(table, row, fids.c_str()));
+    const double fid = csv_number(table, row, fids);
+    if (fids != "fid") set_fact(log, "reference", fids, csv_place(table, row, fids));
     add_point(log, {read_images(table, row, steps, options, log), fid});
   }
   std::erase_if(logs, [](const QualityLog& log) { return log.points.empty(); });

@@ -42,6 +42,7 @@ std::string records_as_lines(std::string text) {
   try {
     const JsonNode document = JsonNode::parse(text, "");
     const Json& whole = document.value();
+    if (!array && !(whole.is_object() && whole.contains("log_history"))) return text;
     const Json& records = array ? whole : whole.at("log_history");
     if (!records.is_array()) return text;
     std::string lines;
