@@ -44,10 +44,14 @@ AgeOfPrice age_of(const Price& price, const PriceAge& age) {
 std::string old_age(const Price& price, const PriceAge& age) {
   const AgeOfPrice found = age_of(price, age);
   switch (found.age) {
-    case Age::fine: return "";
-    case Age::undated: return "undated";
-    case Age::to_come: return fmt::format("of {}, after {}", price.as_of, age.today);
-    case Age::old: return fmt::format("of {}, {} days old", price.as_of, found.days);
+    case Age::fine:
+      return "";
+    case Age::undated:
+      return "undated";
+    case Age::to_come:
+      return fmt::format("of {}, after {}", price.as_of, age.today);
+    case Age::old:
+      return fmt::format("of {}, {} days old", price.as_of, found.days);
   }
   return "";
 }
