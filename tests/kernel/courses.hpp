@@ -106,10 +106,12 @@ inline std::string name_of_steps(const testing::TestParamInfo<Steps>& instance) 
 /// power as tolerance.
 inline void expect_alike(const Course& found, const Course& expected, double tolerance, double growth = 1) {
   ASSERT_EQ(found.losses.size(), expected.losses.size());
-  for (std::size_t i = 0; i < found.losses.size(); ++i)
+  for (std::size_t i = 0; i < found.losses.size(); ++i) {
+    const std::size_t step = i / 2;
     EXPECT_NEAR(found.losses[i], expected.losses[i],
-                tolerance * std::pow(growth, static_cast<double>(i / 2)) * (1 + std::abs(expected.losses[i])))
+                tolerance * std::pow(growth, static_cast<double>(step)) * (1 + std::abs(expected.losses[i])))
         << i;
+  }
   for (const auto& [name, tensor] : expected.weights.tensors) {
     if (name.find(".adam.") != std::string::npos) continue;  // with beta1 = 0 a moment is a gradient, of any size
     const auto& values = found.weights.tensors.at(name).values;

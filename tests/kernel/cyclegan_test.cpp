@@ -40,7 +40,10 @@ TEST_P(TranslationTest, InstanceNormIsThatOfEachImageAlone) {
   const auto ys = device_.rows(y, channels), after = device_.rows(dy, channels);
   for (int c = 0; c < channels; ++c)
     for (int i = 0; i < batch; ++i) {
-      const auto at = [&](int p) { return static_cast<std::size_t>((c * positions + p) * batch + i); };
+      const auto at = [&](int p) {
+        const int place = (c * positions + p) * batch + i;
+        return static_cast<std::size_t>(place);
+      };
       double mean = 0, variance = 0, sum = 0, dot = 0;
       for (int p = 0; p < positions; ++p) mean += xs[at(p)] / positions;
       for (int p = 0; p < positions; ++p) variance += (xs[at(p)] - mean) * (xs[at(p)] - mean) / positions;
@@ -268,7 +271,8 @@ TEST(Cyclegan, ShowsTranslationsThereAndBack) {
   const PictureStore store({file}, whole, false);
   store.read(0, pixels.data());               // [channel x row x column]
   const auto at = [&](int row, int column) {  // the middle of a cell
-    return pixels[static_cast<std::size_t>((row * 33 + 16) * whole.width + column * 33 + 16)];
+    const int place = (row * 33 + 16) * whole.width + column * 33 + 16;
+    return pixels[static_cast<std::size_t>(place)];
   };
   for (int row = 0; row < 3; ++row) {
     EXPECT_EQ(at(row, 0), 40 * row);

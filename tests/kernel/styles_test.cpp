@@ -252,8 +252,8 @@ TEST(StyledTraining, HasLossesOfRegularizationInSomeSteps) {
     float path = 0;
     trainer.ops().read({&path, 1}, trainer.gan().losses + kLossPath);
     const double square = losses.path_length * losses.path_length;
-    EXPECT_GT(double{path}, 7.9 * square);
-    EXPECT_LT(double{path}, 10 * square);
+    EXPECT_GT(static_cast<double>(path), 7.9 * square);
+    EXPECT_LT(static_cast<double>(path), 10 * square);
   }
 }
 
