@@ -62,7 +62,7 @@ void merge(const fs::path& folder, const Acknowledge& /*acknowledge*/) {
                                   {1, 2, 3}, Json::object()};
   studies::ShardRuns runs;
   runs.work = [](std::size_t run) { return fmt::format(R"({{"run":{}}})", run * run); };
-  for (const std::uint64_t shard : {0, 1}) {
+  for (const std::uint64_t shard : {0U, 1U}) {
     const auto outcome = studies::run_shard(work, {shard, 2}, folder / "shards", runs, {});
     if (!outcome.complete() || outcome.failed > 0) throw Failure("runs are missing: " + outcome.first_reason);
   }
