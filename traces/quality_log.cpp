@@ -3,9 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
+#include <iterator>
 #include <optional>
 #include <sstream>
+#include <string_view>
 
 #include "common/errors.hpp"
 #include "common/file.hpp"
@@ -29,6 +32,21 @@ double number_in(const std::string& text, const std::string& where, const std::s
   return *value;
 }
 
+/// Whether a text says a time of the day, as lines of loggers do.
+bool has_clock(std::string_view text) {
+  for (std::size_t at = text.find(':', 1); at != text.npos; at = text.find(':', at + 1))
+    if (std::isdigit(static_cast<unsigned char>(text[at - 1])) && at + 1 < text.size() &&
+        std::isdigit(static_cast<unsigned char>(text[at + 1])))
+      return true;
+  return false;
+}
+
+/// Whether the first line of a text is that of a table with FIDs.
+bool is_table(const std::string& text) {
+  const std::string first = lower_case(text.substr(0, text.find('\n')));
+  return !has_clock(first) && (first.find("fid") != first.npos || first.starts_with("wall time,"));
+}
+
 /// The FIDs of a log that says how a training goes on: StyleGAN's stats.jsonl or log.txt, JSON lines of MMEngine or
 /// BigGAN-PyTorch, or metric-*.txt of StyleGAN in TensorFlow.
 /// Nothing if it is no such log or has none. Tables and StudioGAN's logs have readers of their own, which know more.
@@ -36,14 +54,14 @@ std::optional<QualityLog> quality_of_run(const std::filesystem::path& file, cons
                                          const QualityLogOptions& options) {
   if (text.find("FID score (Step:") != std::string::npos || text.find("\nfid") != std::string::npos)
     return std::nullopt;
-  if (text.find("\"Progress/kimg\"") == text.npos && text.find("sec/kimg") == text.npos &&
-      text.find("\"iter\"") == text.npos && text.find("\"step\"") == text.npos && text.find("\"itr\"") == text.npos &&
-      text.find("\"kimg\"") == text.npos && text.find("\"_step\"") == text.npos &&
-      text.find("network-snapshot-") == text.npos && text.find(" INFO ") == text.npos)
-    return std::nullopt;
+  constexpr std::string_view kKeys[] = {"\"Progress/kimg\"", "sec/kimg", "\"iter\"",  "\"step\"",
+                                        "\"itr\"",           "\"kimg\"", "\"_step\"", "network-snapshot-"};
+  const bool known = std::any_of(std::begin(kKeys), std::end(kKeys),
+                                 [&](std::string_view key) { return text.find(key) != text.npos; });
+  if (!known && (is_table(text) || !has_clock(text))) return std::nullopt;
   if (text.find("ganymede.") != text.npos) return std::nullopt;
   const auto run = read_run_pace(text, file.string());
-  if (!run || (run->points.empty() && run->fids.empty())) return std::nullopt;
+  if (!run || (run->fids.empty() && (!known || run->points.empty()))) return std::nullopt;
   QualityLog log;
   log.run = file.stem().string();
   log.facts["reference"] = run->reference;
@@ -125,7 +143,7 @@ double images_of_step(const std::string& where, const QualityLogOptions& options
 std::vector<QualityLog> read_quality_logs(const std::filesystem::path& file, const QualityLogOptions& options) {
   std::string text = read_file(file);
   if (is_event_file(text)) return {read_event_file(file, text, options)};
-  text = records_as_lines(std::move(text));
+  text = records_as_lines(without_colours(text));
   const std::size_t begin = text.find_first_not_of(" \t\r\n");
   if (begin == std::string::npos) throw ConfigError(fmt::format("{}: is empty, expected points of FID", file.string()));
   const std::string first = text.substr(begin, text.find('\n', begin) - begin);

@@ -1,6 +1,8 @@
 #include "traces/run_lines.hpp"
 
 #include <algorithm>
+#include <cctype>
+#include <cmath>
 
 #include "common/errors.hpp"
 #include "common/json.hpp"
@@ -11,16 +13,37 @@
 
 namespace ganymede::traces {
 
+namespace {
+
+/// Adds a unit of UTF-16 as UTF-8. Halves of pairs, which no log of numbers needs, become question marks.
+void add_utf8(std::string& out, unsigned unit) {
+  if (unit >= 0xd800 && unit < 0xe000) unit = '?';
+  if (unit < 0x80) {
+    out += static_cast<char>(unit);
+    return;
+  }
+  if (unit < 0x800) {
+    out += static_cast<char>(0xc0 | unit >> 6);
+  } else {
+    out += static_cast<char>(0xe0 | unit >> 12);
+    out += static_cast<char>(0x80 | (unit >> 6 & 0x3f));
+  }
+  out += static_cast<char>(0x80 | (unit & 0x3f));
+}
+
+}  // namespace
+
 std::string without_colours(const std::string& text) {
   std::string out;
   const bool little = text.starts_with("\xff\xfe"), big = text.starts_with("\xfe\xff");
   if (little || big) {
     for (std::size_t i = 2; i + 1 < text.size(); i += 2) {
-      const char low = text[i + (little ? 0 : 1)], high = text[i + (little ? 1 : 0)];
-      out += high == 0 && static_cast<unsigned char>(low) < 0x80 ? low : '?';
+      const auto low = static_cast<unsigned char>(text[i + (little ? 0 : 1)]);
+      const auto high = static_cast<unsigned char>(text[i + (little ? 1 : 0)]);
+      add_utf8(out, high * 256U + low);
     }
   } else {
-    out = text;
+    out = text.starts_with("\xef\xbb\xbf") ? text.substr(3) : text;
   }
   if (out.find('\x1b') == out.npos) return out;
   std::string plain;
@@ -87,30 +110,85 @@ std::optional<double> bracketed(std::string_view text) {
   return in.skip("]") ? number : std::nullopt;
 }
 
+bool is_best(std::string_view lower) {
+  for (const std::string_view word : {"best", "lowest", "min", "minimum"})
+    for (std::size_t at = lower.find(word); at != lower.npos; at = lower.find(word, at + 1)) {
+      const bool begins = at == 0 || lower[at - 1] < 'a' || lower[at - 1] > 'z';
+      const std::size_t end = at + word.size();
+      if (begins && (end == lower.size() || lower[end] < 'a' || lower[end] > 'z')) return true;
+    }
+  return false;
+}
+
+std::optional<std::pair<double, std::string_view>> leading_number(std::string_view text) {
+  constexpr std::string_view kDigits = "0123456789";
+  std::size_t end = std::min(text.find_first_not_of("0123456789."), text.size());
+  if (end < text.size() && text[end] == 'e') {
+    std::size_t digit = end + 1;
+    if (digit < text.size() && (text[digit] == '+' || text[digit] == '-')) ++digit;
+    if (digit < text.size() && kDigits.find(text[digit]) != kDigits.npos)
+      end = std::min(text.find_first_not_of(kDigits, digit), text.size());
+  }
+  const auto number = parse_number<double>(text.substr(0, end));
+  return number ? std::optional(std::pair(*number, text.substr(end))) : std::nullopt;
+}
+
 std::optional<std::pair<std::string, double>> fid_of(std::string_view lower) {
-  constexpr std::string_view kName = "abcdefghijklmnopqrstuvwxyz0123456789_-/";
+  constexpr std::string_view kName = "abcdefghijklmnopqrstuvwxyz0123456789_-/", kBefore = " _-/.";
   for (std::size_t at = lower.find("fid"); at != lower.npos;) {
     const std::size_t end = std::min(lower.find_first_not_of(kName, at), lower.size());
     const std::size_t begin = std::min(lower.find_first_not_of(" :=", end), lower.size());
-    const std::string_view name = lower.substr(at, end - at), text = lower.substr(begin);
-    const auto value = parse_number<double>(text.substr(0, text.find_first_not_of("0123456789.")));
+    const std::string_view name = lower.substr(at, end - at);
+    // The word before, as of "best FID: 11.1": the best so far is not that of this step.
+    const std::size_t last = lower.substr(0, at).find_last_not_of(kBefore);
+    const std::string_view before = lower.substr(0, last == lower.npos ? 0 : last + 1);
+    const std::size_t gap = before.find_last_not_of(kName.substr(0, 26));
+    const auto value = leading_number(lower.substr(begin));
     const bool is_name = (at == 0 || kName.substr(0, 26).find(lower[at - 1]) == kName.npos) &&
                          name.substr(name.rfind('/') + 1).find("fid") != name.npos;  // no "fid-full-50k/mean"
-    if (is_name && value && *value > 0) return std::pair(std::string(name), *value);
+    if (is_name && value && value->first > 0 && !is_best(name) && !is_best(before.substr(gap + 1)))
+      return std::pair(std::string(name), value->first);
     at = lower.find("fid", end);
   }
   return std::nullopt;
 }
 
+std::vector<NamedCount> named_counts(std::string_view line) {
+  std::vector<NamedCount> found;
+  const std::string rest = lower_case(std::string(line));
+  for (const auto& [word, unit] :
+       {std::pair<std::string_view, double>{"kimg", 1e3}, {"images", 1}, {"step", 0}, {"iteration", 0}, {"iter", 0}})
+    for (std::size_t at = rest.find(word); at != rest.npos; at = rest.find(word, at + 1)) {
+      LineScanner in(std::string_view(rest).substr(at + word.size()));
+      in.skip("s");
+      in.skip("(train)");
+      while (in.skip_blank() || in.skip("=") || in.skip(":") || in.skip("[") || in.skip("#")) continue;
+      const auto count = count_of(line.substr(line.size() - in.rest().size()));
+      const bool is_part = at > 0 && (rest[at - 1] == '/' || std::isalpha(static_cast<unsigned char>(rest[at - 1])));
+      if (!count || is_part || (unit < 1e3 && *count != std::floor(*count))) continue;
+      found.push_back({*count * (unit > 0 ? unit : 1), unit > 0});
+    }
+  return found;
+}
+
 std::optional<ProgressBars::Bar> ProgressBars::bar_of(std::string_view text) {
   constexpr std::string_view kDigits = "0123456789";
+  std::string rank;
+  std::size_t digit = std::min(text.find_first_of(kDigits), text.size());
+  if (const std::string before = lower_case(std::string(text.substr(0, digit)));
+      before.ends_with("rank") || before.ends_with("rank ") || before.ends_with("[default")) {
+    LineScanner behind(text.substr(digit));
+    rank = behind.digits();
+    text = behind.rest();
+    text.remove_prefix(std::min(text.find_first_not_of("]:| "), text.size()));
+    digit = std::min(text.find_first_of(kDigits), text.size());
+  }
   LineScanner in(text);
-  const std::size_t digit = std::min(text.find_first_of(kDigits), text.size());
   std::string label(text.substr(0, digit));
   std::erase(label, ' ');  // which align the percents
   LineScanner behind(text.substr(digit));
   std::string number(behind.digits());
-  if (behind.skip("%")) number.clear();
+  if (behind.skip("%") || lower_case(label).find("epoch") == label.npos) number.clear();
   if (!in.skip_past("%|") || !in.skip_past("| ")) return std::nullopt;
   in.skip_blanks();
   const auto next_count = [&](std::string_view end) -> std::optional<double> {  // also in thousands, as "1.00k"
@@ -128,7 +206,8 @@ std::optional<ProgressBars::Bar> ProgressBars::bar_of(std::string_view text) {
     if (!part) return std::nullopt;
     seconds = 60 * seconds + *part;
   } while (in.skip(":"));
-  return in.skip("<") ? std::optional(Bar{*done, *all, seconds, std::move(label), std::move(number)}) : std::nullopt;
+  return in.skip("<") ? std::optional(Bar{*done, *all, seconds, std::move(label), std::move(number), std::move(rank)})
+                      : std::nullopt;
 }
 
 std::vector<std::pair<double, double>> ProgressBars::read(std::string_view line) {
@@ -137,96 +216,14 @@ std::vector<std::pair<double, double>> ProgressBars::read(std::string_view line)
     const std::size_t end = std::min(line.find('\r'), line.size());
     const auto bar = bar_of(line.substr(0, end));
     line.remove_prefix(std::min(end + 1, line.size()));
-    if (!bar || (all_ > 0 && (bar->all != all_ || bar->label != last_.label))) continue;
+    if (!bar || (all_ > 0 && (bar->all != all_ || bar->label != last_.label || bar->rank != last_.rank))) continue;
     const bool again = bar->done < last_.done || (bar->done == last_.done && bar->number != last_.number);
     if (again && last_.done >= last_.all) before_ += last_.all, seconds_before_ += last_.seconds;
+    if (all_ == 0 && bar->done == bar->all) found.emplace_back(0, 0);  // only full bars were kept
     all_ = bar->all, last_ = *bar;
     found.emplace_back(before_ + bar->done, seconds_before_ + bar->seconds);
   }
   return found;
-}
-
-namespace {
-
-std::optional<double> next_number(LineScanner& in) { return parse_number<double>(in.digits()); }
-
-void skip_separators(LineScanner& in) {
-  while (in.skip_blank() || in.skip("[") || in.skip("]") || in.skip(":") || in.skip(",") || in.skip("|") ||
-         in.skip("("))
-    continue;
-}
-
-/// The number, in digits with a point, behind a word, or nothing.
-std::optional<double> number_behind(std::string_view line, std::string_view word) {
-  LineScanner in(line);
-  if (!in.skip_past(word)) return std::nullopt;
-  in.skip_blanks();
-  const std::string_view rest = in.rest();
-  return parse_number<double>(rest.substr(0, rest.find_first_not_of("0123456789.")));
-}
-
-}  // namespace
-
-std::optional<EpochLines::Progress> EpochLines::steps(std::string_view line) {
-  const std::string lower = lower_case(std::string(line));
-  LineScanner in(lower);
-  const bool named = in.skip_past("epoch");
-  if (named) {
-    in.skip("(train)");
-    skip_separators(in);
-  } else if (!in.skip("[")) {  // "[3/25][100/1583]" alone
-    return std::nullopt;
-  }
-  const auto epoch = next_number(in);
-  if (!epoch || (in.skip("/") ? !next_number(in) : !named)) return std::nullopt;
-  skip_separators(in);
-  for (const char* word : {"step", "batch", "iteration", "iter"})
-    if (in.skip(word)) break;
-  skip_separators(in);
-  const auto done = next_number(in);
-  in.skip_blanks();
-  if (!done || !in.skip("/")) return std::nullopt;
-  in.skip_blanks();
-  const auto all = next_number(in);
-  if (!all || *done > *all || !(*all > 0)) return std::nullopt;
-  if (epoch_ < 0) first_ = std::min(*epoch, 1.0);
-  if (*epoch != epoch_) before_ = seconds_;
-  epoch_ = *epoch;
-  Progress out{(*epoch - first_) * *all + *done, {}};
-  LineScanner time(lower);
-  if (time.skip_past("time") && number_behind(time.rest(), "(")) {
-    seconds_ = before_ + *number_behind(time.rest(), "(") * *done;
-    out.seconds = seconds_;
-  }
-  return out;
-}
-
-std::optional<EpochLines::Progress> EpochLines::ended(std::string_view line) {
-  LineScanner in(line.substr(line.find_last_of("\r\b") + 1));  // over which the last state of a bar is written
-  in.skip_blanks();
-  const auto done = next_number(in);
-  if (!done || !in.skip("/") || next_number(in) != done || !in.skip(" ")) return std::nullopt;
-  const bool drawn = in.skip_past("\u2501 ") || in.skip_past("] ");
-  if (!in.skip("- ") && !drawn) return std::nullopt;
-  const auto seconds = next_number(in);
-  if (!seconds || !in.skip("s") || !in.skip_blank()) return std::nullopt;
-  if (length_ == 0 && *done > 1) length_ = *done;
-  if (*done != length_) return std::nullopt;  // of predict(), which a loop of one's own calls
-  count_ += *done, seconds_ += *seconds;
-  return Progress{count_, seconds_};
-}
-
-std::optional<EpochLines::Progress> EpochLines::images(std::string_view line) {
-  if (!line.starts_with("(epoch: ")) return std::nullopt;
-  const auto epoch = number_behind(line, "epoch: "), within = number_behind(line, "iters: ");
-  const auto each = number_behind(line, "time: ");
-  if (!epoch || !within || !each) return std::nullopt;
-  // Lines are as many images apart at an epoch's end as within it.
-  if (*epoch == epoch_ && *within > within_) gap_ = *within - within_;
-  const double more = *epoch == epoch_ || gap_ == 0 ? *within - (*epoch == epoch_ ? within_ : 0) : gap_;
-  epoch_ = *epoch, within_ = *within;
-  count_ += more, seconds_ += more * *each;
-  return Progress{count_, seconds_};
 }
 
 }  // namespace ganymede::traces

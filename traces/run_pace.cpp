@@ -12,6 +12,7 @@
 #include "common/json.hpp"
 #include "common/json_value.hpp"
 #include "common/plain_text.hpp"
+#include "traces/epoch_lines.hpp"
 #include "traces/line_scanner.hpp"
 #include "traces/pace_points.hpp"
 #include "traces/quality_log.hpp"
@@ -63,7 +64,7 @@ std::optional<double> first_count(const Json& line, std::initializer_list<const 
 /// FIDs of StyleGAN's statistics ("Metrics/fid50k_full") and of MMEngine's evaluations ("FID-Full-50k/fid").
 void add_fids(RunPace& pace, const Json& line, double count) {
   for (const auto& [name, value] : line.items()) {
-    if (lower_case(name).find("fid") == name.npos) continue;
+    if (const std::string lower = lower_case(name); lower.find("fid") == lower.npos || is_best(lower)) continue;
     const auto fid = mean_of(line, name.c_str());
     if (!fid || !(*fid > 0) || (!pace.reference.empty() && pace.reference != name)) continue;
     pace.reference = name;
@@ -228,6 +229,7 @@ bool read_stamped_line(RunPace& pace, std::string_view line, LogClock& clock, Ep
   }
   const auto progress = epochs.steps(line);
   if (progress && !pace.counts_images && (time || progress->seconds)) {
+    if (progress->afresh) pace.points.clear();
     add_point(pace, progress->count, time ? clock.since_begin(*time) : *progress->seconds);
     pace.begin_unix_s = clock.begin();
     return true;
@@ -240,23 +242,14 @@ bool read_stamped_line(RunPace& pace, std::string_view line, LogClock& clock, Ep
     add_text_fid(pace, rest, at ? *at : pace.points.back().count);
     return true;
   }
-  for (const auto& [word, unit] :
-       {std::pair<std::string_view, double>{"kimg", 1e3}, {"images", 1}, {"step", 0}, {"iteration", 0}, {"iter", 0}})
-    for (std::size_t at = rest.find(word); at != rest.npos; at = rest.find(word, at + 1)) {
-      LineScanner in(std::string_view(rest).substr(at + word.size()));
-      in.skip("s");
-      in.skip("(train)");
-      while (in.skip_blank() || in.skip("=") || in.skip(":") || in.skip("[") || in.skip("#")) continue;
-      const auto count = count_of(line.substr(line.size() - in.rest().size()));
-      const bool is_part = at > 0 && (rest[at - 1] == '/' || std::isalpha(static_cast<unsigned char>(rest[at - 1])));
-      if (!count || is_part || (unit < 1e3 && *count != std::floor(*count))) continue;
-      if (clock.begin() && pace.counts_images != (unit > 0)) continue;  // the log's first unit counts
-      pace.counts_images = unit > 0;
-      add_point(pace, *count * (unit > 0 ? unit : 1), clock.since_begin(*time));
-      pace.begin_unix_s = clock.begin();
-      add_text_fid(pace, rest, *count * (unit > 0 ? unit : 1));
-      return true;
-    }
+  for (const auto& [count, images] : named_counts(line)) {
+    if (clock.begin() && pace.counts_images != images) continue;  // the log's first unit counts
+    pace.counts_images = images;
+    add_point(pace, count, clock.since_begin(*time));
+    pace.begin_unix_s = clock.begin();
+    add_text_fid(pace, rest, count);
+    return true;
+  }
   return false;
 }
 
@@ -339,6 +332,7 @@ bool read_epoch_line(RunPace& pace, std::string_view line, EpochLines& epochs) {
   const auto found = images ? images : epochs.ended(line);
   if (!found) return false;
   pace.counts_images = images.has_value();
+  if (found->afresh) pace.points.clear();
   if (pace.points.empty()) add_point(pace, 0, 0);
   add_point(pace, found->count, *found->seconds);
   return true;

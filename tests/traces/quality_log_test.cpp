@@ -155,7 +155,8 @@ TEST_F(QualityLogs, ReadsOtherProgramsWaysToSayIt) {
            {R"({"itr": 100, "IS_mean": 5.5, "IS_std": 0.1, "FID": 80, "_stamp": 1619000000.5})", "x_log.jsonl"},
            {"Wall time,Step,Value\n1619000000.5,100,80\n", "run-1-tag-metrics_FID.csv"},
            {"step;fid\n100;80,0\n", "x.csv"},
-           {"step\tFID\n100\t80.0\n", "x.tsv"}}) {
+           {"step\tFID\n100\t80.0\n", "x.tsv"},
+           {"2026-11-03 08:00:00 step 100 loss 1 FID: 8.0e+01 best_fid: 70\n", "x.log"}}) {
     const QualityLog log = read(text, name)[0];
     ASSERT_EQ(log.points.size(), 1U) << text;
     EXPECT_EQ(log.points[0].images, 2000) << text;

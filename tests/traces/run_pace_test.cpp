@@ -249,7 +249,7 @@ TEST(RunPace, OfProgressBarsWithLabelsAndThousands) {
       "Train:  10%|#         | 100/1000 [01:00<09:00,  1.67it/s]\n",
       "nohup.out");
   ASSERT_TRUE(pace);
-  EXPECT_THAT(points_of(*pace), ElementsAre(Pair(1000, 600), Pair(1100, 660)));
+  EXPECT_THAT(points_of(*pace), ElementsAre(Pair(0, 0), Pair(1000, 600), Pair(1100, 660)));
   const auto thousands = read_run_pace(
       "  5%|5         | 500/10.0k [04:10<1:19:10, 2.00it/s]\r 10%|#         | 1.00k/10.0k [08:20<1:15:00, 2.00it/s]\n",
       "nohup.out");
