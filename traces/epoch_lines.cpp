@@ -60,7 +60,7 @@ std::optional<double> mean_step_time(std::string_view lower) {
   return std::nullopt;
 }
 
-/// Of "epoch [3/25] step 100/1583" and the like; the rest of the line is before and behind it.
+/// The numbers of "epoch [3/25] step 100/1583" and the like; the rest of the line is before and behind them.
 struct EpochPart {
   double epoch = 0, done = 0, all = 0;
   bool from_zero = false;  ///< the form of programs whose first epoch is 0
@@ -134,6 +134,12 @@ std::optional<EpochLines::Progress> EpochLines::steps(std::string_view line) {
   if (!part) return std::nullopt;
   // A step of the line's own counts, wherever it stands.
   if (!named_counts(part->before).empty() || !named_counts(part->behind).empty()) return std::nullopt;
+  if (LineScanner in(part->before); in.skip_past("rank")) {  // "[rank0] Epoch: ...", of which the first counts
+    skip_separators(in);
+    const auto rank = next_number(in);
+    if (rank && rank_ && rank_ != rank) return std::nullopt;
+    rank_ = rank ? rank : rank_;
+  }
   const bool went_on = goes_on_;
   count_from(part->epoch, part->done, part->all, part->from_zero);
   const bool afresh = went_on != goes_on_ && epoch_ != first_;  // the first epoch is counted either way

@@ -33,6 +33,7 @@ class EpochLines {
 
   double epoch_ = -1, within_ = 0, first_ = 0, gap_ = 0, mean_ = 0, samples_ = -1;
   double count_ = 0, seconds_ = 0, before_ = 0, length_ = 0;
+  std::optional<double> rank_;
   bool falls_ = false, goes_on_ = false;          // the steps, when an epoch begins
   bool epoch_begins_ = false, of_epoch_ = false;  // an epoch of Keras has begun; length_ is that of one
   std::vector<Images> images_;                    // of the lines that count

@@ -43,7 +43,8 @@ bool has_clock(std::string_view text) {
 
 /// Whether the first line of a text is that of a table with FIDs.
 bool is_table(const std::string& text) {
-  const std::string first = lower_case(text.substr(0, text.find('\n')));
+  const std::size_t begin = std::min(text.find_first_not_of(" \t\r\n"), text.size());
+  const std::string first = lower_case(text.substr(begin, text.find('\n', begin) - begin));
   return !has_clock(first) && (first.find("fid") != first.npos || first.starts_with("wall time,"));
 }
 

@@ -136,6 +136,9 @@ TEST(EpochLines, BarsAreCountedOnce) {
     for (const char* bar : {"0%|   | 0/500 [00:00<", "100%|##| 500/500 [08:20<00"})
       for (const char* rank : {"[rank0] ", "[rank1] "}) ranks += rank + fmt::format("Epoch {}: {}\r", epoch, bar);
   EXPECT_THAT(points(ranks), ElementsAre(Pair(0, 0), Pair(500, 500), Pair(1000, 1000)));
+  EXPECT_THAT(points("[rank0] Epoch: [0][5/10] Time 1 (1)\n[rank0] Epoch: [1][5/10] Time 1 (1)\n"
+                     "[rank1] Epoch: [0][5/10] Time 1 (1)\n[rank0] Epoch: [1][6/10] Time 1 (1)\n"),
+              ElementsAre(Pair(5, 5), Pair(15, 15), Pair(16, 16)));
   EXPECT_THAT(points("Epoch 0: 100%|##| 500/500 [30:01<00:00]\nEpoch 1: 100%|##| 500/500 [30:01<00:00]\n"),
               ElementsAre(Pair(0, 0), Pair(500, 1801), Pair(1000, 3602)));
 }
