@@ -113,16 +113,26 @@ bool is_folder(const std::filesystem::path& path) {
   return std::filesystem::is_directory(path, ignored);
 }
 
+/// What a symbolic link points to, or else the path itself.
+std::filesystem::path target_of(const std::filesystem::path& named) {
+  std::error_code error;
+  if (!std::filesystem::is_symlink(named, error)) return named;
+  std::filesystem::path target = std::filesystem::weakly_canonical(named, error);
+  return error ? named : target;
+}
+
 /// Throws if the path is a directory, which renaming a file onto it cannot replace, or a file that this user may not
 /// write: a protected one is not replaced.
 void refuse_unwritable(const std::filesystem::path& path) {
   if (path.empty()) throw ConfigError("the name of an output file is empty");
   if (is_folder(path)) throw ConfigError(path.string() + ": cannot be written: it is a directory");
-  if (::faccessat(AT_FDCWD, path.c_str(), W_OK, AT_EACCESS) != 0 && errno == EACCES) fail(path, "cannot be written");
+  if (::faccessat(AT_FDCWD, path.c_str(), W_OK, AT_EACCESS) != 0 && (errno == EACCES || errno == ELOOP))
+    fail(path, "cannot be written");
   // In a folder such as /tmp nobody may replace a file of another user.
   struct stat file {
   }, folder{};
-  const std::filesystem::path above = path.has_parent_path() ? path.parent_path() : ".";
+  const std::filesystem::path target = target_of(path);
+  const std::filesystem::path above = target.has_parent_path() ? target.parent_path() : ".";
   const uid_t user = ::geteuid();
   if (::stat(path.c_str(), &file) == 0 && S_ISREG(file.st_mode) && ::stat(above.c_str(), &folder) == 0 &&
       (folder.st_mode & S_ISVTX) != 0 && user != 0 && user != file.st_uid && user != folder.st_uid)
@@ -280,9 +290,7 @@ void write_file(const std::filesystem::path& named, std::string_view content) {
 void write_file(const std::filesystem::path& named, const std::function<void(const ContentSink&)>& produce) {
   refuse_unwritable(named);
   // Replace what a symbolic link points to, not the link.
-  std::error_code ignored;
-  const std::filesystem::path path =
-      std::filesystem::is_symlink(named, ignored) ? std::filesystem::weakly_canonical(named, ignored) : named;
+  const std::filesystem::path path = target_of(named);
   struct stat former {};
   const bool replaces = ::stat(path.c_str(), &former) == 0;
   // A pipe or /dev/stdout is written to directly, because a file cannot be renamed onto it.

@@ -79,7 +79,8 @@ std::error_code make_folders(const std::filesystem::path& folder) {
       // Some file systems cannot sync a folder.
       [[maybe_unused]] const int synced = sync_folder(made.has_parent_path() ? made.parent_path().c_str() : ".");
     } else if (const int why = errno; !std::filesystem::is_directory(made, error)) {  // no other process has made it
-      return {why, std::generic_category()};
+      // Beneath a file nothing can be made: only the folder itself "exists" as another thing.
+      return {why == EEXIST && made != folder ? ENOTDIR : why, std::generic_category()};
     }
   }
   return {};

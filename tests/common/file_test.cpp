@@ -10,6 +10,8 @@
 #include <atomic>
 #include <csignal>
 #include <cstring>
+#include <fstream>
+#include <system_error>
 #include <thread>
 
 #include "common/errors.hpp"
@@ -203,6 +205,50 @@ TEST_F(Files, ThatMayNotBeWrittenAreNotReplaced) {
   EXPECT_EQ(status, 0);
   EXPECT_EQ(read_file(folder_ / "out"), "precious");
   EXPECT_EQ(folder_.names().size(), 1U);
+}
+
+// In a folder such as /tmp nobody may replace another user's file, under whatever name it is reached.
+TEST_F(Files, OfAnotherUserAreNotReplacedThroughALink) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can make another user's file";
+  const auto shared = folder_ / "shared";
+  std::filesystem::create_directory(shared);
+  std::ofstream(shared / "theirs") << "theirs";
+  ASSERT_EQ(::chown((shared / "theirs").c_str(), 65533, 65533), 0);
+  ASSERT_EQ(::chmod((shared / "theirs").c_str(), 0666), 0);
+  ASSERT_EQ(::chmod(shared.c_str(), 01777), 0);
+  std::filesystem::permissions(folder_ / ".", std::filesystem::perms::all);
+  std::filesystem::create_symlink(shared / "theirs", folder_ / "link");
+  const pid_t child = ::fork();
+  if (child == 0) {
+    if (::setuid(65534) != 0) ::_exit(1);
+    try {
+      check_writable(folder_ / "link");
+    } catch (const ConfigError&) {
+      ::_exit(0);
+    }
+    ::_exit(2);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+}
+
+TEST_F(Files, LinksThatLeadToEachOtherAreNamed) {
+  std::filesystem::create_symlink("two", folder_ / "one");
+  std::filesystem::create_symlink("one", folder_ / "two");
+  const auto one = folder_ / "one";
+  const auto refusal = testing::ThrowsMessage<ConfigError>(StartsWith(one.string() + ": cannot be written: Too many"));
+  EXPECT_THAT([&] { check_writable(one); }, refusal);
+  EXPECT_THAT([&] { write_file(one, "x"); }, refusal);
+}
+
+TEST_F(Files, BeneathAFileNoFolderIsMade) {
+  folder_.add("file", "");
+  EXPECT_EQ(storage::make_folders(folder_ / "file/x"), std::errc::not_a_directory);
+  EXPECT_EQ(storage::make_folders(folder_ / "file/x/y"), std::errc::not_a_directory);
+  EXPECT_EQ(storage::make_folders(folder_ / "file"), std::errc::file_exists);
+  EXPECT_FALSE(storage::make_folders(folder_ / "a/b"));
+  EXPECT_TRUE(std::filesystem::is_directory(folder_ / "a/b"));
 }
 
 TEST_F(Files, ThatAProgramStillWritesAreKeptWhenTheClockIsMoved) {
