@@ -63,11 +63,31 @@ std::map<std::int64_t, fs::path, std::greater<>> files_in(const fs::path& direct
   return files;
 }
 
+constexpr std::string_view kHolder = "process ";
+constexpr std::size_t kLongestHolder = 200;
+
+/// The lock's content, or as much of it as a holder would have written.
+std::string lock_text(int file) {
+  std::array<char, kLongestHolder> text{};
+  const ssize_t got = ::pread(file, text.data(), text.size(), 0);
+  return {text.data(), static_cast<std::size_t>(std::max<ssize_t>(got, 0))};
+}
+
+/// True for a file that a lock's holder wrote, or that is empty or of NULs: a crash may leave one so. Any other is a
+/// user's own.
+bool is_lock(int file) {
+  struct stat info {};
+  if (::fstat(file, &info) != 0 || !S_ISREG(info.st_mode)) return false;
+  const std::string text = lock_text(file);
+  if (text.find_first_not_of('\0') == text.npos) return info.st_size < static_cast<off_t>(kLongestHolder);
+  const std::size_t on = std::min(text.find_first_not_of("0123456789", kHolder.size()), text.size());
+  return text.starts_with(kHolder) && on > kHolder.size() && text.substr(on).starts_with(" on ") &&
+         text.find('\n') == text.size() - 1;
+}
+
 /// The line that the lock's holder wrote: "process 4711 on host-a".
 std::string holder(int file) {
-  std::array<char, 200> text{};
-  const ssize_t got = ::pread(file, text.data(), text.size(), 0);
-  std::string line(text.data(), static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+  std::string line = lock_text(file);
   line.erase(std::find_if(line.begin(), line.end(), [](unsigned char c) { return c < 0x20 || c > 0x7e; }), line.end());
   return line.empty() ? "another process" : line;
 }
@@ -164,7 +184,7 @@ bool has_checkpoints(const fs::path& directory) { return !files_in(directory).em
 
 CheckpointLock::CheckpointLock(const std::filesystem::path& directory) : path_(directory / "lock") {
   do {
-    file_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
+    file_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0644);
     if (file_ < 0) throw ConfigError(fmt::format("--checkpoint: {}: {}", path_.string(), std::strerror(errno)));
     if (::flock(file_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
       const std::string other = holder(file_);
@@ -176,16 +196,25 @@ CheckpointLock::CheckpointLock(const std::filesystem::path& directory) : path_(d
     }
     // The last holder may have removed the file between the two calls.
   } while (!is_at(path_, file_) && ::close(file_) == 0);
+  if (!is_lock(file_)) {
+    ::close(file_);
+    throw ConfigError(
+        fmt::format("--checkpoint: {}: found a file that no training has written, expected none or the lock of an "
+                    "earlier training; "
+                    "move it, or give another directory",
+                    path_.string()));
+  }
   std::array<char, 65> host{};
   ::gethostname(host.data(), host.size() - 1);
-  const std::string line = fmt::format("process {} on {}\n", ::getpid(), host.data());
+  const std::string line = fmt::format("{}{} on {}\n", kHolder, ::getpid(), host.data());
   // The line is only for messages; on a full disk it is left out.
   if (::ftruncate(file_, 0) == 0) [[maybe_unused]]
     const ssize_t written = ::pwrite(file_, line.data(), line.size(), 0);
 }
 
 CheckpointLock::~CheckpointLock() {
-  ::unlink(path_.c_str());
+  // If someone removed the file meanwhile, another training may hold a new one of that name.
+  if (is_at(path_, file_)) ::unlink(path_.c_str());
   ::close(file_);
 }
 

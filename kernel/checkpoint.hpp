@@ -66,13 +66,13 @@ bool has_checkpoints(const std::filesystem::path& directory);
 
 // A lock by which only one training at a time keeps its checkpoints in a folder: two would remove each other's.
 
-/// Locks the folder's file `lock`, which names the holder, for the object's lifetime, and removes it then. The system
-/// releases the lock when the process ends, even by a crash, after which the file stays. In a training by several
-/// processes only the first takes the lock.
+/// Locks the folder's file `lock`, which names the holder, for the object's lifetime, and removes it then unless
+/// another file has that name by then. The system releases the lock when the process ends, even by a crash, after which
+/// the file stays. In a training by several processes only the first takes the lock.
 class CheckpointLock {
  public:
-  /// Throws ConfigError with the holder's name if another training holds the lock, and if the file cannot be created.
-  /// On a file system without locks nothing is locked.
+  /// Throws ConfigError with the holder's name if another training holds the lock, and if the file cannot be created or
+  /// is a user's own. On a file system without locks nothing is locked.
   explicit CheckpointLock(const std::filesystem::path& directory);
   CheckpointLock(const CheckpointLock&) = delete;
   CheckpointLock& operator=(const CheckpointLock&) = delete;

@@ -6,6 +6,9 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <memory>
 
 #include "common/errors.hpp"
 #include "kernel/weights.hpp"
@@ -166,6 +169,46 @@ TEST_F(CheckpointTest, RefusesThatOfAnotherTrainingAndChangesNothing) {
   without.tensors.erase("generator.adam.second");
   EXPECT_THAT([&] { trainer.restore(without, "c.ckpt"); },
               ThrowsMessage<ConfigError>(HasSubstr("no tensor \"generator.adam.second\"")));
+}
+
+TEST_F(CheckpointTest, AUsersOwnLockIsRefusedAndStays) {
+  const std::filesystem::path lock = folder_.path() / "lock";
+  const auto refusal = ThrowsMessage<ConfigError>(
+      testing::AllOf(HasSubstr(lock.string()), HasSubstr("found a file that no training has written")));
+  for (const std::string mine :
+       {"important\n", "process", "process 12 on\n", "process 1 on a\nmy notes\n", "x on y\n"}) {
+    write_file(lock, mine);
+    EXPECT_THAT([&] { CheckpointLock(folder_.path()); }, refusal);
+    EXPECT_EQ(read_file(lock), mine);
+  }
+  std::filesystem::remove(lock);
+  ASSERT_EQ(::mkfifo(lock.c_str(), 0600), 0);
+  EXPECT_THAT([&] { CheckpointLock(folder_.path()); }, refusal);
+  EXPECT_TRUE(std::filesystem::is_fifo(lock));
+}
+
+// A crash leaves the lock; the next training takes it over.
+TEST_F(CheckpointTest, ALockThatACrashLeftIsTakenOver) {
+  const std::filesystem::path lock = folder_.path() / "lock";
+  for (const std::string& left : {std::string("process 4711 on host-a\n"), std::string(), std::string(22, '\0')}) {
+    write_file(lock, left);
+    {
+      const CheckpointLock held(folder_.path());
+      EXPECT_THAT([&] { CheckpointLock(folder_.path()); },
+                  ThrowsMessage<ConfigError>(HasSubstr("still runs (process")));
+    }
+    EXPECT_FALSE(std::filesystem::exists(lock));
+  }
+}
+
+TEST_F(CheckpointTest, TheEndOfATrainingLeavesTheLockOfAnother) {
+  const std::filesystem::path lock = folder_.path() / "lock";
+  auto first = std::make_unique<CheckpointLock>(folder_.path());
+  std::filesystem::remove(lock);
+  const CheckpointLock second(folder_.path());
+  first.reset();
+  EXPECT_TRUE(std::filesystem::exists(lock));
+  EXPECT_THAT([&] { CheckpointLock(folder_.path()); }, ThrowsMessage<ConfigError>(HasSubstr("still runs")));
 }
 
 }  // namespace
