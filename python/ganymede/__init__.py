@@ -27,7 +27,21 @@ from ._lists import Catalog, Collective, Collectives, Offer, Prediction, Validat
 from ._plans import Candidate, Plan
 from ._program import find_program
 from ._progress import Progress, ProgressOption
-from ._results import BillItem, Cluster, Compared, Event, FailedRun, Job, Rehearsal, Run, SeedSpread, Sweep
+from ._results import (
+    BillItem,
+    Changed,
+    ChangedInput,
+    Cluster,
+    Compared,
+    Diff,
+    Event,
+    FailedRun,
+    Job,
+    Rehearsal,
+    Run,
+    SeedSpread,
+    Sweep,
+)
 from ._version import __version__
 from ._watch import Forecast, RunLog, watch
 
@@ -35,11 +49,14 @@ __all__ = [
     "BillItem",
     "Candidate",
     "Catalog",
+    "Changed",
+    "ChangedInput",
     "Changes",
     "Cluster",
     "Collective",
     "Collectives",
     "Compared",
+    "Diff",
     "Event",
     "FailedRun",
     "Flag",

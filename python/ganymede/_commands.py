@@ -16,7 +16,7 @@ from ._lists import Catalog, Collectives, Validation
 from ._plans import Plan
 from ._program import PathLike, run
 from ._progress import ProgressOption
-from ._results import Cluster, Rehearsal, Run, Sweep
+from ._results import Cluster, Diff, Rehearsal, Run, Sweep
 
 if TYPE_CHECKING:
     from ._watch import Forecast
@@ -254,10 +254,11 @@ _READERS: Mapping[str, Callable[[Any], Any]] = {
     "ganymede.cluster-result/1": Cluster.from_document,
     "ganymede.validation-result/1": Validation.from_document,
     "ganymede.rehearsal/1": Rehearsal.from_document,
+    "ganymede.diff/1": Diff.from_document,
 }
 
 
-def load(path: PathLike) -> Union[Run, Sweep, Plan, Cluster, Validation, Rehearsal, Forecast]:
+def load(path: PathLike) -> Union[Run, Sweep, Plan, Cluster, Validation, Rehearsal, Diff, Forecast]:
     """Reads what a command wrote with `--format json`."""
     from ._watch import Forecast  # which imports this file
 
@@ -274,5 +275,5 @@ def load(path: PathLike) -> Union[Run, Sweep, Plan, Cluster, Validation, Rehears
     if not isinstance(schema, str) or schema not in readers:
         raise InputError(f"{name}: /schema: found {schema!r}, expected {', '.join(readers)}", name, "/schema")
     with complete(lambda what: InputError(f"{name}: is no complete {schema}: {what}", name)):
-        result: Union[Run, Sweep, Plan, Cluster, Validation, Rehearsal, Forecast] = readers[schema](document)
+        result: Union[Run, Sweep, Plan, Cluster, Validation, Rehearsal, Diff, Forecast] = readers[schema](document)
         return result

@@ -5,9 +5,9 @@ from __future__ import annotations
 import html
 from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Dict, Iterator, List, Optional, Tuple
+from typing import TYPE_CHECKING, Annotated, Any, Dict, Iterator, List, Optional, Tuple
 
-from ._documents import ClusterResultDocument, ResultDocument
+from ._documents import ClusterResultDocument, DiffDocument, ResultDocument
 from ._reading import Document, FromDocument
 from ._tables import Row, first_screen, frame
 
@@ -279,3 +279,47 @@ class Rehearsal(Result):
             f"Rehearsal({self.scenario} on {self.hosts} hosts: predicted {self.predicted.seconds:.6g} s, "
             f"measured {self.measured.seconds:.6g} s)"
         )
+
+
+@dataclass(frozen=True)
+class Changed(FromDocument):
+    """A quantity of two results. None where a result does not have it."""
+
+    what: str
+    unit: str
+    before: Annotated[Optional[float], "before.value?"]
+    after: Annotated[Optional[float], "after.value?"]
+    change: Annotated[Optional[float], "change?"]
+    relative: Annotated[Optional[float], "relative?"]  # the change as a share of what was before
+    within_error: Annotated[Optional[bool], "within_error?"]
+
+
+@dataclass(frozen=True)
+class ChangedInput(FromDocument):
+    """Something that two results were given differently."""
+
+    kind: str
+    pointer: Annotated[Optional[str], "pointer?"]
+    name: Annotated[Optional[str], "name?"]
+    before: Annotated[Any, "before?"]
+    after: Annotated[Any, "after?"]
+
+
+@dataclass(frozen=True, repr=False)
+class Diff(FromDocument):
+    """What differs between two results (`ganymede diff --format json`)."""
+
+    of: str
+    before: Annotated[str, "before.file"]
+    after: Annotated[str, "after.file"]
+    quantities: List[Changed]
+    inputs: List[ChangedInput]
+    held: bool  # whether the limits that were asked for hold; true without any
+    document: Annotated[DiffDocument, ""] = field(compare=False)
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """A row for each quantity."""
+        return frame(vars(row) for row in self.quantities)
+
+    def __repr__(self) -> str:
+        return f"Diff({self.of}, {self.before} to {self.after}: {len(self.quantities)} quantities)"

@@ -5,6 +5,7 @@ import unittest
 from unittest import mock
 
 import ganymede
+from ganymede._program import execute
 from support import request, scenario, study, working_folder
 
 
@@ -249,6 +250,21 @@ class Load(unittest.TestCase):
         self.assertEqual(read.measured, run)
         self.assertTrue(read.same_decisions)
         self.assertEqual([(part.what, part.off) for part in read.comparison], [("time", -0.2)])
+
+    def test_a_diff(self):
+        with working_folder():
+            for name, hours in (("a.json", 1), ("b.json", 2)):
+                with open(name, "w", encoding="utf-8") as out:
+                    json.dump(ganymede.simulate(scenario(), changes={"/deadline": f"{hours}h"}).document, out)
+            done = execute(["diff", "a.json", "b.json", "--format", "json", "-o", "diff.json"], progress=False)
+            self.assertEqual(done.code, 0, done)
+            read = ganymede.load("diff.json")
+        self.assertEqual((read.of, read.before, read.after, read.held), ("results", "a.json", "b.json", True))
+        quantities = {row.what: row for row in read.quantities}
+        self.assertEqual(quantities["time"].change, 0)
+        self.assertEqual(quantities["time"].before, read.document["quantities"][0]["before"]["value"])
+        self.assertIn(("/deadline", "1h", "2h"), [(part.pointer, part.before, part.after) for part in read.inputs])
+        self.assertEqual(len(read.quantities), len(read.document["quantities"]))
 
     def test_other_files_are_refused(self):
         with working_folder():
