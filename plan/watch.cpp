@@ -14,6 +14,7 @@
 #include "plan/chosen_scenario.hpp"
 #include "plan/forecast.hpp"
 #include "sim/run/controller.hpp"
+#include "sim/run/decisions.hpp"
 #include "sim/run/node_supply.hpp"
 #include "sim/run/run_clock.hpp"
 
@@ -23,12 +24,19 @@ constexpr double kHour = 3600;
 /// How far a measured step may be from the planned one before a warning says so.
 constexpr double kSlower = 1.1;
 
+/// The nodes of each pool that the plan asks for.
+std::vector<int> requested(const sim::Scenario& scenario) {
+  std::vector<int> nodes;
+  for (const sim::ScenarioPool& pool : scenario.pools) nodes.push_back(pool.pool.nodes);
+  return nodes;
+}
+
 /// The time from the request of nodes to the first step, when all goes as usual.
 double setup_s(const sim::Scenario& scenario) {
   const platforms::Provisioning& times = scenario.provisioning;
   const sim::ScenarioPool& first = scenario.pools[0];
   const Seconds boot = scenario.boot_given ? times.boot.median : first.platform->boot(first.instance()).median;
-  return (times.queue.median + times.image_pull.median + boot + times.program_start(first.pool.gpus_per_node)).si;
+  return (times.queue.median + times.image_pull.median + boot + sim::program_start(scenario, requested(scenario))).si;
 }
 
 /// How long the steps of each stage of a growing model take; nothing for other models.
@@ -112,7 +120,7 @@ policies::Observation observation_of(const WatchedPlan& plan, const RunLog& log,
   seen.training_gpus = log.gpus;
   seen.step_s = now.step_s;
   seen.boot = Seconds{setup};
-  seen.restart = scenario.provisioning.program_start(scenario.pools[0].pool.gpus_per_node);
+  seen.restart = sim::longest_program_start(scenario, requested(scenario));
   seen.spent_usd = spent_usd;
   seen.deadline = scenario.deadline;
   if (scenario.budget) seen.budget_usd = static_cast<double>(scenario.budget->value) * 1e-6;

@@ -165,6 +165,28 @@ void follow_decision(const RunContext& context, RunState& state, Actions& action
   if (share_changes) change_pace(context, state, actions);
 }
 
+Seconds program_start(const Scenario& scenario, const std::vector<int>& nodes) {
+  int gpus = 0, most = 1;
+  for (std::size_t p = 0; p < nodes.size(); ++p) {
+    const int of_node = scenario.pools[p].pool.gpus_per_node;
+    gpus += nodes[p] * of_node;
+    if (nodes[p] > 0) most = std::max(most, of_node);
+  }
+  const Seconds several = scenario.provisioning.program_start(most);
+  return gpus > 1 ? several : several - scenario.provisioning.communicator_start.median;
+}
+
+Seconds longest_program_start(const Scenario& scenario, const std::vector<int>& nodes) {
+  Seconds longest = program_start(scenario, nodes);
+  std::vector<int> alone(scenario.pools.size(), 0);
+  for (std::size_t p = 0; p < alone.size(); ++p) {
+    alone[p] = scenario.pools[p].max_nodes;
+    longest = std::max(longest, program_start(scenario, alone));
+    alone[p] = 0;
+  }
+  return longest;
+}
+
 policies::Observation observe(const RunContext& context, const RunState& state) {
   const Scenario& scenario = context.scenario;
   const platforms::Provisioning& provisioning = scenario.provisioning;
@@ -180,7 +202,7 @@ policies::Observation observe(const RunContext& context, const RunState& state) 
   seen.since_durable = state.training.at_risk(state.now);
   seen.every = scenario.policy.every;
   seen.save = to_seconds(checkpoint_write_time(context, state));
-  seen.restart = provisioning.program_start(first.pool.gpus_per_node) +
+  seen.restart = longest_program_start(scenario, state.decision.nodes) +
                  to_seconds(checkpoint_read_time(context.scenario.checkpoints));
   seen.boot = provisioning.queue.median + provisioning.image_pull.median +
               (scenario.boot_given ? provisioning.boot.median : first.platform->boot(first.instance()).median);

@@ -254,6 +254,19 @@ TEST_F(Watched, ARunAsPlannedCostsWhatWasPlanned) {
   EXPECT_EQ(now["decision"]["pools"].size(), 1U);
 }
 
+// One GPU has nobody to meet.
+TEST_F(Watched, ALoneGpuWaitsForNoOtherAtTheStart) {
+  RunLog log = steady(0, 0);
+  log.model.clear();
+  const auto setup_s = [&](const char* communicator) {
+    folder_.add("lab.json", made_up_platform());
+    Json document = json();
+    document["chosen"]["scenario"]["provisioning"]["communicator_start"] = communicator;
+    return plan::watched(load_watched_plan(folder_.add("plan.json", document.dump())), log, "run.jsonl").setup_s;
+  };
+  EXPECT_DOUBLE_EQ(setup_s("300s"), setup_s("0s"));
+}
+
 // A twentieth of the plan's time or more is work that is lost with nodes: a step is compared with a step.
 TEST_F(Watched, OnSpotAStepIsThatOfTraining) {
   RunLog log = steady(0.5, 100);

@@ -351,5 +351,23 @@ TEST(Observations, ShowTheRunToThePolicy) {
   EXPECT_EQ(seen.boot.si, 90);
 }
 
+// As start_training() counts it: the rendezvous of several workers, and the GPUs of a node one after the other.
+TEST(Observations, CountTheStartOfAsManyGpusAsThereMayBe) {
+  const auto restart_s = [](int most, int gpus_of_other) {
+    Scenario scenario = literal_scenario(1);
+    scenario.provisioning.framework_start.median = Seconds{15};
+    scenario.provisioning.communicator_start.median = Seconds{5};
+    scenario.provisioning.replica_start.median = Seconds{2};
+    scenario.pools[0].max_nodes = most;
+    scenario.pools.push_back(literal_pool("other", 0, 1));
+    scenario.pools[1].pool.gpus_per_node = gpus_of_other;
+    const RunInTheMiddle run(std::move(scenario));
+    return observe(run.context, run.state).restart.si;
+  };
+  EXPECT_DOUBLE_EQ(restart_s(1, 1), 15) << "one GPU, of this pool or that";
+  EXPECT_DOUBLE_EQ(restart_s(2, 1), 20) << "a second node may come";
+  EXPECT_DOUBLE_EQ(restart_s(1, 4), 26);
+}
+
 }  // namespace
 }  // namespace ganymede::sim
