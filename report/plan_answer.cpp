@@ -121,17 +121,31 @@ std::string for_more_money(const PlanRow& row, const PlanRow& chosen, const Plan
   return out + ".";
 }
 
+/// The value to four digits, or to as many more as tell it from `now`.
+std::string apart(double value, double now) {
+  int digits = 4;
+  const auto rounded = [&](double number) { return fmt::format("{:.{}g}", number, digits); };
+  while (value != now && digits < 9 && rounded(value) == rounded(now)) ++digits;
+  return rounded(value);
+}
+
 /// A value of what the choice hangs on, in its unit.
-std::string value_in(const std::string& unit, double value) {
+std::string value_in(const std::string& unit, double value, double now) {
   if (unit == "s") return clock(value);
-  if (unit == "factor") return fmt::format("{:.4g} times", value);
-  return fmt::format("{:.4g} {}", value, unit);
+  return fmt::format("{} {}", apart(value, now), unit == "factor" ? "times" : unit);
+}
+
+/// What is instead of a step's time; in milliseconds where the usual digits do not tell the two apart.
+std::string instead_of(double value_s, double now_s) {
+  const std::string value = to_string(Seconds{value_s}), now = to_string(Seconds{now_s});
+  if (value != now || value_s == now_s) return fmt::format("{} instead of {}", value, now);
+  return fmt::format("{} ms instead of {} ms", apart(1e3 * value_s, 1e3 * now_s), apart(1e3 * now_s, 1e3 * value_s));
 }
 
 std::string threshold_of(const documents::Why::HangsOn& one, const std::vector<documents::PlanStep>& steps) {
   if (one.without) return *one.without;
   const double value = one.threshold.value_or(one.tried);
-  std::string out = value_in(one.unit, value);
+  std::string out = value_in(one.unit, value, one.now);
   if (one.what == "step_time") out += " as long";
   if (one.what == "interruptions") out += " as often";
   out = one.threshold ? "above " + out : "no change up to " + out;
@@ -143,8 +157,8 @@ std::string threshold_of(const documents::Why::HangsOn& one, const std::vector<d
   if (one.unit == "s") out += fmt::format(" (now {})", clock(one.now));
   if (one.what == "step_time" && !steps.empty()) {
     const documents::PlanStep& step = steps.front();
-    out += fmt::format(" ({} instead of {}; the stated error reaches {})", to_string(Seconds{step.seconds * value}),
-                       to_string(Seconds{step.seconds}), to_string(Seconds{step.interval_s.high}));
+    out += fmt::format(" ({}; the stated error reaches {})", instead_of(step.seconds * value, step.seconds),
+                       to_string(Seconds{step.interval_s.high}));
   }
   return out;
 }

@@ -178,6 +178,10 @@ TEST_F(Whys, NothingChangesTheChoiceOfTheOnlyNodes) {
   EXPECT_EQ(document["chosen"]["instance"], "one");
   EXPECT_THAT(report::why_text(Json::parse(text), 200),
               HasSubstr("no change up to 180 USD/h a node (now 3.6, 50 times as much)"));
+  Json near = Json::parse(text);
+  near["hangs_on"][2]["threshold"] = 1.00003;
+  near["steps"][0]["seconds"] = 0.03243;
+  EXPECT_THAT(report::why_text(near, 200), HasSubstr("above 1.00003 times as long (32.431 ms instead of 32.43 ms;"));
   ASSERT_EQ(document["steps"].size(), 1U);
   EXPECT_EQ(document["steps"][0]["gpu"], "GPU-X");
   EXPECT_TRUE(document["provenance"]["tool"].get<std::string>().starts_with("ganymede "));
