@@ -148,8 +148,12 @@ const GpuSheet* sheet_named(const std::string& name) {
   const GpuSheet* sheet = find_gpu_sheet(name);
   if (sheet == nullptr || gpu_by_sheet(name)) return sheet;
   for (const std::string& provider : provider_names())
-    for (const Gpu& gpu : catalog(provider).gpus)
-      if (find_gpu_sheet(gpu.name) == sheet && is_gpu_name(name, gpu.name)) return sheet;
+    for (const Gpu& gpu : catalog(provider).gpus) {
+      const GpuSheet* rented = find_gpu_sheet(gpu.name);
+      // Catalogs that have one V100 of 32 GB mean its card for PCIe too.
+      const bool same = rented != nullptr && (rented == sheet || rented->name + "-PCIE" == sheet->name);
+      if (same && gpu_likeness(name, gpu) > 0) return sheet;
+    }
   return nullptr;
 }
 

@@ -97,8 +97,11 @@ TEST(Kernels, NameWhatIsNotKnown) {
   EXPECT_EQ(gpu.code, 2);
   EXPECT_THAT(gpu.err, AllOf(HasSubstr("--gpu V10"), HasSubstr("did you mean \"V100\"")));
   EXPECT_THAT(run_program("kernels --gpu A100-81GB --model dcgan-64").err, HasSubstr("--gpu A100-81GB: not known"));
-  for (const char* named : {"V100-32GB", "'NVIDIA A100-SXM4-80GB'", "'NVIDIA H100 80GB HBM3'"})
+  for (const char* named : {"V100-32GB", "'NVIDIA A100-SXM4-80GB'", "'NVIDIA H100 80GB HBM3'", "'Tesla V100-SXM2-32GB'",
+                            "'Tesla V100-PCIE-32GB'", "'Tesla V100-DGXS-32GB'", "'NVIDIA GH200 480GB'"})
     EXPECT_EQ(run_program(std::string("kernels --model dcgan-64 --gpu ") + named).code, 0) << named;
+  for (const char* other : {"V100-64GB", "'NVIDIA A100-SXM4-81GB'", "'RTX 4090 Laptop'"})
+    EXPECT_EQ(run_program(std::string("kernels --model dcgan-64 --gpu ") + other).code, 2) << other;
   EXPECT_THAT(run_program("plan --model dcgan-64 --images 1M --step 0.1s --batch 64 --on A100-81GB").err,
               HasSubstr("found \"A100-81GB\", expected a GPU whose data sheet is known"));
   const Outcome model = run_program("kernels --gpu V100 --model dcgan-65");
