@@ -92,10 +92,15 @@ struct QualityForecastOptions {
   traces::QualityLog given;
 };
 
+/// Throws ConfigError if the program's curve says nothing of the model and no other curve is given.
+void check_forecast(const std::string& model, const std::string& curve) {
+  if (const std::string why = calibration::why_no_forecast(model, "--curve FILE"); curve.empty() && !why.empty())
+    throw ConfigError("--model: " + why);
+}
+
 void run_quality_forecast(const QualityForecastOptions& options, Shared& shared) {
   check_output(shared);
-  if (const std::string why = calibration::why_no_forecast(options.model); options.curve.empty() && !why.empty())
-    throw ConfigError("--model: " + why);
+  check_forecast(options.model, options.curve);
   const calibration::QualityModel model = calibration::load_quality_model(options.curve);
   traces::QualityLog given = options.given;
   plan::add_facts_of_model(options.model, given);
@@ -159,6 +164,7 @@ struct QualityPoliciesOptions {
 
 void run_quality_policies(const QualityPoliciesOptions& options, Shared& shared) {
   check_output(shared);
+  check_forecast(options.model, options.curve);
   const calibration::QualityModel model = calibration::load_quality_model(options.curve);
   QualityPoliciesOptions asked = options;
   plan::add_facts_of_model(options.model, asked.given);

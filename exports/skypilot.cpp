@@ -221,6 +221,16 @@ std::string run_script(const Launch& launch, const SkypilotOptions& options, con
   return out + train_line(launch, command, prefix);
 }
 
+/// Throws ConfigError if SkyPilot does not rent there, or not as many nodes.
+void check_place(const Launch& launch) {
+  const std::string cloud = cloud_of(launch);
+  if (launch.nodes > 1 && refused_on(launch.provider).several_nodes)
+    throw ConfigError(
+        fmt::format("{}: runs on {} nodes of {}, where SkyPilot rents single nodes only; expected a result on one node "
+                    "or on another cloud",
+                    launch.source, launch.nodes, cloud));
+}
+
 /// What the cloud keeps SkyPilot from doing for this task.
 std::vector<std::string> refusals(const Launch& launch) {
   const Refused refused = refused_on(launch.provider);
@@ -234,8 +244,6 @@ std::vector<std::string> refusals(const Launch& launch) {
     out.push_back(
         fmt::format("SkyPilot mounts no bucket on {}: checkpoints lie on the node's disk and are gone with it{}.",
                     launch.provider, launch.spot() ? ", also after an interruption" : ""));
-  if (refused.several_nodes && launch.nodes > 1)
-    out.push_back(fmt::format("SkyPilot rents single nodes on {} and refuses {}.", launch.provider, launch.nodes));
   return out;
 }
 
@@ -248,7 +256,7 @@ std::string setup_script(const SkypilotOptions& options) {
 }  // namespace
 
 std::string skypilot_task(const Launch& launch, const SkypilotOptions& options) {
-  cloud_of(launch);  // before anything else is checked
+  check_place(launch);  // before anything else is checked
   if (!options.name.empty()) check_label("--name", options.name, kMaxTaskName);
   const std::string name =
       options.name.empty() ? label_of(launch.model + "-" + launch.instance, kMaxTaskName) : options.name;
@@ -308,6 +316,7 @@ Exporter skypilot_exporter() {
             .max = 100}}),
       .write = [](const report::Document& document, const ExportValues& values, const ExportConsole& console) {
         const Launch launch = launch_of(document, values, console);
+        check_place(launch);
         const std::size_t asked = static_cast<std::size_t>(values.integer("places"));
         const std::size_t all = places_of(launch, 100).size();
         if (asked > all)
@@ -318,7 +327,10 @@ Exporter skypilot_exporter() {
                                      counted(all - 1, "other place"), all));
         const bool takes_image = !refused_on(launch.provider).images;
         if (!takes_image && !values.text("image").empty())
-          throw ConfigError(fmt::format("--image {}: {}", values.text("image"), refusals(launch).front()));
+          throw ConfigError(fmt::format(
+              "--image {}: SkyPilot runs no container on {}; without --image the task uses the machine's own "
+              "image, and --setup must install what the training needs",
+              values.text("image"), launch.provider));
         for (const std::string& lacks : refusals(launch)) console.remark(lacks);
         const bool needs_image = takes_image && values.text("image").empty() && values.text("command").empty();
         return skypilot_task(launch, {.name = values.text("name"),

@@ -35,10 +35,11 @@ std::optional<int> count_of(const YAML::Node& node) {
   return value && *value >= 0 && *value <= kMostAskedNodes ? value : std::nullopt;
 }
 
-int count_at(const std::string& file, const YAML::Node& node, const char* key, int otherwise) {
+int count_at(const std::string& file, const YAML::Node& node, const char* key, int otherwise, int least = 0) {
   if (!node[key] || node[key].IsNull()) return otherwise;
-  if (const auto count = count_of(node[key])) return *count;
-  fail(file, node[key], fmt::format("{}: found \"{}\", expected a count", key, text_of(node[key])));
+  if (const auto count = count_of(node[key]); count && *count >= least) return *count;
+  fail(file, node[key],
+       fmt::format("{}: found \"{}\", expected a count{}", key, text_of(node[key]), least > 0 ? " above 0" : ""));
 }
 
 /// "A100:8", or "A100", of which there is one then.
@@ -105,6 +106,8 @@ void read_resources(const std::string& file, const YAML::Node& node, AskedResour
     if (const std::string text = text_of(node[key]); !text.empty() && text != "null" && text != "~" && text != "*")
       into = text;
   };
+  if (const YAML::Node& type = node["instance_type"]; type && !type.IsScalar() && !type.IsNull())
+    fail(file, type, "instance_type: expected one name");
   take("cloud", out.cloud), take("region", out.region), take("instance_type", out.instance);
   if (!node["use_spot"] || node["use_spot"].IsNull()) return;
   if (!YAML::convert<bool>::decode(node["use_spot"], out.spot))
@@ -349,8 +352,8 @@ AskedResources read_yaml(const std::string& file, const std::string& text) {
       out.format = azure ? "Azure ML job" : "SkyPilot task";
       if (azure) out.cloud = "azure";
       if (resources) read_resources(file, resources, out);
-      out.nodes = std::max(
-          1, azure ? count_at(file, resources, "instance_count", 1) : count_at(file, document, "num_nodes", 1));
+      out.nodes =
+          azure ? count_at(file, resources, "instance_count", 1, 1) : count_at(file, document, "num_nodes", 1, 1);
     }
   }
   manifest.finish();
@@ -373,10 +376,10 @@ AskedResources read_task_file(const std::string& file) {
     throw ConfigError(fmt::format("{}: line {}: {}", file, error.mark.line + 1, error.msg));
   }
   if (out.gpus_per_node == 0 && out.instance.empty())
-    throw ConfigError(
-        fmt::format("{}: asks for no GPU; expected a SkyPilot task with accelerators, a Slurm script with "
-                    "--gres or --gpus, or a manifest whose pods have nvidia.com/gpu",
-                    file));
+    throw ConfigError(file +
+                      ": asks for no GPU; expected a SkyPilot task with accelerators, a Slurm script with --gres or "
+                      "--gpus, a manifest "
+                      "whose pods have nvidia.com/gpu, or an Azure ML job whose resources have instance_type");
   return out;
 }
 

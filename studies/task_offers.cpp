@@ -5,8 +5,10 @@
 #include <algorithm>
 
 #include "common/errors.hpp"
+#include "common/plain_text.hpp"
 #include "common/text.hpp"
 #include "common/usd.hpp"
+#include "platforms/catalog.hpp"
 #include "platforms/catalog_lists.hpp"
 #include "platforms/gpu_names.hpp"
 
@@ -43,12 +45,25 @@ bool may_be_meant(const AskedResources& asked, const platforms::Gpu& gpu, const 
          (gpu.kind == platforms::Gpu::Kind::tpu && instance.name == asked.instance);
 }
 
+/// Throws ConfigError if the instance type is one that cannot be rented any more.
+void check_retired(const std::string& asked) {
+  for (const std::string& provider : platforms::provider_names())
+    for (const platforms::Instance& instance : platforms::catalog(provider).instances)
+      if (!instance.retired.empty() && lower_case(instance.name) == lower_case(asked))
+        throw ConfigError(
+            fmt::format("the instance type \"{}\" of {} is retired: {}; `ganymede list instances` names "
+                        "others",
+                        asked, provider, instance.retired));
+}
+
 /// Throws ConfigError for an instance type that no catalog has, or not this cloud's (then it has no GPUs).
 void check_instance(const AskedResources& asked, const std::vector<std::string>& instances, int gpus) {
-  if (!asked.instance.empty() && std::find(instances.begin(), instances.end(), asked.instance) == instances.end())
+  if (!asked.instance.empty() && std::find(instances.begin(), instances.end(), asked.instance) == instances.end()) {
+    check_retired(asked.instance);
     throw ConfigError(
         fmt::format("no catalog has the instance type \"{}\" with GPUs{}; `ganymede list instances` names them",
                     asked.instance, did_you_mean(asked.instance, instances)));
+  }
   if (gpus == 0) throw ConfigError(fmt::format("\"{}\" has no instance type \"{}\"", asked.cloud, asked.instance));
 }
 

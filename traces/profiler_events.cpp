@@ -221,6 +221,8 @@ bool Reader::string(string_t& value) {
       event_.type = std::move(value);
     else
       return number_as_text(value);
+  } else if (depth_ == 2 && keys_[1] == "distributedInfo") {
+    return number_as_text(value);
   } else if (depth_ == 3 && keys_[1] == "deviceProperties" && keys_[3] == "name" && out_.device.empty()) {
     out_.device = std::move(value);
   }

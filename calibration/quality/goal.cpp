@@ -22,7 +22,7 @@ QualityGoal QualityGoal::read(const JsonNode& node, const std::string& model) {
   QualityGoal goal;
   goal.fid_ = in.required("fid").as_number(1e-3, 1e6);
   const auto curve = in.optional("curve");
-  if (const std::string why = why_no_forecast(model); !curve && !why.empty()) node.fail(why);
+  if (const std::string why = why_no_forecast(model, "a \"curve\" (--curve)"); !curve && !why.empty()) node.fail(why);
   goal.model_ = curve ? load_quality_model(curve->directory() / curve->as_string()) : embedded_quality_model();
   goal.kind_ = kind_of_model(model);
   const auto dataset = in.optional("dataset"), reference = in.optional("reference");

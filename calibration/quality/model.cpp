@@ -5,8 +5,11 @@
 #include <cctype>
 #include <charconv>
 #include <cmath>
+#include <string_view>
+#include <utility>
 
 #include "calibration/quality/foreign.hpp"
+#include "common/plain_text.hpp"
 #include "common/random.hpp"
 
 namespace ganymede::calibration {
@@ -144,13 +147,17 @@ QualityKind kind_of_model(const std::string& model) {
   return kind;
 }
 
-std::string why_no_forecast(const std::string& model) {
-  for (const char* prefix : {"cyclegan", "srgan", "pix2pix"})
-    if (model.starts_with(prefix))
+std::string why_no_forecast(const std::string& model, const std::string& curve) {
+  constexpr std::pair<std::string_view, std::string_view> kOthers[] = {
+      {"cyclegan", "images into images"}, {"srgan", "images into images"}, {"pix2pix", "images into images"},
+      {"spade", "images into images"},    {"vqgan", "images into images"}, {"hifi-gan", "spectra into sound"}};
+  const std::string name = lower_case(model);  // "esrgan" and "real-esrgan" have "srgan" in them
+  for (const auto& [part, turns] : kOthers)
+    if (name.find(part) != std::string::npos)
       return fmt::format(
-          "{} turns images into images, and the recorded trainings that forecasts are from all make them "
-          "from noise; expected a model such as dcgan-64, or a \"curve\" of such trainings",
-          model);
+          "{} turns {}, and the recorded trainings that forecasts are from all make images from noise; expected a "
+          "model such as dcgan-64, or {} of such trainings",
+          model, turns, curve);
   return "";
 }
 

@@ -13,6 +13,7 @@
 #include "common/text.hpp"
 #include "sim/cluster/import_job_texts.hpp"
 #include "sim/cluster/recorded_jobs.hpp"
+#include "sim/cluster/time_columns.hpp"
 
 namespace ganymede::sim {
 namespace {
@@ -33,83 +34,11 @@ std::string any_of(const CsvTable& table, Names names) {
   return "";
 }
 
-/// A column of times, and how many of its units are a second if its name ends with them ("submit_ms"), else 0.
-struct TimeColumn {
-  std::string name;
-  double units = 0;
-  bool empty() const { return name.empty(); }
-};
-
-/// The first column of one of these names, also with a unit behind it.
-TimeColumn times_of(const CsvTable& table, Names names) {
-  constexpr std::pair<std::string_view, double> kUnits[] = {{"_us", 1e6},
-                                                            {"_ms", 1e3},
-                                                            {"_millis", 1e3},
-                                                            {"_milliseconds", 1e3},
-                                                            {"_s", 1},
-                                                            {"_sec", 1},
-                                                            {"_secs", 1},
-                                                            {"_seconds", 1},
-                                                            {"_min", 1.0 / 60},
-                                                            {"_mins", 1.0 / 60},
-                                                            {"_minutes", 1.0 / 60},
-                                                            {"_h", 1.0 / 3600},
-                                                            {"_hours", 1.0 / 3600}};
-  for (const char* name : names) {
-    if (table.has(name)) return {name};
-    for (const auto& [unit, a_second] : kUnits)
-      if (const std::string with = name + std::string(unit); table.has(with)) return {with, a_second};
-  }
-  return {};
-}
-
 double checked_duration(const CsvTable& table, const CsvTable::Row& row, const std::string& column,
                         std::optional<double> seconds) {
   if (!seconds || !(*seconds >= 0 && *seconds <= kLongestImported))
     table.fail(row, column, fmt::format("found \"{}\", expected a time of 31 years at most", table.at(row, column)));
   return *seconds;
-}
-
-double checked_moment(const CsvTable& table, const CsvTable::Row& row, const std::string& column) {
-  const auto time = moment_of(table.at(row, column));
-  if (!time)
-    table.fail(row, column,
-               fmt::format("found \"{}\", expected a time such as 2026-11-03T08:15:00", table.at(row, column)));
-  return *time;
-}
-
-double checked_moment(const CsvTable& table, const CsvTable::Row& row, const TimeColumn& column) {
-  const auto number = parse_number<double>(table.at(row, column.name));
-  return column.units > 0 && number && std::isfinite(*number) ? *number / column.units
-                                                              : checked_moment(table, row, column.name);
-}
-
-/// How many units of a cell's number since 1970 are a second: 1,000 of milliseconds; 1 if it is none.
-double units_a_second(const std::string& cell) {
-  const auto number = parse_number<double>(cell);
-  return number && *number > 0 && std::isfinite(*number) ? std::round(*number / seconds_of_stamp(*number)) : 1;
-}
-
-/// The units of a column of durations in a second: those of the times, unless the durations are longer than the times
-/// from start to end in them.
-double units_of_durations(const CsvTable& table, const std::string& length, const std::string& submit,
-                          const std::string& start, const std::string& end) {
-  double units = 1;
-  for (const CsvTable::Row& row : table.rows()) {
-    const auto duration = parse_number<double>(table.at(row, length));
-    if (!duration || units_a_second(table.at(row, submit)) <= 1) continue;
-    units = units_a_second(table.at(row, submit));
-    if (start.empty() || end.empty()) continue;
-    const double ran = moment_of(table.at(row, end)).value_or(0) - moment_of(table.at(row, start)).value_or(HUGE_VAL);
-    if (ran > 0 && std::abs(*duration - ran) < std::abs(*duration / units - ran)) return 1;
-  }
-  return length.ends_with("_s") ? 1 : units;
-}
-
-/// Seconds of a duration; a number is of so many units a second, "1:30:00" is not.
-std::optional<double> in_units(const std::string& cell, double units) {
-  const auto number = parse_number<double>(cell);
-  return number && std::isfinite(*number) ? std::optional(*number / units) : duration_of(cell);
 }
 
 std::int64_t checked_gpus(const CsvTable& table, const CsvTable::Row& row, const std::string& column, double gpus) {
@@ -163,7 +92,27 @@ struct JobColumns {
 
   /// The column that says when a job was over, or for how long it ran.
   const TimeColumn& decides() const { return length.empty() ? end : length; }
+  /// The columns that say when something was: one may stand in two places.
+  std::vector<TimeColumn> moments() const {
+    std::vector<TimeColumn> out = {submit};
+    if (!length.empty()) return out;
+    if (start.name != submit.name) out.push_back(start);
+    out.push_back(end);
+    return out;
+  }
 };
+
+/// Throws ConfigError if the name of one column of moments says a unit and another's does not, but has numbers that
+/// would be taken for seconds: who adds a unit to a name easily forgets the other's.
+void check_units(const CsvTable& table, const JobColumns& of) {
+  for (const TimeColumn& with : of.moments())
+    for (const TimeColumn& without : of.moments())
+      if (with.units > 0 && is_in_seconds(table, without))
+        throw ConfigError(
+            fmt::format("{0}: line 1: the name of {1} says a unit, that of {2} does not: expected one there too, as in "
+                        "{2}_s or {2}_ms",
+                        table.file(), with.name, without.name));
+}
 
 JobColumns columns_of(const CsvTable& table) {
   JobColumns of;
@@ -180,8 +129,8 @@ JobColumns columns_of(const CsvTable& table) {
   of.length = times_of(table, {"duration", "run_time", "runtime"});
   if (of.length.empty() && (of.start.empty() || of.end.empty()))
     throw ConfigError(
-        fmt::format("{}: line 1: no column says how long jobs ran: expected \"duration\", or "
-                    "\"start_time\" and \"end_time\"",
+        fmt::format("{}: line 1: no column says how long jobs ran: expected \"duration\", or \"start_time\" and "
+                    "\"end_time\"; their names may end with a unit (_ms, _s, _min, _hours)",
                     table.file()));
   of.group = any_of(table, {"vc", "virtual_cluster", "cluster"});
   of.owner = any_of(table, {"user", "user_id", "owner", "vc", "virtual_cluster", "cluster"});
@@ -189,6 +138,7 @@ JobColumns columns_of(const CsvTable& table) {
     of.units = of.length.units;
   else if (!of.length.empty())
     of.units = units_of_durations(table, of.length.name, of.submit.name, of.start.name, of.end.name);
+  check_units(table, of);
   return of;
 }
 
@@ -215,6 +165,22 @@ RecordedJob job_of(const CsvTable& table, const CsvTable::Row& row, const JobCol
   return job;
 }
 
+/// Adds remarks on units that are likely to be meant otherwise; `longest` is a job's length by numbers without a unit.
+void note_units(const CsvTable& table, const JobColumns& of, double longest, ImportedJobs& out) {
+  if (of.length.empty() && of.start.units != of.end.units && of.start.units > 0 && of.end.units > 0)
+    out.remarks.push_back(
+        fmt::format("{} and {} are in different units, as their names say", of.start.name, of.end.name));
+  if (constexpr double kLong = 30 * 86400.0; longest <= kLong) return;
+  std::vector<std::string> names;
+  for (const TimeColumn& column : of.moments())
+    if (is_in_seconds(table, column)) names.push_back(column.name + "_ms");
+  if (!of.length.empty()) names.push_back(of.length.name + "_ms");
+  out.remarks.push_back(fmt::format(
+      "the numbers of {} are taken for seconds, by which a job runs for {:.0f} days: call the {} {} if they "
+      "are milliseconds",
+      of.decides().name, longest / 86400, names.size() == 1 ? "column" : "columns", fmt::join(names, ", ")));
+}
+
 /// Tables of other clusters: SenseTime's Helios, ACME (Seren, Kalos), Alibaba's PAI of 2020, which counts GPUs in
 /// hundredths and by instance, and of 2023.
 ImportedJobs import_table(const CsvTable& table, const std::string& virtual_cluster) {
@@ -234,11 +200,7 @@ ImportedJobs import_table(const CsvTable& table, const std::string& virtual_clus
   }
   if (of.gpus == "plan_gpu") jobs.join_tasks();
   ImportedJobs out = jobs.written();
-  if (constexpr double kLong = 30 * 86400.0; longest > kLong)
-    out.remarks.push_back(
-        fmt::format("the numbers of {0} are taken for seconds, by which a job runs for {1:.0f} days: call the column "
-                    "{0}_ms if they are milliseconds",
-                    of.decides().name, longest / 86400));
+  note_units(table, of, longest, out);
   if (of.length.units == 0 && of.units > 1)
     out.remarks.push_back(fmt::format("as those of {}, the numbers of {} are taken for {}seconds", of.submit.name,
                                       of.length.name,

@@ -40,12 +40,18 @@ constexpr std::array kSince{
     std::pair{202501, 24}, std::pair{202501, 25}, std::pair{202503, 26}, std::pair{202506, 27}, std::pair{202509, 28},
     std::pair{202601, 29}, std::pair{202604, 30}, std::pair{202608, 31}, std::pair{202609, 32}};
 
+/// 202103 of "2021-03".
+int number_of(const std::string& month) { return std::stoi(month.substr(0, 4) + month.substr(5)); }
+
+/// Months of so many years and months, as in 202103.
+int months_of(int month) { return month / 100 * 12 + month % 100; }
+
 /// The newest version in a month such as "2021-03"; nullopt for anything else, and before 2.4.
 std::optional<NcclVersion> version_in(const std::string& month) {
   if (month.size() != 7 || month[4] != '-') return std::nullopt;
   const std::string digits = month.substr(0, 4) + month.substr(5);
   if (!std::all_of(digits.begin(), digits.end(), [](unsigned char c) { return std::isdigit(c); })) return std::nullopt;
-  const int at = std::stoi(digits);
+  const int at = number_of(month);
   if (at < kSince.front().first || at % 100 < 1 || at % 100 > 12) return std::nullopt;
   const auto next = std::find_if(kSince.begin(), kSince.end(), [&](const auto& since) { return at < since.first; });
   return NcclVersion{2, std::prev(next)->second};
@@ -92,13 +98,15 @@ std::optional<NcclOptions> parse_nccl_options(const std::string& variant, const 
   return parse_nccl_options(variant, machine.minor > 0 ? machine.minor : NcclVersion().minor);
 }
 
-bool is_month_to_come(const NcclOptions& options) {
+std::string why_no_version(const NcclOptions& options) {
   // A version has come every two months or so; half a year after the newest that is known there are others.
   constexpr int kMonths = 6;
-  if (options.month.empty()) return false;
-  const auto months = [](int at) { return at / 100 * 12 + at % 100; };
-  const int asked = std::stoi(options.month.substr(0, 4) + options.month.substr(5));
-  return months(asked) > months(kSince.back().first) + kMonths;
+  const int newest = kSince.back().first;
+  if (options.month.empty() || months_of(number_of(options.month)) <= months_of(newest) + kMonths) return "";
+  return fmt::format(
+      "found \"{}\", but versions of NCCL are known up to {}-{:02}, and later months are taken for half a year only; "
+      "expected an earlier month, or the version itself",
+      options.month, newest / 100, newest % 100);
 }
 
 std::string nccl_version_note(const NcclOptions& options) {
@@ -106,9 +114,8 @@ std::string nccl_version_note(const NcclOptions& options) {
   const std::string name = fmt::format("NCCL {}.{}", version.major, version.minor);
   if (options.month.empty())
     return version.is_known() ? "" : fmt::format("constants of {} are not known, the nearest known were used", name);
-  const bool later = is_month_to_come(options);
-  return fmt::format("{}, the newest {}in {}{}{}", name, later ? "known " : "", options.month,
-                     later ? ": later versions are not known" : "",
+  return fmt::format("{}, the newest {}in {}{}", name, number_of(options.month) > kSince.back().first ? "known " : "",
+                     options.month,
                      version.is_known() ? "" : "; its constants are not known, the nearest known were used");
 }
 

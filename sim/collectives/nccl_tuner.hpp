@@ -55,8 +55,8 @@ std::vector<NcclChoice> nccl_choices(const Topology& topology, std::int64_t byte
 /// if the forced algorithm or protocol is not enabled on the machine.
 std::optional<NcclChoice> choose_nccl(const Topology& topology, std::int64_t bytes, const NcclOptions& options);
 
-/// True if the version is that of a month in which there will be newer ones than are known.
-bool is_month_to_come(const NcclOptions& options);
+/// Why no version is taken for the month, in which there will be newer ones than are known; else "".
+std::string why_no_version(const NcclOptions& options);
 
 /// A note for results if the version is that of a month, or if its constants are not known; else "".
 std::string nccl_version_note(const NcclOptions& options);

@@ -214,10 +214,8 @@ class FabricGraph::Builder {
         throw ConfigError(fmt::format(
             "{}: /fabric/nccl: found \"{}\", expected a version of NCCL such as \"2.18\", or a month from 2019-01 on",
             platform_.file, stated));
-      if (is_month_to_come(*options))
-        throw ConfigError(fmt::format(
-            "{}: /fabric/nccl: found \"{}\", a month whose versions are not known yet, expected the version itself",
-            platform_.file, stated));
+      if (const std::string why = why_no_version(*options); !why.empty())
+        throw ConfigError(fmt::format("{}: /fabric/nccl: {}", platform_.file, why));
       machine.minor = options->version.minor;
     }
     if (group.gpus_per_node > 1) {

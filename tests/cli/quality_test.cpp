@@ -1,5 +1,6 @@
 // `quality fit` and `quality forecast`, as people call them.
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -55,10 +56,17 @@ TEST_F(Quality, AKindAloneHasAnAnswer) {
 }
 
 TEST_F(Quality, WhatTurnsImagesIntoImagesHasNoForecast) {
-  for (const char* model : {"cyclegan-32", "srgan-32", "pix2pix"}) {
-    const Outcome refused = run_program(std::string("quality forecast --fid 20 --model ") + model);
-    EXPECT_EQ(refused.code, 2) << model;
-    EXPECT_THAT(refused.err, HasSubstr(std::string("--model: ") + model + " turns images into images"));
+  for (const char* model : {"cyclegan-32", "srgan-32", "pix2pix", "CycleGAN-32", "real-esrgan", "spade"})
+    for (const char* command : {"forecast", "policies"}) {
+      const Outcome refused = run_program(fmt::format("quality {} --fid 20 --model {}", command, model));
+      EXPECT_EQ(refused.code, 2) << model;
+      EXPECT_THAT(refused.err, HasSubstr(fmt::format("--model: {} turns images into images", model)));
+      EXPECT_THAT(refused.err, HasSubstr("--curve FILE"));
+    }
+  for (const char* recipe : {"esrgan", "spade"}) {
+    const Outcome refused = run_program(fmt::format("plan --recipe {} --fid 20 --deadline 10h", recipe));
+    EXPECT_EQ(refused.code, 2) << recipe;
+    EXPECT_THAT(refused.err, AllOf(HasSubstr(" turns images into images"), HasSubstr("--curve")));
   }
 }
 

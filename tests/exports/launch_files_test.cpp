@@ -1,5 +1,6 @@
 // Compares SkyPilot tasks and Kubernetes manifests with files in golden/, and tries them with malicious input.
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -80,18 +81,21 @@ TEST(Skypilot, AsksForNothingThatItRefusesThere) {
     return skypilot_task(launch_of(result), options);
   };
   EXPECT_THAT(task("lambda"), AllOf(HasSubstr("image_id:"), HasSubstr("MOUNT_CACHED"), Not(HasSubstr("refuses"))));
+  for (const char* single : {"runpod", "vast", "verda"})
+    EXPECT_THAT(message_of<ConfigError>([&] { task(single); }),
+                HasSubstr(fmt::format("runs on 2 nodes of {}, where SkyPilot rents single nodes only", single)));
+  pool["nodes"] = 1;
   EXPECT_THAT(task("runpod"),
               AllOf(HasSubstr("# SkyPilot mounts no bucket on runpod: checkpoints lie on the node's disk"),
-                    HasSubstr("gone with it, also after an interruption"),
-                    HasSubstr("# SkyPilot rents single nodes on runpod and refuses 2."), HasSubstr("image_id:"),
-                    Not(HasSubstr("file_mounts"))));
+                    HasSubstr("gone with it, also after an interruption"), HasSubstr("image_id:"),
+                    HasSubstr("num_nodes: 1\n"), Not(HasSubstr("file_mounts"))));
   options.image.clear();
   options.dataset = "s3://bucket/images";
   EXPECT_THAT(task("verda"), AllOf(HasSubstr("# SkyPilot runs no container on verda"), HasSubstr("s3://bucket/images"),
                                    Not(HasSubstr("image_id")), Not(HasSubstr("MOUNT_CACHED"))));
-  pool["nodes"] = 1;
+  pool["nodes"] = 2;
   EXPECT_THAT(task("oci"), AllOf(HasSubstr("# SkyPilot runs no container on oci"), HasSubstr("MOUNT_CACHED"),
-                                 Not(HasSubstr("single nodes"))));
+                                 HasSubstr("num_nodes: 2\n")));
 }
 
 TEST(Skypilot, ZonesAndGpusAsItCallsThem) {

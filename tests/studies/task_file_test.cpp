@@ -251,6 +251,17 @@ TEST(TaskFile, RefusesWithAPlace) {
   EXPECT_THAT(offers("resources: {instance_type: p4d.24xlarg}\n"), HasSubstr("did you mean \"p4d.24xlarge\"?"));
   EXPECT_THAT(offers("resources: {instance_type: p4d.24xlarge, cloud: gcp}\n"),
               HasSubstr("\"gcp\" has no instance type \"p4d.24xlarge\""));
+  for (const char* retired : {"Standard_NC24s_v3", "standard_nc24s_v3"})
+    EXPECT_THAT(
+        offers(
+            ("command: x\nresources:\n  instance_type: " + std::string(retired) + "\n  instance_count: 2\n").c_str()),
+        HasSubstr("of azure is retired: Azure announced the end of NCv3"));
+  EXPECT_THAT(refusal("command: x\nresources:\n  instance_type: Standard_ND96asr_v4\n  instance_count: 0\n"),
+              HasSubstr("line 4: instance_count: found \"0\", expected a count above 0"));
+  EXPECT_THAT(refusal("resources: {accelerators: A100}\nnum_nodes: 0\n"), HasSubstr("line 2: num_nodes: found \"0\""));
+  EXPECT_THAT(refusal("command: x\nresources: {instance_count: 4}\n"), HasSubstr("resources have instance_type"));
+  EXPECT_THAT(refusal("command: x\nresources:\n  instance_type: [a, b]\n  instance_count: 2\n"),
+              HasSubstr("line 3: instance_type: expected one name"));
   EXPECT_THAT(refusal("a: [1, 2\nb: }\n"), HasSubstr("line "));
   EXPECT_THAT(refusal("#SBATCH --nodes=none --gres=gpu:8\n"), HasSubstr("line 1: --nodes: found \"none\""));
   EXPECT_THAT(refusal("#SBATCH --gres=gpu:8 --time=soon\n"), HasSubstr("--time: found \"soon\""));

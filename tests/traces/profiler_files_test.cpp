@@ -101,6 +101,8 @@ TEST_F(Profiler, TheRankIsThatOfTheFilesNameWhereTheTraceHasNone) {
   EXPECT_EQ(rank("ranked.json", with.trace.dump()), 0);
   EXPECT_EQ(rank("rank99999999999999.json", with.trace.dump()), 0);
   EXPECT_EQ(rank("rank7.json", saying_one), 1);
+  with.trace["distributedInfo"] = {{"rank", "2"}, {"world_size", "4"}};  // in quotes, as Chrome's format allows
+  EXPECT_EQ(rank("rank7.json", with.trace.dump()), 2);
 }
 
 // Converting such numbers to integers is undefined: the sanitizers ended the program.

@@ -30,6 +30,7 @@ std::optional<std::string> refuse_nccl(const PlanRequest& request) {
         "found \"{}\", expected at most one version or month from 2019-01 on, algorithm (ring, tree, nvls, nvls-tree) "
         "and protocol (LL, LL128, Simple, any) each, as in nccl:2.18.3/ring/simple",
         request.variant);
+  if (std::string why = why_no_version(*options); !why.empty()) return why;
   if (is_point_to_point(request.collective)) return std::nullopt;
   if (request.collective != Collective::all_reduce &&
       options->algorithm.value_or(NcclAlgorithm::ring) != NcclAlgorithm::ring)

@@ -318,20 +318,6 @@ TEST(ImportJobs, TakesUnitsAndYearsThatAreNotSaid) {
             "a,0,1,1200,all,\nb,1200,1,600,all,\n");
 }
 
-// The name of a column may say its unit; small numbers without one are seconds, which a remark doubts.
-TEST(ImportJobs, TakesTheUnitsOfColumnsNames) {
-  EXPECT_EQ(imported("job_id,gpus,submit_time_ms,start_ms,end_ms\na,1,1000,1500,61500\nb,2,5000,5500,125500\n"),
-            "a,0,1,60,all,\nb,4,2,120,all,\n");
-  EXPECT_EQ(imported("job,num_gpus,arrival_time_sec,duration_ms\na,1,1,60000\nb,2,5,120000\n"),
-            "a,0,1,60,all,\nb,4,2,120,all,\n");
-  EXPECT_EQ(imported("job_id,num_gpus,submit_time,runtime_hours\na,1,2026-11-03 08:00:00,1.5\n"), "a,0,1,5400,all,\n");
-  EXPECT_EQ(imported("job_id,num_gpus,submit_min,duration_minutes\na,1,0,90\nb,1,2,0.5\n"),
-            "a,0,1,5400,all,\nb,120,1,30,all,\n");
-  EXPECT_THAT(import_jobs("job_id,gpus,submit_time,start_time,end_time\na,1,1000,1500,3601500\n", "t.csv", "").remarks,
-              testing::Contains(HasSubstr("the numbers of end_time are taken for seconds, by which a job runs for 42 "
-                                          "days: call the column end_time_ms if they are milliseconds")));
-}
-
 TEST(ImportJobs, PutsGavelsJobsInOrder) {
   EXPECT_THAT(import_jobs("A3C\tx\t--s\t0\t900\t20\t1\nA3C\tx\t--s\t0\t900\t10\t1\n", "g.trace", "").csv,
               HasSubstr("\nline-2,10,1,A3C,,900\nline-1,20,"));
