@@ -137,7 +137,9 @@ std::vector<Target> simulation_targets() {
        [](std::string_view bytes) { (void)sim::read_cluster(in_folder_of_scenarios(bytes, "cluster.json")); },
        "cluster"},
       {"job-trace", "sim/cluster/job_trace.cpp", [](std::string_view bytes) { of_all_or_one(bytes, read_jobs); }},
-      {"import-jobs", "sim/cluster/import_jobs.cpp sim/cluster/import_job_texts.cpp sim/cluster/recorded_jobs.cpp",
+      {"import-jobs",
+       "sim/cluster/import_jobs.cpp sim/cluster/import_job_texts.cpp sim/cluster/recorded_jobs.cpp "
+       "sim/cluster/time_columns.cpp",
        [](std::string_view bytes) { of_all_or_one(bytes, read_imported_jobs); }},
       {"series", "sim/scenario/series.cpp",
        [](std::string_view bytes) {
