@@ -148,9 +148,8 @@ report::NamedCells focus_cells(const FocusRow& row) {
   const auto& [item, period, charge, instance, account, commitment, tags] = row;
   const std::string provider = platforms::vendor_of(item.provider);
   const Service service = service_of(item.item);
-  const bool committed = is_committed(item);
+  const bool committed = is_committed(item), used = is_use(charge);
   const auto of_commitment = [&](const std::string& value) { return committed ? value : std::string(); };
-  const bool used = is_use(charge);
   const auto if_used = [&](const std::string& value) { return used ? value : std::string(); };
   const std::string sku = item.item + "/" + (instance.empty() ? item.pool : instance);
   return {{"BilledCost", decimal(MicroUsd{charge.billed})},
