@@ -65,8 +65,6 @@ void run_sweep(const SweepOptions& options, const Shared& shared) {
   check_results(options, shared, study.runs.size());
   // With --output every result is kept in a journal, from which an interrupted sweep continues.
   const std::filesystem::path journal = shared.output.empty() ? "" : shared.output + ".partial";
-  if (!journal.empty() && std::filesystem::exists(journal))
-    remark(shared, fmt::format("going on from {}", journal.string()));
   const studies::StudyOutcome outcome =
       studies::run_study(study, jobs(shared), progress_bar(shared, study.runs.size(), "runs"), journal,
                          [&](const std::string& what) { remark(shared, what); });

@@ -36,7 +36,9 @@ std::pair<std::string, FinishedRun> read_journal_row(const std::string& line, co
 void require_journal(const std::filesystem::path& journal, std::string_view text) {
   constexpr std::string_view kBegin = R"({"schema":"ganymede.result/1")";
   const std::size_t zeros = std::min(text.find_first_not_of('\0'), text.size());  // which a loss of power leaves
-  if (zeros < text.size() && text.find(kBegin.substr(1)) == text.npos && !kBegin.starts_with(text.substr(zeros)))
+  const std::string_view first = text.substr(std::min(text.find_first_not_of("\r\n", zeros), text.size()));
+  const bool has_rows = zeros > 0 ? text.find(kBegin) != text.npos : first.starts_with(kBegin);
+  if (!has_rows && !kBegin.starts_with(first))
     throw ConfigError(
         fmt::format("{}: found a file that no sweep has written, expected the journal of this one; move "
                     "it, or give another --output",
@@ -49,10 +51,17 @@ std::string message_of(std::string_view what) {
   return std::string(end == std::string_view::npos ? what : what.substr(end + 2));
 }
 
+/// The message on a row, whose one line is that of the journal: "x.partial: line 2: line 1, column 3" names two.
+std::string at_row(std::string message, const std::string& where) {
+  constexpr std::string_view kLine = ": line 1";
+  if (message.starts_with(where) && std::string_view(message).substr(where.size()).starts_with(kLine))
+    message.erase(where.size(), kLine.size());
+  return message;
+}
+
 }  // namespace
 
-std::map<std::string, FinishedRun> read_journal(const std::filesystem::path& journal,
-                                                const ReportDropped& report_dropped) {
+std::map<std::string, FinishedRun> read_journal(const std::filesystem::path& journal, const TellOfJournal& tell) {
   std::map<std::string, FinishedRun> known;
   const auto status = std::filesystem::symlink_status(journal);
   if (journal.empty() || !std::filesystem::exists(status)) return known;
@@ -60,6 +69,7 @@ std::map<std::string, FinishedRun> read_journal(const std::filesystem::path& jou
     throw ConfigError(journal.string() + ": is no regular file, expected the journal of this sweep");
   const std::string text = read_file(journal);
   require_journal(journal, text);
+  if (tell) tell("going on from " + journal.string());
   std::istringstream lines(text);
   std::size_t number = 0;
   for (std::string line; std::getline(lines, line);) {
@@ -70,11 +80,11 @@ std::map<std::string, FinishedRun> read_journal(const std::filesystem::path& jou
       auto [hash, run] = read_journal_row(line, where);
       known.insert_or_assign(hash, std::move(run));
     } catch (const ConfigError& error) {
-      wrong = error.what();
+      wrong = at_row(error.what(), where);
     } catch (const JsonError& error) {
       wrong = where + ": " + message_of(error.what());
     }
-    if (!wrong.empty() && report_dropped) report_dropped(wrong + "; this run is simulated again");
+    if (!wrong.empty() && tell) tell(wrong + "; this run is simulated again");
   }
   return known;
 }
@@ -177,8 +187,8 @@ void require_no_failure(const StudyOutcome& outcome, std::size_t runs) {
 }
 
 StudyOutcome run_study(const Study& study, int jobs, const std::function<void(std::size_t)>& progress,
-                       const std::filesystem::path& journal, const ReportDropped& report_dropped) {
-  StudyProgress state = resume(study, read_journal(journal, report_dropped));
+                       const std::filesystem::path& journal, const TellOfJournal& tell) {
+  StudyProgress state = resume(study, read_journal(journal, tell));
   simulate_pending(study, jobs, progress, journal, state);
   StudyOutcome outcome;
   const auto failed = failed_rows(study, state, outcome);

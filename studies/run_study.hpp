@@ -17,13 +17,13 @@ namespace ganymede::studies {
 // The journal of a sweep: the results of the runs that are done, one in each line. With it, a sweep that was
 // interrupted continues where it stopped.
 
-/// Is called with the place of a journal's row that is left out and what is wrong with it; may be empty.
-using ReportDropped = std::function<void(const std::string& what)>;
+/// Is called when a sweep goes on from a journal, and then with the place of each row that is left out and what is
+/// wrong with it; may be empty.
+using TellOfJournal = std::function<void(const std::string& what)>;
 
 /// Returns the results in a journal by scenario hash; nothing if there is no such file. A line that is not a complete
 /// result is left out and reported, except for a last line that was cut short.
-std::map<std::string, FinishedRun> read_journal(const std::filesystem::path& journal,
-                                                const ReportDropped& report_dropped);
+std::map<std::string, FinishedRun> read_journal(const std::filesystem::path& journal, const TellOfJournal& tell);
 
 /// The results of a study.
 struct StudyOutcome {
@@ -45,6 +45,6 @@ void require_no_failure(const StudyOutcome& outcome, std::size_t runs);
 /// every result is appended to that file as it comes, and results that the file already has are taken from it. A row
 /// that is not a complete result is dropped, and its run is simulated again.
 StudyOutcome run_study(const Study& study, int jobs, const std::function<void(std::size_t)>& progress = {},
-                       const std::filesystem::path& journal = {}, const ReportDropped& report_dropped = {});
+                       const std::filesystem::path& journal = {}, const TellOfJournal& tell = {});
 
 }  // namespace ganymede::studies

@@ -200,12 +200,12 @@ TEST_F(Runs, AnInterruptedSweepGoesOnWhereItWas) {
   const std::string sweep = "sweep " + kSource + "/studies/spot-deadline.json --format json " +
                             "--set '/policies=[\"fixed\",\"spot-first\"]' --set '/seeds={\"first\":1,\"count\":6}' -o ";
   ASSERT_EQ(run_program(sweep + whole + " --jobs 2").code, 0);
-  const Json all = Json::parse(content_of(whole));
+  const OrderedJson all = OrderedJson::parse(content_of(whole));
   ASSERT_EQ(all["runs"].size(), 12U);
   // A journal as an interruption leaves it: some results, the last one cut short. One result is marked, so that the
   // test recognises it.
   const std::string again = (scratch_ / "again.json").string();
-  Json marked = all["runs"][3];
+  OrderedJson marked = all["runs"][3];
   marked["run"]["gpu"] = "kept";
   const std::string cut = all["runs"][5].dump();
   scratch_.write("again.json.partial",
@@ -213,7 +213,7 @@ TEST_F(Runs, AnInterruptedSweepGoesOnWhereItWas) {
   const Outcome resumed = run_program(sweep + again + " --jobs 2");
   ASSERT_EQ(resumed.code, 0) << resumed.err;
   EXPECT_THAT(resumed.err, HasSubstr("going on from"));
-  Json result = Json::parse(content_of(again));
+  OrderedJson result = OrderedJson::parse(content_of(again));
   EXPECT_EQ(result["runs"][3]["run"]["gpu"], "kept");
   result["runs"][3] = all["runs"][3];
   EXPECT_EQ(result["runs"], all["runs"]);
@@ -226,11 +226,14 @@ TEST_F(Runs, AFileThatNoSweepHasWrittenIsNoJournal) {
   const std::string sweep = "sweep " + kSource +
                             "/studies/spot-deadline.json --format json --set '/policies=[\"fixed\"]' " +
                             "--set '/seeds=[1]' -o " + (scratch_ / "out.json").string();
-  for (const std::string mine : {"my notes\n", "a download that has not ended", "{\"schema\": 1}\n"}) {
+  for (const std::string mine :
+       {"my notes\n", "a download that has not ended", "{\"schema\": 1}\n",
+        "{\"schema\":\"ganymede.sweep/1\",\"runs\":[\n{\"schema\":\"ganymede.result/1\"}]}\n"}) {
     scratch_.write("out.json.partial", mine);
     const Outcome refused = run_program(sweep);
     EXPECT_EQ(refused.code, 2) << refused.err;
     EXPECT_THAT(refused.err, HasSubstr("out.json.partial: found a file that no sweep has written"));
+    EXPECT_THAT(refused.err, testing::Not(HasSubstr("going on from")));
     EXPECT_EQ(content_of(scratch_ / "out.json.partial"), mine);
   }
   std::filesystem::remove(scratch_ / "out.json.partial");
@@ -268,6 +271,8 @@ TEST_F(Runs, RowsOfAJournalThatAreNoWholeResultsAreDroppedAndSaid) {
   for (const char* line : {"line 1", "line 2", "line 3", "line 4", "line 6", "line 7", "line 8"})
     EXPECT_THAT(resumed.err, HasSubstr(line));
   EXPECT_THAT(resumed.err, testing::Not(HasSubstr("line 5")));
+  EXPECT_THAT(resumed.err, testing::Not(HasSubstr(": line 1: line 1")));
+  EXPECT_THAT(resumed.err, testing::Not(HasSubstr(": line 8: line 1")));
   EXPECT_EQ(content_of(again), content_of(whole));
 }
 
