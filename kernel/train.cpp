@@ -138,25 +138,9 @@ StepOptions step_options_of(const TrainOptions& options) {
   return step;
 }
 
-namespace {
-
-bool is_on_gpu(const TrainOptions& options) {
-  return options.backend == "cuda" || (options.backend == "auto" && count_gpus().count > 0);
-}
-
-/// The backend of a training, which a CPU does in fp32 alone. What is only described, or drawn from a checkpoint, may
-/// have been asked for or trained in another precision.
-std::unique_ptr<Backend> training_backend(const TrainOptions& options) {
-  if (!is_on_gpu(options) && !options.precision.empty() && options.precision != "fp32")
-    refuse("--precision", options.precision,
-           "fp32: there is no GPU here (--backend cuda says why), and the CPU has no other");
-  return make_backend(options);
-}
-
-}  // namespace
-
 std::unique_ptr<Backend> make_backend(const TrainOptions& options) {
-  if (!is_on_gpu(options))
+  const bool on_gpu = options.backend == "cuda" || (options.backend == "auto" && count_gpus().count > 0);
+  if (!on_gpu)
     return make_eigen_backend(options.threads > 0 ? options.threads
                                                   : cores_of_process(cores_of_launcher(), usable_cores()));
   CudaOptions cuda{.device = options.gpu,
@@ -174,13 +158,15 @@ std::int64_t warmup_of(std::int64_t steps) { return std::min<std::int64_t>(kMaxW
 Trainer::Trainer(const TrainOptions& options, Communicator* communicator, std::unique_ptr<Backend> backend)
     : options_(checked(options)),
       step_options_(step_options_of(options)),
-      backend_(backend != nullptr ? std::move(backend) : training_backend(options)),
+      backend_(backend != nullptr ? std::move(backend) : make_backend(options)),
       ops_(backend_->ops.get()),
       model_(find_model(options.model)),
       image_(image_of(options)),
       dataset_(open_checked(options, image_)),
       random_(options.seed),
       communicator_(communicator) {
+  if (backend_->info.backend == "eigen" && !options.precision.empty() && options.precision != "fp32")
+    refuse("--precision", options.precision, "fp32: there is no GPU here (--backend cuda says why)");
   if (communicator != nullptr) {
     if (backend_->gradient_reducer != nullptr) backend_->gradient_reducer->join(*communicator);
     ops_->set_shard(communicator->shard());
