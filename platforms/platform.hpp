@@ -276,11 +276,6 @@ struct Provisioning {
   /// the training program. 0 where each GPU has a process.
   Delay replica_start;
   Origin origin;
-
-  /// The median time that a start of the training program takes on several nodes of so many GPUs.
-  Seconds program_start(int gpus_per_node) const {
-    return framework_start.median + communicator_start.median + (gpus_per_node - 1.0) * replica_start.median;
-  }
 };
 
 struct Platform {

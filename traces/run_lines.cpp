@@ -1,6 +1,7 @@
 #include "traces/run_lines.hpp"
 
 #include <algorithm>
+#include <boost/locale/encoding_utf.hpp>
 #include <cctype>
 #include <cmath>
 
@@ -13,35 +14,17 @@
 
 namespace ganymede::traces {
 
-namespace {
-
-/// Adds a unit of UTF-16 as UTF-8. Halves of pairs, which no log of numbers needs, become question marks.
-void add_utf8(std::string& out, unsigned unit) {
-  if (unit >= 0xd800 && unit < 0xe000) unit = '?';
-  if (unit < 0x80) {
-    out += static_cast<char>(unit);
-    return;
-  }
-  if (unit < 0x800) {
-    out += static_cast<char>(0xc0 | unit >> 6);
-  } else {
-    out += static_cast<char>(0xe0 | unit >> 12);
-    out += static_cast<char>(0x80 | (unit >> 6 & 0x3f));
-  }
-  out += static_cast<char>(0x80 | (unit & 0x3f));
-}
-
-}  // namespace
-
 std::string without_colours(const std::string& text) {
   std::string out;
   const bool little = text.starts_with("\xff\xfe"), big = text.starts_with("\xfe\xff");
   if (little || big) {
+    std::u16string units;
     for (std::size_t i = 2; i + 1 < text.size(); i += 2) {
       const auto low = static_cast<unsigned char>(text[i + (little ? 0 : 1)]);
       const auto high = static_cast<unsigned char>(text[i + (little ? 1 : 0)]);
-      add_utf8(out, high * 256U + low);
+      units += static_cast<char16_t>(high * 256 + low);
     }
+    out = boost::locale::conv::utf_to_utf<char>(units);  // what is no UTF-16 is left out
   } else {
     out = text.starts_with("\xef\xbb\xbf") ? text.substr(3) : text;
   }

@@ -38,8 +38,8 @@ struct NamedCount {
   double count = 0;
   bool images = false;
 };
-/// Those of "kimg 4.0", "images: 64,000", "step 100/5000", "Iter(train) [ 100/5000]": kimg first, then images, then
-/// steps.
+/// The counts of a line such as "kimg 4.0", "images: 64,000", "step 100/5000" or "Iter(train) [ 100/5000]": kimg first,
+/// then images, then steps.
 std::vector<NamedCount> named_counts(std::string_view line);
 
 /// Progress bars of tqdm: " 20%|##   | 2000/10000 [16:40<1:06:40,  2.00it/s]". A bar that was full and begins again, or

@@ -172,8 +172,9 @@ Seconds program_start(const Scenario& scenario, const std::vector<int>& nodes) {
     gpus += nodes[p] * of_node;
     if (nodes[p] > 0) most = std::max(most, of_node);
   }
-  const Seconds several = scenario.provisioning.program_start(most);
-  return gpus > 1 ? several : several - scenario.provisioning.communicator_start.median;
+  const platforms::Provisioning& times = scenario.provisioning;
+  return times.framework_start.median + (gpus > 1 ? times.communicator_start.median : Seconds{}) +
+         (most - 1.0) * times.replica_start.median;
 }
 
 Seconds longest_program_start(const Scenario& scenario, const std::vector<int>& nodes) {

@@ -243,11 +243,9 @@ void begin_pause(RunState& state, Actions& actions, RunPhase phase, Nanoseconds 
 void start_training(const RunContext& context, RunState& state, Actions& actions, bool load) {
   const platforms::Provisioning& provisioning = context.scenario.provisioning;
   Nanoseconds length = draw(provisioning.framework_start, state.delays);
-  const int nodes = set_members(context, state);
-  if (nodes > 1 || context.scenario.pools[0].pool.gpus_per_node > 1)
-    length += draw(provisioning.communicator_start, state.delays);
-  if (const int more = most_gpus_of_a_member(context, state) - 1; more > 0)
-    length += more * draw(provisioning.replica_start, state.delays);
+  const int nodes = set_members(context, state), more = most_gpus_of_a_member(context, state) - 1;
+  if (nodes > 1 || more > 0) length += draw(provisioning.communicator_start, state.delays);
+  if (more > 0) length += more * draw(provisioning.replica_start, state.delays);
   if (state.has_trained && !load) log_event(actions, state, "resized", "", nodes);
   const Nanoseconds loading =
       load && state.training.durable() > 0 ? checkpoint_read_time(context.scenario.checkpoints) : 0;

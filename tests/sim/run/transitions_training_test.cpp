@@ -351,6 +351,26 @@ TEST(Observations, ShowTheRunToThePolicy) {
   EXPECT_EQ(seen.boot.si, 90);
 }
 
+// The nodes that train decide, of whichever pool they are: one GPU alone meets nobody, and four of a node meet.
+TEST(Starts, CountTheRendezvousOfThoseThatTrain) {
+  const auto start_s = [](int gpus_of_first, int gpus_of_other) {
+    Scenario scenario = literal_scenario(0);
+    scenario.provisioning.framework_start.median = Seconds{15};
+    scenario.provisioning.communicator_start.median = Seconds{5};
+    scenario.provisioning.replica_start.median = Seconds{2};
+    scenario.pools[0].pool.gpus_per_node = gpus_of_first;
+    scenario.pools.push_back(literal_pool("other", 1, 1));
+    scenario.pools[1].pool.gpus_per_node = gpus_of_other;
+    RunInTheMiddle run(std::move(scenario));
+    run.add_ready(1);
+    Actions actions;
+    start_training(run.context, run.state, actions, false);
+    return static_cast<double>(run.state.phase_end - run.state.now) / kSecond;
+  };
+  EXPECT_DOUBLE_EQ(start_s(4, 1), 15);
+  EXPECT_DOUBLE_EQ(start_s(1, 4), 15 + 5 + 3 * 2);
+}
+
 // As start_training() counts it: the rendezvous of several workers, and the GPUs of a node one after the other.
 TEST(Observations, CountTheStartOfAsManyGpusAsThereMayBe) {
   const auto restart_s = [](int most, int gpus_of_other) {
