@@ -3,8 +3,8 @@
 
   bench/serving.py [--program build/release/bin/ganymede] [--model dcgan-32] [--load 0.3,0.6] [--seconds 30]
 
-Trains a few steps, serves the generator, measures how long batches of 1, 2, 4 and 8 take when nothing else waits, and
-what a request takes beside that (HTTP, JSON). From these alone it simulates a Poisson load of a share of what batches of
+Trains a few steps, serves the generator, measures how long batches of 1, 2, 4 and 8 take when the next is always waiting,
+and what a request takes beside that (HTTP, JSON) when nothing waits. From these alone it simulates a Poisson load of a share of what batches of
 8 could answer, and sends the same load by a client of its own. Prints the mean, p50 and p95 of both and their ratio. The
 client and the server share this machine's cores: above a load of a half or so the client's own work shows. With --apart
 the server has half of the cores and the client the others. Other load on the machine, of any priority, makes it useless.
@@ -57,19 +57,35 @@ def median(values):
     return sorted(values)[len(values) // 2]
 
 
-def batch_seconds(program, folder, batch):
-    """The time of drawing so many images at once, and what one request takes beside it."""
-    with Server(program, folder, "--batch", str(batch), "--window", "300ms") as server:
-        drawn, beside = [], []
-        with concurrent.futures.ThreadPoolExecutor(batch) as pool:
-            for _ in range(12):
-                before, begin = server.counts(), time.perf_counter()
-                list(pool.map(lambda _: server.request("POST", "/generate"), range(batch)))
-                took, after = time.perf_counter() - begin, server.counts()
-                if after["batches_total"] - before["batches_total"] == 1:
-                    drawn.append(after["busy_seconds_total"] - before["busy_seconds_total"])
-                    beside.append(took - drawn[-1])
-    return median(drawn), median(beside)
+def batch_seconds(program, folder, batch, seconds=3):
+    """The time of a batch of so many where requests never cease: on a CPU, reading and answering them takes the cores that
+    draw. Twice as many callers as a batch holds send the next request as soon as they are answered."""
+    def call(_):
+        while time.perf_counter() < end:
+            server.request("POST", "/generate")
+
+    with Server(program, folder, "--batch", str(batch)) as server:
+        end = time.perf_counter() + 1 + seconds
+        with concurrent.futures.ThreadPoolExecutor(2 * batch) as pool:
+            callers = [pool.submit(call, i) for i in range(2 * batch)]
+            time.sleep(1)
+            before, begin = server.counts(), time.perf_counter()
+            time.sleep(seconds - 0.2)
+            after, took = server.counts(), time.perf_counter() - begin
+            concurrent.futures.wait(callers)
+    return batch * took / (after["images_total"] - before["images_total"])
+
+
+def beside_seconds(program, folder):
+    """What one request takes beside the drawing, where nothing else waits."""
+    beside = []
+    with Server(program, folder, "--batch", "1") as server:
+        for _ in range(12):
+            before, begin = server.counts(), time.perf_counter()
+            server.request("POST", "/generate")
+            took = time.perf_counter() - begin
+            beside.append(took - server.counts()["busy_seconds_total"] + before["busy_seconds_total"])
+    return median(beside)
 
 
 def send(server, rate, seconds):
@@ -125,8 +141,8 @@ def main():
         measured = {batch: batch_seconds(program, folder, batch) for batch in BATCHES}
         times, slowest = {}, 0
         for batch in BATCHES:  # a larger batch that seems faster is noise
-            slowest = times[batch] = max(slowest, measured[batch][0])
-        overhead = measured[1][1]
+            slowest = times[batch] = max(slowest, measured[batch])
+        overhead = beside_seconds(program, folder)
         print(f"{args.model}: " + ", ".join(f"{b}: {1000 * t:.2f} ms" for b, t in times.items()) +
               f"; beside it {1000 * overhead:.2f} ms")
         for load in map(float, args.load.split(",")):

@@ -88,6 +88,13 @@ TEST_F(TimedServerTest, AnswersARequestInPieces) {
   EXPECT_THAT(whole.rest(), testing::AllOf(testing::HasSubstr("200 OK"), testing::EndsWith("9000")));
 }
 
+// As `curl -X POST` sends it.
+TEST_F(TimedServerTest, WaitsForNoBodyWhereNoLengthIsStated) {
+  const Connection caller(port_);
+  ASSERT_TRUE(caller.send("POST / HTTP/1.1\r\nHost: a\r\n\r\n"));
+  EXPECT_THAT(caller.rest(), testing::AllOf(testing::HasSubstr("200 OK"), testing::EndsWith("\r\n\r\n0")));
+}
+
 TEST_F(TimedServerTest, EndsAHeaderThatNeverEnds) {
   const Connection slow(port_);
   ASSERT_TRUE(slow.send("GET / HTTP/1.1\r\nX: "));
