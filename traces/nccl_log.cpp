@@ -43,7 +43,7 @@ class TextReader {
     std::istringstream stream(text_);
     for (std::string line; std::getline(stream, line);) {
       ++number_;
-      read_line(without_prefix(line));
+      read_line(without_tags(std::move(line)));
     }
     end_table();
     if (!first_) return other_test_ ? *std::move(other_test_) : std::move(out_);
@@ -68,15 +68,21 @@ class TextReader {
     per_iteration_ = false;
   }
 
-  /// The line without a launcher's prefix: "[1,0]<stdout>:" of mpirun or "0: " of srun.
-  static std::string_view without_prefix(std::string_view line) {
+  /// The line without a launcher's tags: "[1,0]<stdout>:" of mpirun, "[0]" of others or "0: " of srun. Where the rows of
+  /// a table come in pieces, mpirun and others tag each piece.
+  static std::string without_tags(std::string line) {
     LineScanner scanner(line);
     scanner.skip_blanks();
+    const std::string_view begin = scanner.rest();
     LineScanner tag = scanner;
-    if (tag.skip("[") && !tag.digits().empty() && tag.skip(",") && !tag.digits().empty() && tag.skip("]<std") &&
-        !tag.word_until(">:").empty() && tag.skip(">:"))
-      return tag.rest();
-    if (!scanner.digits().empty() && scanner.skip(":") && scanner.skip_blank()) return scanner.rest();
+    if (tag.skip("[") && !tag.digits().empty() &&
+        (tag.skip("]") || (tag.skip(",") && !tag.digits().empty() && tag.skip("]<std") &&
+                           !tag.word_until(">:").empty() && tag.skip(">:")))) {
+      const std::string own(begin.substr(0, begin.size() - tag.rest().size()));
+      for (std::size_t at = 0; (at = line.find(own, at)) != line.npos;) line.erase(at, own.size());
+      return line;
+    }
+    if (!scanner.digits().empty() && scanner.skip(":") && scanner.skip_blank()) return std::string(scanner.rest());
     return line;
   }
 
