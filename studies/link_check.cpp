@@ -30,13 +30,14 @@ constexpr double kFastWidth = 0.25, kFastUsual = 0.12, kFastUnusual = 0.5, kFast
 constexpr double kFault = 0.2, kAnything = 1.2;
 // One size about the others: up to 0.12 from 32 MiB on, and about 0.3 below, in the same logs. Noise is more.
 constexpr double kSpread = 0.12, kSpreadBelow = 0.3, kNoise = 0.6;
-constexpr double kFrom = 1 << 20;     // smaller sizes say more of hosts than of links
-constexpr double kBroken = 5;         // times slower than expected: an assumption
-constexpr double kPriorNormal = 0.5;  // an assumption: half of those who ask have nothing wrong
-constexpr double kMost = 0.5;         // of the probability
-constexpr double kSlower = 1.1;       // what slows large sizes down by less is no cause
-constexpr double kSign = 20;          // an assumption: what the log's own words weigh
-constexpr double kThin = 3.5;         // sizes are taken so far apart at least
+constexpr double kFrom = 1 << 20;             // smaller sizes say more of hosts than of links
+constexpr double kBroken = 5;                 // times slower than expected: an assumption
+constexpr double kPriorNormal = 0.5;          // an assumption: half of those who ask have nothing wrong
+constexpr double kMost = 0.5;                 // of the probability
+constexpr double kSlower = 1.1;               // what slows large sizes down by less is no cause
+constexpr double kSign = 20;                  // an assumption: what the log's own words weigh
+constexpr double kThin = 3.5;                 // sizes are taken so far apart at least
+constexpr double kCollapses[] = {3, 6, 12, 25, 50};  // an assumption
 
 struct Sample {
   double bytes, measured;
@@ -45,6 +46,8 @@ struct Sample {
 struct Spreads {
   double usual = kUsual, unusual = kUnusual, share = kUnusualShare, single = 1;
 };
+
+constexpr Spreads kFaulty = {kFault, kUnusual, kUnusualShare, 1};
 
 /// ln of the likelihood of the residuals, ln(measured / predicted): one shift of all of them, integrated over, and what
 /// each has beyond it. Sizes below the plateau count as half of one.
@@ -210,7 +213,7 @@ class Checker {
     const std::vector<double> expected = predict(normal);
     normal_ = likelihood(large_, expected, usual_);
     add(out, {"normal", "nothing is wrong", ""}, normal_, kPriorNormal, &expected.back());
-    const double prior = (1 - kPriorNormal) / static_cast<double>(link_causes().size() + 2);
+    const double prior = (1 - kPriorNormal) / static_cast<double>(link_causes().size() + 3);
     if (out.ratio < out.interval.high)
       add(out,
           {"unexplained", "something is wrong that none of these causes explains",
@@ -220,6 +223,7 @@ class Checker {
       add(out, {"noise", "the times scatter: other jobs, clocks, or too few iterations", "repeat with -n 100 -w 20"},
           likelihood(large_, expected, {usual_.usual, usual_.unusual, usual_.share, kNoise / kSpread}), prior, nullptr);
     if (out.ratio < 1) add_causes(normal, expected, prior, out);
+    if (out.ratio < 1 && ran_.nodes > 1 && is_fast()) add_collapse(expected, prior, out);
     double all = 0;
     for (const LikelyCause& cause : out.causes) all += cause.share;
     for (LikelyCause& cause : out.causes) cause.share /= all;
@@ -256,7 +260,7 @@ class Checker {
       try {
         const std::vector<double> times = predict(machine);
         if (times.back() < kSlower * expected) continue;
-        const double fits = likelihood(large_, times, {kFault, kUnusual, kUnusualShare, 1});
+        const double fits = likelihood(large_, times, kFaulty);
         if (!best || fits > best->first) best = {fits, times.back()};
       } catch (const ConfigError&) {
         // NCCL does not use it on this machine, or the machine has no such part.
@@ -303,7 +307,7 @@ class Checker {
       }
     }
     if (fastest.empty() || fastest.back() < kSlower * expected) return std::nullopt;
-    return std::pair(likelihood(large_, fastest, {kFault, kUnusual, kUnusualShare, 1}), fastest.back());
+    return std::pair(likelihood(large_, fastest, kFaulty), fastest.back());
   }
 
   /// A cause of several degrees is as likely as they are on average. A log that names some leaves no other.
@@ -333,6 +337,26 @@ class Checker {
       const double words = weight_of_words(cause, found);
       add(out, std::move(found), ln_mean(fits), prior * cause.weight * words, &largest);
     }
+  }
+
+  /// A network that loses packets: from one of the sizes on, but not the first, times are several times as long.
+  void add_collapse(const std::vector<double>& expected, double prior, documents::LinkCheck& out) {
+    std::vector<double> fits;
+    double best = -1e300, largest = 0;
+    for (std::size_t from = 1; from < large_.size(); ++from)
+      for (const double factor : kCollapses) {
+        std::vector<double> times = expected;
+        for (std::size_t i = from; i < times.size(); ++i) times[i] *= factor;
+        fits.push_back(likelihood(large_, times, kFaulty));
+        if (fits.back() > best) best = fits.back(), largest = times.back();
+      }
+    if (fits.empty()) return;
+    add(out,
+        {"lossy-network", "beyond some size the network loses packets: congestion, or RoCE without flow control",
+         "the same test on two nodes of one switch; ethtool -S on each NIC (out_of_sequence, discards, pauses); PFC "
+         "and "
+         "ECN on the switches, adaptive routing"},
+        ln_mean(fits), prior, &largest);
   }
 
   const std::string& text_;

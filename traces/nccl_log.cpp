@@ -68,8 +68,8 @@ class TextReader {
     per_iteration_ = false;
   }
 
-  /// The line without a launcher's tags: "[1,0]<stdout>:" of mpirun, "[0]" of others or "0: " of srun. Where the rows of
-  /// a table come in pieces, mpirun and others tag each piece.
+  /// The line without a launcher's tags: "[1,0]<stdout>:" of mpirun, "[0]" of others or "0: " of srun. Where the rows
+  /// of a table come in pieces, mpirun and others tag each piece.
   static std::string without_tags(std::string line) {
     LineScanner scanner(line);
     scanner.skip_blanks();

@@ -26,6 +26,7 @@ struct Measured {
   double latency = 60;  ///< us
   std::string before = {};
   std::string collective = "all_reduce";
+  double collapsed = 0;  ///< GB/s from 256 MiB on, if it is not 0
 };
 
 /// A log as nccl-tests 2.13 prints it: each size takes a latency and its share of the bandwidth.
@@ -37,7 +38,8 @@ std::string log_of(const Measured& run) {
     text += fmt::format("#  Rank {:2} Group  0 Pid {} on node-{} device {:2} [0x{:02x}] {}\n", rank, 100 + rank,
                         rank / run.gpus, rank % run.gpus, rank, run.gpu);
   for (std::int64_t bytes = 1024; bytes <= std::int64_t{4} << 30; bytes *= 4) {
-    const double time = run.latency + static_cast<double>(bytes) * factor / run.bus * 1e-3;
+    const double bus = run.collapsed > 0 && bytes >= 256 << 20 ? run.collapsed : run.bus;
+    const double time = run.latency + static_cast<double>(bytes) * factor / bus * 1e-3;
     const double algbw = static_cast<double>(bytes) / time * 1e-3;
     const std::string cells = fmt::format("{:.2f} {:.2f} {:.2f} 0", time, algbw, algbw * factor);
     text += fmt::format("{:12} {:12} float sum -1 {} {}\n", bytes, bytes / 4, cells, cells);
@@ -148,6 +150,16 @@ TEST(LinkCheck, NamesWhatIsWrong) {
     EXPECT_GT(likeliest_fault(found).against_normal, 1) << cause;
     EXPECT_FALSE(likeliest_fault(found).shows.empty());
   }
+}
+
+// As three nodes in two racks did (NVIDIA/nccl, issue 1453): six times less from some size on.
+TEST(LinkCheck, NamesANetworkThatLosesPackets) {
+  const Measured run{.nodes = 3, .gpu = "NVIDIA H100 80GB HBM3", .bus = 60, .latency = 300, .collapsed = 5.3};
+  const documents::LinkCheck lossy = check(run, with_nic("8x400Gbit/s"));
+  EXPECT_EQ(lossy.verdict, "broken");
+  EXPECT_EQ(lossy.causes.front().cause, "lossy-network");
+  for (const Measured& other : {Measured{.nodes = 1, .bus = 232, .collapsed = 20}, {.nodes = 2, .bus = 75}})
+    EXPECT_NE(likeliest_fault(check(other, on("aws", "p4d.24xlarge"))).cause, "lossy-network");
 }
 
 TEST(LinkCheck, GivesProbabilitiesAndTheLogsOwnWords) {
