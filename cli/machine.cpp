@@ -201,7 +201,8 @@ void declare_why_slow(Parser command, Shared& shared) {
   auto options = std::make_shared<studies::WhySlowOptions>();
   command.add_option("trace", options->trace, "a profiler trace of one rank, in place of two rates");
   command.add_option("--gpus", options->gpus, "number of GPUs of --all", integer_between(2, 65536));
-  command.add_option("--one", options->one, "rate of one GPU: 250img/s, 4s/kimg, 2it/s, 0.5s/it", not_empty);
+  command.add_option("--one", options->one,
+                     "rate of one GPU: 250img/s, 4s/kimg, 2it/s, 0.5s/it; with --images: 25s/epoch, 40h", not_empty);
   command.add_option("--all", options->all, "rate of all GPUs", not_empty);
   command.add_option("--gpu", options->gpu, "the GPU: V100, A100-80GB", suggest("@rented-gpus"));
   command.add_option("--nodes", options->nodes, "number of nodes; default: 1", integer_between(1, 65536));
@@ -221,8 +222,9 @@ void declare_why_slow(Parser command, Shared& shared) {
                      "processes (torchrun, Horovod: one for each GPU) or one-process (nn.DataParallel)",
                      one_of({"processes", "one-process"}));
   command.add_flag("--synthetic", options->synthetic, "images are made up: nothing is read");
-  command.add_option("--images", options->images, "images for which savings are stated", positive_number())
-      .capture_default_str();
+  command.add_option("--images", options->images,
+                     "images that take the times, and for which savings are stated; default for these: a million",
+                     positive_number());
   add_result(command, shared, {"table", "json"});
   command.callback([options, &shared] { run_why_slow(*options, shared); });
 }

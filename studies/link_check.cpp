@@ -30,13 +30,13 @@ constexpr double kFastWidth = 0.25, kFastUsual = 0.12, kFastUnusual = 0.5, kFast
 constexpr double kFault = 0.2, kAnything = 1.2;
 // One size about the others: up to 0.12 from 32 MiB on, and about 0.3 below, in the same logs. Noise is more.
 constexpr double kSpread = 0.12, kSpreadBelow = 0.3, kNoise = 0.6;
-constexpr double kFrom = 1 << 20;             // smaller sizes say more of hosts than of links
-constexpr double kBroken = 5;                 // times slower than expected: an assumption
-constexpr double kPriorNormal = 0.5;          // an assumption: half of those who ask have nothing wrong
-constexpr double kMost = 0.5;                 // of the probability
-constexpr double kSlower = 1.1;               // what slows large sizes down by less is no cause
-constexpr double kSign = 20;                  // an assumption: what the log's own words weigh
-constexpr double kThin = 3.5;                 // sizes are taken so far apart at least
+constexpr double kFrom = 1 << 20;                    // smaller sizes say more of hosts than of links
+constexpr double kBroken = 5;                        // times slower than expected: an assumption
+constexpr double kPriorNormal = 0.5;                 // an assumption: half of those who ask have nothing wrong
+constexpr double kMost = 0.5;                        // of the probability
+constexpr double kSlower = 1.1;                      // what slows large sizes down by less is no cause
+constexpr double kSign = 20;                         // an assumption: what the log's own words weigh
+constexpr double kThin = 3.5;                        // sizes are taken so far apart at least
 constexpr double kCollapses[] = {3, 6, 12, 25, 50};  // an assumption
 
 struct Sample {

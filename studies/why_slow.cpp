@@ -164,8 +164,8 @@ class Scaling {
     if (options.gpus % nodes != 0)
       throw ConfigError(fmt::format("--nodes {}: does not divide the {} GPUs", nodes, options.gpus));
     Training training = training_of(options, answer_.notes);
-    answer_.one = rate_of("--one", options.one, training.batch);
-    answer_.all = rate_of("--all", options.all, static_cast<double>(training.batch) * options.gpus);
+    answer_.one = rate_of("--one", options.one, training.batch, options.images);
+    answer_.all = rate_of("--all", options.all, static_cast<double>(training.batch) * options.gpus, options.images);
     if (answer_.all > 2 * answer_.one * options.gpus)
       throw ConfigError(fmt::format("--all {}: more than twice {} times --one {}: do both count the same images?",
                                     options.all, options.gpus, options.one));
@@ -191,7 +191,7 @@ class Scaling {
     launcher_ = options.launcher, synthetic_ = options.synthetic;
     answer_.catalog = found.catalog, answer_.instance = found.instance.name, answer_.recognised = found.how;
     answer_.of = training.of, answer_.parameters = training.parameters, answer_.batch = training.batch;
-    answer_.gpus = options.gpus, answer_.nodes = nodes, answer_.images = options.images;
+    answer_.gpus = options.gpus, answer_.nodes = nodes, answer_.images = images_of(options);
     answer_.usd_per_hour = dollars_an_hour(found.instance) * nodes;
     answer_.efficiency = answer_.all / (answer_.one * options.gpus);
     setup_ = setup_of(training);

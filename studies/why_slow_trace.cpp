@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <charconv>
+#include <stdexcept>
 #include <string_view>
 
 #include "common/errors.hpp"
 #include "common/plain_text.hpp"
+#include "common/units.hpp"
 #include "studies/why_slow.hpp"
 #include "traces/profiler_trace.hpp"
 
@@ -13,7 +15,7 @@ namespace ganymede::studies {
 
 using documents::SlowCause;
 
-double rate_of(const std::string& option, const std::string& text, double images) {
+double rate_of(const std::string& option, const std::string& text, double images, double run) {
   struct Unit {
     const char* name;
     double amount;  // of images, or seconds' images where it is a time
@@ -40,7 +42,18 @@ double rate_of(const std::string& option, const std::string& text, double images
       for (const Unit& known : units)
         if (unit == prefix + known.name && (times == 1 || !known.is_time))
           return known.is_time ? known.amount / value : times * known.amount * value;
-  throw ConfigError(fmt::format("{} {}: expected a rate such as 250img/s, 4s/kimg, 2it/s or 0.5s/it", option, text));
+  constexpr std::string_view kEpoch = "/epoch";
+  try {
+    const std::string_view time(text.data(), text.size() - (text.ends_with(kEpoch) ? kEpoch.size() : 0));
+    if (const Seconds took = parse_quantity<Seconds>(time); took.si > 0) {
+      if (run > 0) return run / took.si;
+      throw ConfigError(fmt::format("{} {}: --images says how many images take so long", option, text));
+    }
+  } catch (const std::invalid_argument&) {
+    // no time either
+  }
+  throw ConfigError(fmt::format(
+      "{} {}: expected a rate such as 250img/s, 4s/kimg, 2it/s or 0.5s/it, or the time of --images", option, text));
 }
 
 documents::WhySlow why_slow_of_trace(const WhySlowOptions& options) {
@@ -52,7 +65,7 @@ documents::WhySlow why_slow_of_trace(const WhySlowOptions& options) {
   const traces::ProfilerBreakdown& mean = found.mean;
   documents::WhySlow out;
   out.verdict = "trace", out.of = options.trace, out.gpus = std::max(1, events.ranks), out.batch = options.batch;
-  out.images = options.images;
+  out.images = images_of(options);
   for (const std::string& note : found.notes)
     if (note.find("gradients") == std::string::npos) out.notes.push_back(note);
   struct Part {
@@ -78,7 +91,7 @@ documents::WhySlow why_slow_of_trace(const WhySlowOptions& options) {
       const double rate = options.batch * out.gpus / mean.step,
                    mended = options.batch * out.gpus / (mean.step - part.seconds);
       out.all = rate, cause.mended = mended;
-      cause.saved_hours = options.images * (1 / rate - 1 / mended) / 3600;
+      cause.saved_hours = out.images * (1 / rate - 1 / mended) / 3600;
     }
     out.causes.push_back(std::move(cause));
   }
