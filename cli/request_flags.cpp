@@ -163,7 +163,8 @@ void declare_search(Parser command, RequestFlags& flags) {
   const MemberFlags::Declaring one = flags.members.of(command);
   one.list("--catalog", "/search/catalogs", "providers or platform files; all: every cloud, the default")
       .check(suggest("@providers @files"));
-  one.list("--gpu", "/search/gpus", "only these GPUs or families of GPUs").check(suggest("@rented-gpus"));
+  one.list("--gpu", "/search/gpus", "only these GPUs or families, by any usual name, such as V100 or A100-SXM4-80GB")
+      .check(suggest("@rented-gpus"));
   one.list("--region", "/search/regions", "only these regions").check(suggest("@regions"));
   one.list("--market", "/search/markets", "only these markets; default: on-demand,spot").check(suggest("@markets"));
   one.number("--min-gpus", "/search/min_gpus", "at least so many");

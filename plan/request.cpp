@@ -20,6 +20,7 @@
 #include "plan/pick_trace.hpp"
 #include "plan/request_recipe.hpp"
 #include "platforms/catalog.hpp"
+#include "platforms/gpu_names.hpp"
 #include "platforms/money.hpp"
 #include "platforms/providers.hpp"
 #include "sim/collectives/allreduce.hpp"
@@ -199,12 +200,10 @@ void read_deadline(JsonObject& in, Request& request, const std::string& now) {
 /// Refuses entries of a list that are not in `known`, and suggests the nearest one.
 void check_known(const JsonNode& search, const char* key, const std::vector<std::string>& wanted,
                  const std::set<std::string>& known) {
-  const std::vector<std::string> names(known.begin(), known.end());
-  for (std::size_t i = 0; i < wanted.size(); ++i) {
-    if (known.contains(wanted[i])) continue;
-    const JsonNode list = search.child(key);
-    list.fail(fmt::format("\"{}\" is in none of the catalogs searched{}", wanted[i], did_you_mean(wanted[i], names)));
-  }
+  for (const std::string& one : wanted)
+    if (!known.contains(one))
+      search.child(key).fail(fmt::format("\"{}\" is in none of the catalogs searched{}", one,
+                                         did_you_mean(one, std::vector<std::string>(known.begin(), known.end()))));
 }
 
 void read_catalogs(JsonObject& in, const JsonNode& search, Request& request) {
@@ -229,14 +228,17 @@ void read_catalogs(JsonObject& in, const JsonNode& search, Request& request) {
   }
   if (request.catalogs.empty()) node->expected("at least one catalog");
   std::set<std::string> gpus, instances, regions;
+  std::vector<platforms::Gpu> all_gpus;
   for (const auto& entry : request.catalogs)
     for (const platforms::Instance& instance : entry.platform->instances) {
       const platforms::Gpu& gpu = entry.platform->gpu_of(instance);
-      gpus.insert({gpu.name, gpu.family});
+      if (gpus.insert(gpu.name).second) all_gpus.push_back(gpu);
       instances.insert(instance.name);
       for (const platforms::Price& price : instance.prices) regions.insert(price.region);
     }
-  check_known(search, "gpus", request.gpus = read_strings(in, "gpus"), gpus);
+  for (const std::string& text : read_strings(in, "gpus"))
+    for (std::string& name : platforms::gpus_named(text, all_gpus)) request.gpus.push_back(std::move(name));
+  check_known(search, "gpus", request.gpus, gpus);
   check_known(search, "instances", request.instances = read_strings(in, "instances"), instances);
   check_known(search, "regions", request.regions = read_strings(in, "regions"), regions);
 }

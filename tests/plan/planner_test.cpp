@@ -22,7 +22,7 @@ using testing::StartsWith;
 // USD/h, and 0.90 USD/h on the spot market of room-2, where a checkpoint of one second follows the last step.
 TEST_F(Plans, FindTheCheapestThatMeetsTheGoals) {
   content["search"]["max_gpus"] = 1;
-  content["search"]["gpus"] = {"GPU-X"};
+  content["search"]["gpus"] = {"NVIDIA gpu x"};  // as drivers and people write it
   const Json cheapest = json();
   EXPECT_EQ(cheapest["chosen"]["market"], "spot");
   EXPECT_EQ(cheapest["chosen"]["instance"], "one");
