@@ -199,11 +199,6 @@ constexpr std::int64_t kMaxPredictedGpus = 16;  ///< more would make the search 
 /// Entries of one list of the form, at most. The time limit of a job bounds the number of their combinations.
 constexpr std::size_t kMaxEntries = 200;
 
-const std::vector<std::string>& kind_names() {
-  static const std::vector<std::string> names = {"compare", "plan", "generate", "train"};
-  return names;
-}
-
 std::vector<JsonNode> entries(const JsonNode& list) {
   auto all = list.as_array();
   if (all.empty()) list.expected("at least one");
@@ -316,12 +311,12 @@ Form read_train(JsonObject& in) {
 
 }  // namespace
 
-std::string_view to_string(JobKind kind) { return kind_names()[static_cast<std::size_t>(kind)]; }
-
-JobKind read_job_kind(const JsonNode& node) {
-  const auto found = std::find(kind_names().begin(), kind_names().end(), node.as_choice(kind_names()));
-  return static_cast<JobKind>(found - kind_names().begin());
+const std::vector<std::string>& kind_names() {
+  static const std::vector<std::string> names = {"compare", "plan", "generate", "train"};
+  return names;
 }
+
+std::string_view to_string(JobKind kind) { return kind_names()[static_cast<std::size_t>(kind)]; }
 
 Generation read_generation(JsonObject& in, const Checkpoints& checkpoints) {
   const JsonNode checkpoint = in.required("checkpoint");
@@ -349,7 +344,9 @@ Training read_training(JsonObject& in) {
 
 Form read_form(const JsonNode& form, const Offer& offer) {
   JsonObject in(form);
-  const JobKind kind = read_job_kind(in.required("kind"));
+  const std::string word = in.required("kind").as_choice(kind_names());
+  const auto kind =
+      static_cast<JobKind>(std::find(kind_names().begin(), kind_names().end(), word) - kind_names().begin());
   Form read = kind == JobKind::compare    ? read_compare(in, offer)
               : kind == JobKind::plan     ? read_plan(in, offer)
               : kind == JobKind::generate ? read_generate(in, offer.checkpoints)

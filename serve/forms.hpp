@@ -27,7 +27,7 @@ struct JobInput {
 enum class JobKind { compare, plan, generate, train };
 std::string_view to_string(JobKind kind);
 inline constexpr const char* kInputFile = "input.json";  ///< a job's input, in its folder
-JobKind read_job_kind(const JsonNode& node);
+const std::vector<std::string>& kind_names();            ///< of all kinds, in the order of JobKind
 
 struct Form {
   JobKind kind = JobKind::compare;

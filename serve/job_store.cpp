@@ -17,6 +17,7 @@
 #include "common/json.hpp"
 #include "common/json_value.hpp"
 #include "common/storage.hpp"
+#include "documents/forms.hpp"
 #include "report/plans.hpp"
 #include "report/runs.hpp"
 
@@ -29,6 +30,8 @@ using Clock = std::chrono::steady_clock;
 /// Bytes of a result of which a table is made, at most: a parsed result takes many times its size in memory.
 constexpr std::uintmax_t kMaxTableBytes = 32 << 20;
 constexpr std::size_t kMaxMessageBytes = 4000;
+
+constexpr const char* kJobSchema = "ganymede.serve-job/1";
 
 /// The last "ganymede: MESSAGE" of the log; without one, what the exit code says.
 std::string message_in(const fs::path& log, int code) {
@@ -156,9 +159,30 @@ void do_job(JobRecord& record, const std::vector<JobCommand>& commands, const fs
   remove_unfinished(folder);
 }
 
+const std::vector<std::string>& state_names() {
+  static const std::vector<std::string> names = {"queued", "running", "done", "failed", "cancelled", "interrupted"};
+  return names;
+}
+
+std::string_view to_string(JobState state) { return state_names()[static_cast<std::size_t>(state)]; }
+
+// A job as it is kept on disk.
+void describe(documents::Walk& walk, JobRecord& record) {
+  walk.constant("schema", kJobSchema);
+  walk.one_of("kind", record.kind, kind_names(), documents::kRequired);
+  walk.member("title", record.title, documents::kRequired);
+  walk.member("name", record.name);
+  walk.one_of("state", record.state, state_names(), documents::kRequired);
+  walk.member("created", record.created, documents::kRequired);
+  walk.member("seconds", record.seconds, {.low = 0, .high = 1e12, .required = true});
+  walk.member_if_any("exit_code", record.exit_code, {.low = 0, .high = 255});
+  walk.member("message", record.message, documents::kRequired);
+  walk.member("note", record.note, documents::kRequired);
+  walk.member("peak_memory_bytes", record.peak_memory_bytes, documents::kAmount);
+}
+
 namespace {
 
-constexpr const char* kSchema = "ganymede.serve-job/1";
 constexpr const char* kRecord = "job.json";
 
 constexpr int kLastId = 999'999'999;  ///< the addresses of jobs have nine digits at most
@@ -174,30 +198,14 @@ int id_of(const std::string& name) {
 }
 
 JobRecord read_record(const fs::path& file, int id) {
-  JobRecord record;
-  record.id = id;
   if (fs::exists(file) && !fs::is_regular_file(file))  // a pipe might never be read
     throw ConfigError(file.string() + ": is no regular file, expected the record of a job");
-  JsonObject in(JsonNode::load(file));
-  check_schema(in, kSchema);
-  record.kind = read_job_kind(in.required("kind"));
-  const auto text = [&](const char* key) {
-    const JsonNode node = in.required(key);
-    if (!node.is_string()) node.expected("a text");
-    return node.value().get<std::string>();
-  };
-  record.title = text("title");
-  if (in.optional("name")) record.name = text("name");
-  const std::string state = in.required("state").as_choice(state_names());
-  record.state =
-      static_cast<JobState>(std::find(state_names().begin(), state_names().end(), state) - state_names().begin());
-  record.created = text("created");
-  record.seconds = in.required("seconds").as_number(0, 1e12);
-  if (const auto code = in.optional("exit_code")) record.exit_code = static_cast<int>(code->as_integer(0, 255));
-  record.message = text("message");
-  record.note = text("note");
-  record.peak_memory_bytes = in.required("peak_memory_bytes").as_integer(0, INT64_MAX);
-  in.finish();
+  const JsonNode root = JsonNode::load(file);
+  JsonObject head(root);
+  check_schema(head, kJobSchema);
+  JobRecord record;
+  record.id = id;
+  documents::read(root, documents::described(record));
   return record;
 }
 
@@ -225,13 +233,6 @@ void make_own_folder(const fs::path& folder) {
 }
 
 }  // namespace
-
-const std::vector<std::string>& state_names() {
-  static const std::vector<std::string> names = {"queued", "running", "done", "failed", "cancelled", "interrupted"};
-  return names;
-}
-
-std::string_view to_string(JobState state) { return state_names()[static_cast<std::size_t>(state)]; }
 
 std::span<const JobFile> job_files() {
   static constexpr JobFile kFiles[] = {{kInputFile, "application/json"},
@@ -313,15 +314,8 @@ void JobStore::remove(int id) const {
 }
 
 void JobStore::save(const JobRecord& record) const {
-  OrderedJson json = {{"schema", kSchema},        {"kind", to_string(record.kind)},   {"title", record.title},
-                      {"name", record.name},      {"state", to_string(record.state)}, {"created", record.created},
-                      {"seconds", record.seconds}};
-  if (record.exit_code) json["exit_code"] = *record.exit_code;
-  json["message"] = record.message;
-  json["note"] = record.note;
-  json["peak_memory_bytes"] = record.peak_memory_bytes;
   // The output of a program need not be valid UTF-8.
-  write_file(folder(record.id) / kRecord, json.dump_replacing(2) + "\n");
+  write_file(folder(record.id) / kRecord, documents::written(documents::described(record)).dump_replacing(2) + "\n");
 }
 
 }  // namespace ganymede::serve
