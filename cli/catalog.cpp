@@ -14,9 +14,9 @@
 #include "common/errors.hpp"
 #include "common/file.hpp"
 #include "common/json_value.hpp"
+#include "platforms/catalog_lists.hpp"
 #include "platforms/offers.hpp"
 #include "platforms/sky_catalogs.hpp"
-#include "platforms/update_catalog.hpp"
 #include "report/offers.hpp"
 
 namespace ganymede::cli {

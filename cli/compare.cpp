@@ -4,7 +4,6 @@
 #include <memory>
 
 #include "cli/command.hpp"
-#include "cli/plan_like.hpp"
 #include "cli/progress.hpp"
 #include "cli/request_flags.hpp"
 #include "cli/shared_options.hpp"

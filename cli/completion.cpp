@@ -7,6 +7,7 @@
 
 #include "cli/command.hpp"
 #include "cli/man.hpp"
+#include "common/text.hpp"
 
 namespace ganymede::cli {
 namespace {
@@ -179,9 +180,9 @@ struct CompletionOptions {
 
 void declare_completion(Parser command, Shared& shared) {
   auto options = std::make_shared<CompletionOptions>();
-  std::vector<std::string> names;
-  for (const Shell& known : kShells) names.emplace_back(known.name);
-  command.add_option("shell", options->shell, "bash, zsh or fish").required().check(one_of(names));
+  command.add_option("shell", options->shell, "bash, zsh or fish")
+      .required()
+      .check(one_of(ganymede::names_of(kShells)));
   command.add_option(
       "words", options->words,
       "after --: the words of a line; prints, as the script wants it, what may stand in place of the last");

@@ -35,8 +35,7 @@ struct KernelsOptions {
 calibration::GpuSheet sheet_for(const KernelsOptions& options) {
   if (options.catalog.empty()) {
     if (const calibration::GpuSheet* sheet = platforms::sheet_named(options.gpu)) return *sheet;
-    std::vector<std::string> names;
-    for (const calibration::GpuSheet& sheet : calibration::gpu_sheets()) names.push_back(sheet.name);
+    const std::vector<std::string> names = ganymede::names_of(calibration::gpu_sheets());
     throw ConfigError(fmt::format("--gpu {}: not known, expected {}{}; --catalog names a platform file that has others",
                                   options.gpu, list_of(names), did_you_mean(options.gpu, names)));
   }

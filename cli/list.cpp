@@ -17,7 +17,6 @@
 #include "documents/schemas.hpp"
 #include "kernel/models/models.hpp"
 #include "platforms/catalog_lists.hpp"
-#include "platforms/own_machines.hpp"
 #include "policies/policy.hpp"
 #include "policies/schedulers/placement.hpp"
 #include "policies/schedulers/scheduler.hpp"
@@ -105,11 +104,8 @@ constexpr Topic kTopics[] = {
 };
 
 const Topic& find_topic(const std::string& name) {
-  std::vector<std::string> names;
-  for (const Topic& topic : kTopics) {
-    if (name == topic.name) return topic;
-    names.emplace_back(topic.name);
-  }
+  if (const Topic* topic = find_named(kTopics, name)) return *topic;
+  const std::vector<std::string> names = ganymede::names_of(kTopics);
   if (name.empty()) throw ConfigError("list: which? Write one of " + list_of(names));
   throw ConfigError(fmt::format("list: found \"{}\", expected {}{}", name, list_of(names), did_you_mean(name, names)));
 }
@@ -142,16 +138,10 @@ std::string formatted(const Rows& rows, const Shared& shared) {
 
 }  // namespace
 
-std::vector<std::string> listed_topics() {
-  std::vector<std::string> names;
-  for (const Topic& topic : kTopics) names.emplace_back(topic.name);
-  return names;
-}
+std::vector<std::string> listed_topics() { return ganymede::names_of(kTopics); }
 
 std::vector<std::string> listed_names(std::string_view topic) {
-  std::vector<std::string> names;
-  for (const auto& row : find_topic(std::string(topic)).rows()) names.push_back(row.name);
-  return names;
+  return ganymede::names_of(find_topic(std::string(topic)).rows());
 }
 
 namespace {
@@ -239,8 +229,7 @@ Command example_command() {
 namespace {
 
 void declare_schema(Parser command, Shared& shared) {
-  std::vector<std::string> names;
-  for (const EmbeddedText& schema : embedded_schemas()) names.emplace_back(schema.name);
+  std::vector<std::string> names = ganymede::names_of(embedded_schemas());
   for (const documents::DescribedDocument& document : documents::described_documents())
     names.emplace_back(document.name);
   std::sort(names.begin(), names.end());  // files are sorted with their extensions

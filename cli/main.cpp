@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "cli/program.hpp"
+#include "common/budget.hpp"
 #include "common/file.hpp"
-#include "common/memory_reserve.hpp"
 
 namespace {
 

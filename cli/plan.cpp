@@ -12,7 +12,6 @@
 
 #include "cli/command.hpp"
 #include "cli/merged.hpp"
-#include "cli/plan_like.hpp"
 #include "cli/progress.hpp"
 #include "cli/request_flags.hpp"
 #include "cli/shared_options.hpp"

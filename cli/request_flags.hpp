@@ -3,6 +3,7 @@
 // Flags of a request are the same for all commands that search for what to rent.
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -10,6 +11,8 @@
 #include "cli/command.hpp"
 #include "cli/shared_options.hpp"
 #include "common/errors.hpp"
+#include "plan/planner.hpp"
+#include "report/compared.hpp"
 
 namespace ganymede::cli {
 
@@ -78,5 +81,13 @@ void declare_request(Parser command, RequestFlags& flags);
 /// The request with its flags and then `more` applied. Relative paths in flags start at the working directory, as those
 /// of --set do. Throws ConfigError, which names `command`, if neither a file nor a model is given.
 JsonNode request_of(const RequestFlags& flags, const char* command, const std::vector<JsonOverride>& more = {});
+
+/// The best candidate of the request with these replacements, as a plan finds it. `narrow` may change what was read.
+report::Compared best_of(const RequestFlags& flags, const char* command, const std::string& name,
+                         const std::vector<JsonOverride>& more, const plan::PlanOptions& search,
+                         const std::function<void(plan::Request&)>& narrow = {});
+
+/// Without a training the offers of an hour; with one also the training as the file asks, beside the best of all.
+void run_like(const std::string& file, const RequestFlags& flags, Shared& shared);
 
 }  // namespace ganymede::cli

@@ -20,7 +20,6 @@
 #include "kernel/checkpoint.hpp"
 #include "kernel/session/draw_images.hpp"
 #include "serve/generator_server.hpp"
-#include "serve/model_registry.hpp"
 #include "serve/server.hpp"
 
 namespace ganymede::cli {

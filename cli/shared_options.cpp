@@ -19,7 +19,7 @@
 #include "kernel/gan_step.hpp"
 #include "kernel/models/models.hpp"
 #include "platforms/catalog.hpp"
-#include "platforms/price_drift.hpp"
+#include "platforms/price_doubt.hpp"
 #include "studies/validation.hpp"
 #include "traces/layer_list.hpp"
 #include "traces/recipe.hpp"
@@ -37,18 +37,11 @@ std::vector<std::string> names_of(const std::string& topic) {
       for (const platforms::Gpu& gpu : platforms::catalog(provider).gpus) names.insert({gpu.name, gpu.family});
     return {names.begin(), names.end()};
   }
-  if (topic == "sheets") {
-    std::vector<std::string> names;
-    for (const calibration::GpuSheet& gpu : calibration::gpu_sheets()) names.push_back(gpu.name);
-    return names;
-  }
+  if (topic == "sheets") return ganymede::names_of(calibration::gpu_sheets());
   if (topic == "planned") return planned_models();
   if (topic == "recipes") return traces::recipe_names();  // `list recipes` resolves each, in a quarter of a second
-  if (topic == "models") {  // to train: `list models` has those that can only be planned with too
-    std::vector<std::string> names;
-    for (const auto& model : kernel::models()) names.emplace_back(model.name);
-    return names;
-  }
+  // To train: `list models` has those that can only be planned with too.
+  if (topic == "models") return kernel::model_names();
   if (topic == "studies") return studies::validation_names();
   if (topic == "losses") return {std::begin(kernel::kLossNames), std::end(kernel::kLossNames)};
   if (topic == "layers") return ganymede::names_of(embedded_layers());

@@ -2,10 +2,17 @@
 
 #include <fmt/format.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
+#include <cstdlib>
+#include <exception>
+#include <new>
+#include <string_view>
 
+#include "common/file.hpp"
 #include "common/host_inventory.hpp"
 #include "common/text.hpp"
 
@@ -75,6 +82,41 @@ void check_work(double units, std::string_view what, std::string_view asker, std
 void Work::refuse(std::string_view file, std::string_view key) const {
   throw BudgetExceeded(fmt::format("{}: {}: more than {} would be simulated; --max-work allows more", file, key,
                                    shown(bound_, "event")));
+}
+
+namespace {
+
+constexpr std::size_t kReserveBytes = std::size_t{1} << 20U;
+std::atomic<void*> reserve = nullptr;
+std::terminate_handler other_reasons = nullptr;
+
+/// Called by `new` when it gets no memory; it tries again if this returns.
+void give_reserve() {
+  void* kept = reserve.exchange(nullptr);
+  if (kept == nullptr) throw std::bad_alloc();
+  std::free(kept);
+}
+
+void end_without_memory() {
+  try {
+    // cppcheck-suppress rethrowNoCurrentException
+    if (std::current_exception() != nullptr) throw;
+  } catch (const std::bad_alloc&) {
+    constexpr std::string_view kMessage = "ganymede: out of memory\n";
+    [[maybe_unused]] const auto written = ::write(STDERR_FILENO, kMessage.data(), kMessage.size());
+    remove_unfinished_files();
+    ::_exit(1);
+  } catch (...) {  // a fault of the program
+  }
+  other_reasons();
+}
+
+}  // namespace
+
+void keep_memory_reserve() {
+  if (reserve.load() == nullptr) std::free(reserve.exchange(std::malloc(kReserveBytes)));
+  std::set_new_handler(give_reserve);
+  if (std::get_terminate() != end_without_memory) other_reasons = std::set_terminate(end_without_memory);
 }
 
 }  // namespace ganymede

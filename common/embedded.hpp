@@ -2,21 +2,15 @@
 // Text files that are built into the program by cmake/embed.cmake.
 
 #include <span>
-#include <string>
 #include <string_view>
-#include <vector>
+
+#include "common/text.hpp"
 
 namespace ganymede {
 
 struct EmbeddedText {
   std::string_view name, text;
 };
-
-inline std::vector<std::string> names_of(std::span<const EmbeddedText> texts) {
-  std::vector<std::string> names;
-  for (const EmbeddedText& text : texts) names.emplace_back(text.name);
-  return names;
-}
 
 // Each list is sorted by name. A name is the file's, without its extension unless a comment says otherwise.
 std::span<const EmbeddedText> embedded_catalogs();            ///< platforms/catalog

@@ -6,6 +6,8 @@
 #include <limits>
 #include <vector>
 
+#include "common/random.hpp"
+
 namespace ganymede {
 
 double quantile(std::span<const double> sorted, double share) {
@@ -27,6 +29,31 @@ SeedQuantiles seed_quantiles(std::span<const double> values, std::span<const dou
   const std::vector<double> middle = finite(values);
   return {quantile(middle, 0.5), quantile(middle, 0.05), quantile(middle, 0.95), quantile(finite(lows), 0.05),
           quantile(finite(highs), 0.95)};
+}
+
+namespace {
+
+/// Rounding may lift a point that lies on the line between the ends of a front by so much.
+constexpr double kOnTheLine = 1e-9;
+
+}  // namespace
+
+std::size_t knee_of(std::span<const std::pair<double, double>> front) {
+  const auto [fastest, dearest] = front.front();
+  const auto [slowest, cheapest] = front.back();
+  std::size_t knee = front.size() - 1;
+  if (fastest <= 0 || cheapest <= 0) return knee;
+  const double slower = portable_log(slowest / fastest), dearer = portable_log(dearest / cheapest);
+  if (slower <= 0 || dearer <= 0) return knee;
+  double least = 1 - kOnTheLine;
+  for (std::size_t i = 0; i < front.size(); ++i) {
+    const double sum =
+        portable_log(front[i].first / fastest) / slower + portable_log(front[i].second / cheapest) / dearer;
+    if (sum >= least) continue;
+    least = sum;
+    knee = i;
+  }
+  return knee;
 }
 
 }  // namespace ganymede

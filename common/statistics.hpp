@@ -2,7 +2,9 @@
 // Quantiles, and summaries of runs that differ only in their seed. Simulations, plans and reports share these
 // definitions.
 
+#include <cstddef>
 #include <span>
+#include <utility>
 
 namespace ganymede {
 
@@ -21,5 +23,10 @@ struct SeedQuantiles {
 /// (a cost without a price) are left out; all members are NaN if no finite value is left.
 SeedQuantiles seed_quantiles(std::span<const double> values, std::span<const double> lows,
                              std::span<const double> highs);
+
+/// Index of the knee of a front of times and costs, all above zero, the fastest first and each cheaper than the one
+/// before: the point farthest below the line between the two ends (Das, Structural Optimization 18, 1999), with
+/// logarithms of time and cost, each scaled to its range in the front. The last one if no point is below the line.
+std::size_t knee_of(std::span<const std::pair<double, double>> front);
 
 }  // namespace ganymede

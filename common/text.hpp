@@ -1,6 +1,7 @@
 #pragma once
-// Helpers for messages.
+// Helpers for messages, and for tables whose rows have names.
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -9,6 +10,21 @@
 #include <vector>
 
 namespace ganymede {
+
+/// The names of rows, in their order.
+template <class Rows>
+std::vector<std::string> names_of(const Rows& rows) {
+  std::vector<std::string> names;
+  for (const auto& row : rows) names.emplace_back(row.name);
+  return names;
+}
+
+/// The row of that name; null if there is none.
+template <class Rows>
+auto find_named(const Rows& rows, std::string_view name) {
+  const auto found = std::find_if(std::begin(rows), std::end(rows), [&](const auto& row) { return row.name == name; });
+  return found == std::end(rows) ? nullptr : &*found;
+}
 
 /// The candidate with the smallest edit distance to `word`, if it is close enough for `word` to be a misspelling of it;
 /// else nothing.

@@ -1,6 +1,5 @@
 #include "common/units.hpp"
 
-#include <array>
 #include <charconv>
 #include <cmath>
 #include <limits>

@@ -3,7 +3,6 @@
 // of which tools/document_types.py makes the table of members in the documentation and the types of the Python package.
 
 #include <functional>
-#include <string>
 #include <string_view>
 
 #include "common/json_fwd.hpp"

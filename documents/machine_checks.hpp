@@ -1,7 +1,6 @@
 #pragma once
 // Whether a training fits the memory of GPUs, `ganymede.fits/1`.
 
-#include <map>
 #include <optional>
 #include <string>
 #include <string_view>

@@ -2,7 +2,6 @@
 // The answer to what to rent, `ganymede.plan/1`, and to what its choice hangs on, `ganymede.why/1`. The comments of
 // members say what the descriptions (plan.cpp) do not.
 
-#include <array>
 #include <cstdint>
 #include <map>
 #include <optional>

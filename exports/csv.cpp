@@ -1,4 +1,3 @@
-
 #include "common/json_value.hpp"
 #include "exports/exporter.hpp"
 #include "report/clusters.hpp"

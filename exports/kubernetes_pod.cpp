@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "platforms/providers.hpp"
 
 namespace ganymede::exports::kubernetes {

@@ -13,7 +13,6 @@
 #include <charconv>
 #include <cstring>
 #include <functional>
-#include <iterator>
 #include <map>
 #include <optional>
 #include <string>

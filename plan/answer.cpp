@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "common/knee.hpp"
+#include "common/statistics.hpp"
 
 namespace ganymede::plan {
 namespace {

@@ -17,7 +17,7 @@
 #include "plan/run_sums.hpp"
 #include "plan/spot_waits.hpp"
 #include "sim/run/simulate.hpp"
-#include "sim/steps/worker_layout.hpp"
+#include "sim/steps/worker_models.hpp"
 
 namespace ganymede::plan {
 namespace {

@@ -15,7 +15,7 @@
 #include "plan/evaluate.hpp"
 #include "plan/planner.hpp"
 #include "platforms/catalog.hpp"
-#include "platforms/price_drift.hpp"
+#include "platforms/price_doubt.hpp"
 #include "platforms/providers.hpp"
 #include "traces/layer_list.hpp"
 #include "traces/recipe.hpp"

@@ -13,7 +13,7 @@
 #include "platforms/platform.hpp"
 #include "platforms/price_doubt.hpp"
 #include "policies/policy.hpp"
-#include "sim/scenario/evaluation.hpp"
+#include "sim/scenario/scenario.hpp"
 #include "traces/step_trace.hpp"
 
 namespace ganymede::plan {

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cassert>
 #include <map>
 
@@ -14,11 +13,7 @@
 namespace ganymede::platforms {
 namespace {
 
-const EmbeddedText* find_embedded(std::string_view provider) {
-  const auto all = embedded_catalogs();
-  const auto found = std::find_if(all.begin(), all.end(), [&](const auto& item) { return item.name == provider; });
-  return found == all.end() ? nullptr : &*found;
-}
+const EmbeddedText* find_embedded(std::string_view provider) { return find_named(embedded_catalogs(), provider); }
 
 /// True for "lab.json" and "clusters/lab"; false for names, such as "aws" or a misspelt "asw".
 bool looks_like_path(std::string_view text) {
@@ -64,11 +59,8 @@ Platform load_catalog(std::string_view name_or_path, const std::filesystem::path
 
 Gpu catalog_gpu(const std::string& catalog, const std::string& gpu_name) {
   const Platform platform = load_catalog(catalog, ".");
-  std::vector<std::string> names;
-  for (const Gpu& gpu : platform.gpus) {
-    if (gpu.name == gpu_name) return gpu;
-    names.push_back(gpu.name);
-  }
+  if (const Gpu* gpu = find_named(platform.gpus, gpu_name)) return *gpu;
+  const std::vector<std::string> names = names_of(platform.gpus);
   throw ConfigError(fmt::format("--gpu {}: not in the catalog {}; it has {}{}", gpu_name, platform.name, list_of(names),
                                 did_you_mean(gpu_name, names)));
 }

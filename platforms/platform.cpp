@@ -15,19 +15,6 @@
 namespace ganymede::platforms {
 namespace {
 
-template <class Item>
-const Item* named_item(const std::vector<Item>& items, std::string_view name) {
-  const auto found = std::find_if(items.begin(), items.end(), [&](const Item& item) { return item.name == name; });
-  return found == items.end() ? nullptr : &*found;
-}
-
-template <class Item>
-std::vector<std::string> names_of(const std::vector<Item>& items) {
-  std::vector<std::string> names;
-  for (const Item& item : items) names.push_back(item.name);
-  return names;
-}
-
 /// The end of an error message: the nearest name, or a list of at most a dozen names.
 std::string hint(std::string_view name, const std::vector<std::string>& names) {
   constexpr std::size_t kListed = 12;
@@ -79,12 +66,12 @@ std::optional<Market> parse_market(std::string_view name) {
 Market read_market(const JsonNode& node) { return *parse_market(node.as_choice(market_names())); }
 
 const Instance& Platform::instance(std::string_view wanted, const JsonNode* at) const {
-  if (const Instance* found = named_item(instances, wanted)) return *found;
+  if (const Instance* found = find_named(instances, wanted)) return *found;
   fail(at, fmt::format("the catalog {} has no instance \"{}\"{}", name, wanted, hint(wanted, names_of(instances))));
 }
 
 const Storage& Platform::storage_class(std::string_view wanted, const JsonNode* at) const {
-  if (const Storage* found = named_item(storage, wanted)) return *found;
+  if (const Storage* found = find_named(storage, wanted)) return *found;
   fail(at, fmt::format("the catalog {} has no storage \"{}\"{}", name, wanted, hint(wanted, names_of(storage))));
 }
 
@@ -100,12 +87,12 @@ const Price& Platform::price(const Instance& instance, std::string_view region, 
 }
 
 const Gpu& Platform::gpu_of(const Instance& instance) const {
-  const Gpu* found = named_item(gpus, instance.gpu);
+  const Gpu* found = find_named(gpus, instance.gpu);
   assert(found != nullptr && "an instance of another platform");
   return *found;
 }
 
-const Region* Platform::region(std::string_view wanted) const { return named_item(regions, wanted); }
+const Region* Platform::region(std::string_view wanted) const { return find_named(regions, wanted); }
 
 Delay Platform::boot(const Instance& instance) const {
   return instance.boot ? Delay{*instance.boot, provisioning.boot.spread} : provisioning.boot;

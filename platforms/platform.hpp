@@ -5,7 +5,6 @@
 // A file must state fp32, memory and memory_bandwidth of each GPU, gpu and gpus of each instance, and a NIC for
 // instances that are used with others. Everything else is optional, with the defaults of the fields below.
 
-#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -137,7 +136,6 @@ double google_local_ssd(std::string_view host);
 /// True if such GPUs come with machines of their own and are not attached to others.
 bool has_google_hosts(std::string_view sky_gpu);
 
-// price_list_parts.cpp
 /// Reads SkyPilot's vms.csv into `out`.
 void read_sky_list(const CsvTable& table, PriceCollector& out);
 /// Reads a price from a cell; nothing if the cell is empty.

@@ -8,8 +8,6 @@
 #include <chrono>
 #include <cmath>
 #include <fstream>
-#include <set>
-#include <tuple>
 
 #include "common/csv.hpp"
 #include "common/dates.hpp"

@@ -2,9 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "common/json.hpp"
+#include "common/text.hpp"
 #include "common/units.hpp"
 #include "common/written.hpp"
 #include "platforms/money.hpp"
@@ -152,8 +151,7 @@ std::vector<Item> read_filled_map(const JsonNode& node, std::string_view what, R
 
 void read_hardware(JsonObject& in, Platform& platform) {
   platform.gpus = read_filled_map<Gpu>(in.required("gpus"), "GPU", read_gpu);
-  std::vector<std::string> gpu_names;
-  for (const Gpu& gpu : platform.gpus) gpu_names.push_back(gpu.name);
+  const std::vector<std::string> gpu_names = names_of(platform.gpus);
   platform.instances = read_filled_map<Instance>(
       in.required("instances"), "instance",
       [&](const std::string& name, const JsonNode& member) { return read_instance(name, member, gpu_names); });

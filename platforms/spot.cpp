@@ -67,7 +67,7 @@ const SpotClass& SpotModel::of(std::string_view gpu_family) const {
   return *other;
 }
 
-SpotClass SpotModel::given(const SpotClass& of, const SpotPast& past) const {
+SpotClass SpotModel::given(const SpotClass& kind, const SpotPast& past) const {
   // At least one up-time, and a second up and down, so that each logarithm is finite.
   const double times = std::max(past.times_up, 1), up = std::max(past.up.si, 1.0), down = std::max(past.down.si, 1.0);
   const auto mix = [&](double mean, double& spread, double seen, double noise) {
@@ -75,19 +75,19 @@ SpotClass SpotModel::given(const SpotClass& of, const SpotPast& past) const {
     spread *= std::sqrt(1 - weight);
     return mean + weight * (seen - mean);
   };
-  SpotClass out = of;
+  SpotClass out = kind;
   out.mean_up =
-      Seconds{portable_exp(mix(portable_log(of.mean_up.si), out.mean_up_spread, portable_log(up / times), up_noise))};
-  const double logit = mix(portable_log(of.availability / (1 - of.availability)), out.availability_spread,
+      Seconds{portable_exp(mix(portable_log(kind.mean_up.si), out.mean_up_spread, portable_log(up / times), up_noise))};
+  const double logit = mix(portable_log(kind.availability / (1 - kind.availability)), out.availability_spread,
                            portable_log(up / down), availability_noise);
   out.availability = 1 / (1 + portable_exp(-logit));
   return out;
 }
 
-SpotZone SpotModel::draw(const SpotClass& of, RandomStream& random) const {
+SpotZone SpotModel::draw(const SpotClass& kind, RandomStream& random) const {
   const double up = random.normal();
   const double own = random.normal();
-  return of.zone(up, correlation * up + std::sqrt(1 - correlation * correlation) * own);
+  return kind.zone(up, correlation * up + std::sqrt(1 - correlation * correlation) * own);
 }
 
 const SpotModel& spot_model() {

@@ -52,9 +52,9 @@ struct SpotModel {
   const SpotClass& of(std::string_view gpu_family) const;
   /// The class of zones that a zone with this past may be: the mean of the class and of the past, each weighted by how
   /// little it varies (Bayes' rule for normal distributions).
-  SpotClass given(const SpotClass& of, const SpotPast& past) const;
+  SpotClass given(const SpotClass& kind, const SpotPast& past) const;
   /// Draws a zone of the class.
-  SpotZone draw(const SpotClass& of, RandomStream& random) const;
+  SpotZone draw(const SpotClass& kind, RandomStream& random) const;
 };
 
 /// The embedded model, parsed on first use.

@@ -1,5 +1,4 @@
-#include <algorithm>
-
+#include "common/text.hpp"
 #include "policies/policy.hpp"
 
 // The register: one row for each policy, in the order in which they are listed; the first is the default. ROW(NAME)
@@ -35,16 +34,8 @@ std::span<const Policy> policies() {
 
 const Policy& default_policy() { return policies().front(); }
 
-const Policy* find_policy(std::string_view name) {
-  const auto all = policies();
-  const auto found = std::find_if(all.begin(), all.end(), [&](const Policy& row) { return row.name == name; });
-  return found == all.end() ? nullptr : &*found;
-}
+const Policy* find_policy(std::string_view name) { return find_named(policies(), name); }
 
-std::vector<std::string> policy_names() {
-  std::vector<std::string> names;
-  for (const Policy& policy : policies()) names.emplace_back(policy.name);
-  return names;
-}
+std::vector<std::string> policy_names() { return names_of(policies()); }
 
 }  // namespace ganymede::policies

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "kernel/parallel/messenger.hpp"
+#include "kernel/parallel/communicator.hpp"
 #include "sim/collectives/allreduce.hpp"
 
 namespace ganymede::rehearsal {

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "kernel/parallel/communicator.hpp"
 #include "kernel/parallel/gpu_exchange.hpp"
-#include "kernel/parallel/messenger.hpp"
 #include "rehearsal/execution.hpp"
 
 namespace ganymede::rehearsal {

@@ -9,7 +9,7 @@
 #include "common/units.hpp"
 #include "rehearsal/clock.hpp"
 #include "rehearsal/local_network.hpp"
-#include "sim/ledger/nanoseconds.hpp"
+#include "sim/ledger/ledger.hpp"
 
 namespace ganymede::rehearsal {
 namespace {

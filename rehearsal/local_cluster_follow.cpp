@@ -12,7 +12,7 @@
 #include "common/units.hpp"
 #include "rehearsal/clock.hpp"
 #include "rehearsal/local_cluster.hpp"
-#include "sim/ledger/nanoseconds.hpp"
+#include "sim/ledger/ledger.hpp"
 #include "sim/run/run_configuration.hpp"
 
 namespace ganymede::rehearsal {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "common/units.hpp"
-#include "kernel/parallel/messenger.hpp"
+#include "kernel/parallel/communicator.hpp"
 #include "rehearsal/socket_messenger.hpp"
 
 namespace ganymede::rehearsal {

@@ -10,7 +10,7 @@
 
 #include "common/random.hpp"
 #include "common/units.hpp"
-#include "kernel/parallel/messenger.hpp"
+#include "kernel/parallel/communicator.hpp"
 
 namespace ganymede::rehearsal {
 

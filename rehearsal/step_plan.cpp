@@ -9,7 +9,7 @@
 #include "rehearsal/execution.hpp"
 #include "sim/engine/folded_engine.hpp"
 #include "sim/steps/gradient_passes.hpp"
-#include "sim/steps/step_sampler.hpp"
+#include "sim/steps/step_sampling.hpp"
 #include "sim/steps/worker_models.hpp"
 
 namespace ganymede::rehearsal {

@@ -7,7 +7,6 @@
 #include "common/json_fwd.hpp"
 #include "rehearsal/group.hpp"
 #include "rehearsal/local_hosts.hpp"
-#include "rehearsal/ping.hpp"
 #include "rehearsal/step_plan.hpp"
 #include "sim/scenario/scenario.hpp"
 

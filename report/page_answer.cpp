@@ -11,7 +11,7 @@
 
 #include "common/dates.hpp"
 #include "common/json_value.hpp"
-#include "common/knee.hpp"
+#include "common/statistics.hpp"
 #include "common/text.hpp"
 #include "common/units.hpp"
 #include "common/usd.hpp"

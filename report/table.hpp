@@ -2,7 +2,6 @@
 // A table as text for a terminal, as CSV and as HTML.
 
 #include <cstddef>
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>

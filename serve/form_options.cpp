@@ -21,7 +21,7 @@
 #include "platforms/catalog.hpp"
 #include "platforms/providers.hpp"
 #include "policies/policy.hpp"
-#include "serve/upload_trial.hpp"
+#include "serve/command_run.hpp"
 #include "sim/collectives/allreduce.hpp"
 #include "traces/layer_list.hpp"
 #include "traces/recorded.hpp"

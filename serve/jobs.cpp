@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/budget.hpp"
 #include "common/dates.hpp"
 #include "common/errors.hpp"
 #include "common/file.hpp"
 #include "common/json_value.hpp"
-#include "common/memory_reserve.hpp"
 #include "common/process.hpp"
 #include "common/units.hpp"
 #include "kernel/checkpoint.hpp"

@@ -11,10 +11,10 @@
 #include "common/json.hpp"
 #include "common/json_value.hpp"
 #include "report/forecasts.hpp"
+#include "serve/command_run.hpp"
 #include "serve/doorkeeper.hpp"
 #include "serve/job_answers.hpp"
 #include "serve/timed_server.hpp"
-#include "serve/upload_trial.hpp"
 
 namespace ganymede::serve {
 namespace {

@@ -14,7 +14,7 @@
 #include "documents/validation_result.hpp"
 #include "platforms/platform.hpp"
 #include "sim/collectives/allreduce.hpp"
-#include "sim/scenario/evaluation.hpp"
+#include "sim/scenario/scenario.hpp"
 #include "sim/scenario/synchronization.hpp"
 #include "studies/machine.hpp"
 #include "studies/rehearsed_study.hpp"

@@ -39,11 +39,7 @@ std::span<const Model> models() {
   return models;
 }
 
-std::vector<std::string> model_names() {
-  std::vector<std::string> names;
-  for (const Model& model : models()) names.emplace_back(model.name);
-  return names;
-}
+std::vector<std::string> model_names() { return names_of(models()); }
 
 const Model& find_model(std::string_view name) {
   for (const Model& model : models())

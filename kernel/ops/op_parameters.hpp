@@ -1,11 +1,27 @@
 #pragma once
 // The shapes and constants that tensor operations take. Plain data: host and device code both include this file.
 
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
 
 #include "kernel/tensor.hpp"
 
 namespace ganymede::kernel {
+
+/// Cost of operations. FLOPs are the same for every backend, and bytes for every one that stores the same type.
+struct Work {
+  double flops = 0;           ///< FLOPs of matrix products; a multiply-add is 2
+  double bytes_read = 0;      ///< least traffic with device memory: each operand once
+  double bytes_written = 0;   ///< each result once
+  std::int64_t launches = 0;  ///< kernels that a GPU backend has launched; a library's call counts as one
+  double seconds = 0;         ///< spent inside the operations; counted only after TensorOps::set_timed(true)
+
+  Work& operator+=(const Work& other);
+  friend Work operator-(Work a, const Work& b);
+};
 
 /// The parameters of a dense layer, y = weight x + bias.
 struct DenseParameters {
@@ -126,5 +142,32 @@ struct Adjoints {
 inline constexpr float kPixelNormEpsilon = 1e-8F;
 inline constexpr float kInstanceNormEpsilon = 1e-5F;  ///< PyTorch's default for nn.InstanceNorm2d
 inline constexpr float kStddevEpsilon = 1e-8F;        ///< added to the variance in minibatch_stddev
+
+/// Arrays of floats, each with a place for a copy of as many numbers of 2 bytes.
+class ParameterCopies {
+ public:
+  /// Adds `count` floats at `first` whose copy begins at `copy`, until the result and its copies are gone.
+  std::shared_ptr<void> add(const float* first, std::size_t count, void* copy) {
+    arrays_->push_back({first, count, static_cast<std::byte*>(copy)});
+    return {nullptr, [arrays = arrays_, first](void*) {
+              std::erase_if(*arrays, [first](const Array& array) { return array.first == first; });
+            }};
+  }
+  /// The copy of the float at `parameter`; null: it is in none of the arrays.
+  void* of(const float* parameter) const {
+    for (const Array& array : *arrays_)
+      if (parameter >= array.first && parameter < array.first + array.count)
+        return array.copy + 2 * (parameter - array.first);
+    return nullptr;
+  }
+
+ private:
+  struct Array {
+    const float* first;
+    std::size_t count;
+    std::byte* copy;
+  };
+  std::shared_ptr<std::vector<Array>> arrays_ = std::make_shared<std::vector<Array>>();
+};
 
 }  // namespace ganymede::kernel

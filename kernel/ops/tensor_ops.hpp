@@ -18,8 +18,6 @@
 #include "kernel/compression.hpp"
 #include "kernel/ops/device_timeline.hpp"
 #include "kernel/ops/op_parameters.hpp"
-#include "kernel/ops/parameter_copies.hpp"
-#include "kernel/ops/work.hpp"
 #include "kernel/parallel/communicator.hpp"
 #include "kernel/tensor.hpp"
 

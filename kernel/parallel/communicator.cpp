@@ -14,7 +14,6 @@
 #include "common/module.hpp"
 #include "common/process.hpp"
 #include "common/random.hpp"
-#include "kernel/parallel/messenger.hpp"
 
 namespace ganymede::kernel {
 

@@ -18,7 +18,6 @@
 #include "kernel/parallel/thread_group.hpp"
 #include "kernel/samples.hpp"
 #include "kernel/session/run_log_writer.hpp"
-#include "kernel/session/session_parts.hpp"
 #include "kernel/weights.hpp"
 
 namespace ganymede::kernel {

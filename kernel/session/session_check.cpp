@@ -10,7 +10,7 @@
 #include "kernel/checkpoint.hpp"
 #include "kernel/ops/cuda/cuda_backend.hpp"
 #include "kernel/parallel/communicator.hpp"
-#include "kernel/session/session_parts.hpp"
+#include "kernel/session/session.hpp"
 #include "traces/quality_curve.hpp"
 
 namespace ganymede::kernel {

@@ -8,7 +8,7 @@
 #include "common/json_value.hpp"
 #include "common/text.hpp"
 #include "common/units.hpp"
-#include "kernel/session/session_parts.hpp"
+#include "kernel/session/session.hpp"
 #include "traces/quality_curve.hpp"
 
 namespace ganymede::kernel {

@@ -1,5 +1,4 @@
-#include <algorithm>
-
+#include "common/text.hpp"
 #include "policies/schedulers/placement.hpp"
 
 // The register of placements: one row for each, which is defined in placement_NAME.cpp.
@@ -23,16 +22,8 @@ std::span<const PlacementRule> placements() {
   return all;
 }
 
-const PlacementRule* find_placement(std::string_view name) {
-  const auto all = placements();
-  const auto found = std::find_if(all.begin(), all.end(), [&](const PlacementRule& row) { return row.name == name; });
-  return found == all.end() ? nullptr : &*found;
-}
+const PlacementRule* find_placement(std::string_view name) { return find_named(placements(), name); }
 
-std::vector<std::string> placement_names() {
-  std::vector<std::string> names;
-  for (const PlacementRule& rule : placements()) names.emplace_back(rule.name);
-  return names;
-}
+std::vector<std::string> placement_names() { return names_of(placements()); }
 
 }  // namespace ganymede::policies

@@ -1,5 +1,4 @@
-#include <algorithm>
-
+#include "common/text.hpp"
 #include "policies/schedulers/scheduler.hpp"
 
 // The register: one row for each scheduler, in the order in which they are listed; the first is the default. ROW(NAME)
@@ -30,16 +29,8 @@ std::span<const Scheduler> schedulers() {
   return all;
 }
 
-const Scheduler* find_scheduler(std::string_view name) {
-  const auto all = schedulers();
-  const auto found = std::find_if(all.begin(), all.end(), [&](const Scheduler& row) { return row.name == name; });
-  return found == all.end() ? nullptr : &*found;
-}
+const Scheduler* find_scheduler(std::string_view name) { return find_named(schedulers(), name); }
 
-std::vector<std::string> scheduler_names() {
-  std::vector<std::string> names;
-  for (const Scheduler& scheduler : schedulers()) names.emplace_back(scheduler.name);
-  return names;
-}
+std::vector<std::string> scheduler_names() { return names_of(schedulers()); }
 
 }  // namespace ganymede::policies

@@ -3,8 +3,6 @@
 // a struct whose references all resolve.
 
 #include <cstdint>
-#include <filesystem>
-#include <limits>
 #include <memory>
 #include <optional>
 #include <string>

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "sim/cluster/job_steps.hpp"
-#include "sim/ledger/nanoseconds.hpp"
+#include "sim/ledger/ledger.hpp"
 #include "sim/run/run_configuration.hpp"
 
 namespace ganymede::sim {

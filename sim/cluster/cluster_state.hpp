@@ -135,8 +135,6 @@ void count_held(const ClusterContext& context, ClusterState& state, RunningJob& 
 /// Notes in the record how many jobs wait and run, if that has changed.
 void note_queue(const ClusterContext& context, ClusterState& state);
 
-// cluster_decisions.cpp
-
 /// Puts the job where it belongs among those that the scheduler sees wait.
 void enqueue(const ClusterContext& context, ClusterState& state, std::size_t job);
 void dequeue(ClusterState& state, std::size_t job);

@@ -13,7 +13,6 @@
 #include "common/text.hpp"
 #include "sim/cluster/import_job_texts.hpp"
 #include "sim/cluster/recorded_jobs.hpp"
-#include "sim/cluster/time_columns.hpp"
 
 namespace ganymede::sim {
 namespace {
@@ -104,9 +103,9 @@ struct JobColumns {
 
 /// Throws ConfigError if the name of one column of moments says a unit and another's does not, but has numbers that
 /// would be taken for seconds: who adds a unit to a name easily forgets the other's.
-void check_units(const CsvTable& table, const JobColumns& of) {
-  for (const TimeColumn& with : of.moments())
-    for (const TimeColumn& without : of.moments())
+void check_units(const CsvTable& table, const JobColumns& columns) {
+  for (const TimeColumn& with : columns.moments())
+    for (const TimeColumn& without : columns.moments())
       if (with.units > 0 && is_in_seconds(table, without))
         throw ConfigError(
             fmt::format("{0}: line 1: the name of {1} says a unit, that of {2} does not: expected one there too, as in "
@@ -115,102 +114,105 @@ void check_units(const CsvTable& table, const JobColumns& of) {
 }
 
 JobColumns columns_of(const CsvTable& table) {
-  JobColumns of;
-  of.id = any_of(table, {"job_id", "jobid", "job_name", "name", "job", "id"});
-  of.gpus = column_of(
+  JobColumns columns;
+  columns.id = any_of(table, {"job_id", "jobid", "job_name", "name", "job", "id"});
+  columns.gpus = column_of(
       table, {"gpu_num", "num_gpus", "num_gpu", "gpus", "gpu_count", "plan_gpu", "scale_factor", "num_replicas"});
   static constexpr auto kSubmits = {"submit_time",  "submitted_time", "submission_time", "creation_time",
                                     "arrival_time", "submit",         "arrival",         "start_time",
                                     "start",        "time",           "timestamp"};
-  of.submit = times_of(table, kSubmits);
-  if (of.submit.empty()) column_of(table, kSubmits);
-  of.start = times_of(table, {"start_time", "scheduled_time", "creation_time", "start", "begin"});
-  of.end = times_of(table, {"end_time", "deletion_time", "stop_time", "finish_time", "end", "finish"});
-  of.length = times_of(table, {"duration", "run_time", "runtime"});
-  if (of.length.empty() && (of.start.empty() || of.end.empty()))
+  columns.submit = times_of(table, kSubmits);
+  if (columns.submit.empty()) column_of(table, kSubmits);
+  columns.start = times_of(table, {"start_time", "scheduled_time", "creation_time", "start", "begin"});
+  columns.end = times_of(table, {"end_time", "deletion_time", "stop_time", "finish_time", "end", "finish"});
+  columns.length = times_of(table, {"duration", "run_time", "runtime"});
+  if (columns.length.empty() && (columns.start.empty() || columns.end.empty()))
     throw ConfigError(
         fmt::format("{}: line 1: no column says how long jobs ran: expected \"duration\", or \"start_time\" and "
                     "\"end_time\"; their names may end with a unit (_ms, _s, _min, _hours)",
                     table.file()));
-  of.group = any_of(table, {"vc", "virtual_cluster", "cluster"});
-  of.owner = any_of(table, {"user", "user_id", "owner", "vc", "virtual_cluster", "cluster"});
-  if (of.length.units > 0)
-    of.units = of.length.units;
-  else if (!of.length.empty())
-    of.units = units_of_durations(table, of.length.name, of.submit.name, of.start.name, of.end.name);
-  check_units(table, of);
-  return of;
+  columns.group = any_of(table, {"vc", "virtual_cluster", "cluster"});
+  columns.owner = any_of(table, {"user", "user_id", "owner", "vc", "virtual_cluster", "cluster"});
+  if (columns.length.units > 0)
+    columns.units = columns.length.units;
+  else if (!columns.length.empty())
+    columns.units =
+        units_of_durations(table, columns.length.name, columns.submit.name, columns.start.name, columns.end.name);
+  check_units(table, columns);
+  return columns;
 }
 
 /// The job of a row; one without GPUs, or that never ran, has no times.
-RecordedJob job_of(const CsvTable& table, const CsvTable::Row& row, const JobColumns& of) {
+RecordedJob job_of(const CsvTable& table, const CsvTable::Row& row, const JobColumns& columns) {
   RecordedJob job;
-  job.name = of.id.empty() ? fmt::format("line-{}", row.line) : table.at(row, of.id);
-  if (!of.owner.empty() && !table.at(row, of.owner).empty()) job.owner = table.at(row, of.owner);
-  const std::string& count = table.at(row, of.gpus);
+  job.name = columns.id.empty() ? fmt::format("line-{}", row.line) : table.at(row, columns.id);
+  if (!columns.owner.empty() && !table.at(row, columns.owner).empty()) job.owner = table.at(row, columns.owner);
+  const std::string& count = table.at(row, columns.gpus);
   const auto asked = count.empty() ? std::optional(0.0) : duration_of(count);
-  if (!asked) table.fail(row, of.gpus, fmt::format("found \"{}\", expected a number", count));
+  if (!asked) table.fail(row, columns.gpus, fmt::format("found \"{}\", expected a number", count));
   double wanted = *asked;
-  if (of.gpus == "plan_gpu")
+  if (columns.gpus == "plan_gpu")
     wanted *= 0.01 * (table.has("inst_num") ? duration_of(table.at(row, "inst_num")).value_or(1) : 1);
-  job.gpus = checked_gpus(table, row, of.gpus, wanted);
-  if (job.gpus <= 0 || table.at(row, of.decides().name).empty()) return job;
-  if (of.length.empty() && table.at(row, of.start.name).empty()) return job;
-  job.submitted = checked_moment(table, row, of.submit);
-  job.seconds =
-      of.length.empty()
-          ? checked_duration(table, row, of.end.name,
-                             seconds_between(checked_moment(table, row, of.start), checked_moment(table, row, of.end)))
-          : checked_duration(table, row, of.length.name, in_units(table.at(row, of.length.name), of.units));
+  job.gpus = checked_gpus(table, row, columns.gpus, wanted);
+  if (job.gpus <= 0 || table.at(row, columns.decides().name).empty()) return job;
+  if (columns.length.empty() && table.at(row, columns.start.name).empty()) return job;
+  job.submitted = checked_moment(table, row, columns.submit);
+  job.seconds = columns.length.empty() ? checked_duration(table, row, columns.end.name,
+                                                          seconds_between(checked_moment(table, row, columns.start),
+                                                                          checked_moment(table, row, columns.end)))
+                                       : checked_duration(table, row, columns.length.name,
+                                                          in_units(table.at(row, columns.length.name), columns.units));
   return job;
 }
 
 /// Adds remarks on units that are likely to be meant otherwise; `longest` is a job's length by numbers without a unit.
-void note_units(const CsvTable& table, const JobColumns& of, double longest, ImportedJobs& out) {
-  if (of.length.empty() && of.start.units != of.end.units && of.start.units > 0 && of.end.units > 0)
+void note_units(const CsvTable& table, const JobColumns& columns, double longest, ImportedJobs& out) {
+  if (columns.length.empty() && columns.start.units != columns.end.units && columns.start.units > 0 &&
+      columns.end.units > 0)
     out.remarks.push_back(
-        fmt::format("{} and {} are in different units, as their names say", of.start.name, of.end.name));
+        fmt::format("{} and {} are in different units, as their names say", columns.start.name, columns.end.name));
   if (constexpr double kLong = 30 * 86400.0; longest <= kLong) return;
   std::vector<std::string> names;
-  for (const TimeColumn& column : of.moments())
+  for (const TimeColumn& column : columns.moments())
     if (is_in_seconds(table, column)) names.push_back(column.name + "_ms");
-  if (!of.length.empty()) names.push_back(of.length.name + "_ms");
+  if (!columns.length.empty()) names.push_back(columns.length.name + "_ms");
   out.remarks.push_back(fmt::format(
       "the numbers of {} are taken for seconds, by which a job runs for {:.0f} days: call the {} {} if they "
       "are milliseconds",
-      of.decides().name, longest / 86400, names.size() == 1 ? "column" : "columns", fmt::join(names, ", ")));
+      columns.decides().name, longest / 86400, names.size() == 1 ? "column" : "columns", fmt::join(names, ", ")));
 }
 
 /// Tables of other clusters: SenseTime's Helios, ACME (Seren, Kalos), Alibaba's PAI of 2020, which counts GPUs in
 /// hundredths and by instance, and of 2023.
 ImportedJobs import_table(const CsvTable& table, const std::string& virtual_cluster) {
-  const JobColumns of = columns_of(table);
-  if (!virtual_cluster.empty() && of.group.empty())
+  const JobColumns columns = columns_of(table);
+  if (!virtual_cluster.empty() && columns.group.empty())
     throw ConfigError(fmt::format("--virtual-cluster {}: {} has no virtual clusters", virtual_cluster, table.file()));
   RecordedJobs jobs(table.file());
   double longest = 0;  // of the jobs whose length follows from numbers without a unit
   for (const CsvTable::Row& row : table.rows()) {
-    if (!virtual_cluster.empty() && table.at(row, of.group) != virtual_cluster) continue;
+    if (!virtual_cluster.empty() && table.at(row, columns.group) != virtual_cluster) continue;
     jobs.add([&] {
-      RecordedJob job = job_of(table, row, of);
-      if (of.decides().units == 0 && parse_number<double>(table.at(row, of.decides().name)))
+      RecordedJob job = job_of(table, row, columns);
+      if (columns.decides().units == 0 && parse_number<double>(table.at(row, columns.decides().name)))
         longest = std::max(longest, job.seconds);
       return job;
     });
   }
-  if (of.gpus == "plan_gpu") jobs.join_tasks();
+  if (columns.gpus == "plan_gpu") jobs.join_tasks();
   ImportedJobs out = jobs.written();
-  note_units(table, of, longest, out);
-  if (of.length.units == 0 && of.units > 1)
-    out.remarks.push_back(fmt::format("as those of {}, the numbers of {} are taken for {}seconds", of.submit.name,
-                                      of.length.name,
-                                      of.units <= 1e3   ? "milli"
-                                      : of.units <= 1e6 ? "micro"
-                                                        : "nano"));
-  note_columns(table,
-               {of.id, of.gpus, of.submit.name, of.length.empty() ? of.start.name : of.length.name, of.decides().name,
-                of.owner, of.group, of.gpus == "plan_gpu" ? "inst_num" : ""},
-               out);
+  note_units(table, columns, longest, out);
+  if (columns.length.units == 0 && columns.units > 1)
+    out.remarks.push_back(fmt::format("as those of {}, the numbers of {} are taken for {}seconds", columns.submit.name,
+                                      columns.length.name,
+                                      columns.units <= 1e3   ? "milli"
+                                      : columns.units <= 1e6 ? "micro"
+                                                             : "nano"));
+  note_columns(
+      table,
+      {columns.id, columns.gpus, columns.submit.name, columns.length.empty() ? columns.start.name : columns.length.name,
+       columns.decides().name, columns.owner, columns.group, columns.gpus == "plan_gpu" ? "inst_num" : ""},
+      out);
   return out;
 }
 

@@ -16,7 +16,7 @@
 #include "sim/steps/dataset_cache.hpp"
 #include "sim/steps/gradient_passes.hpp"
 #include "sim/steps/site_communication.hpp"
-#include "sim/steps/worker_layout.hpp"
+#include "sim/steps/worker_models.hpp"
 
 namespace ganymede::sim {
 namespace {

@@ -11,8 +11,8 @@
 #include "common/process.hpp"
 #include "common/random.hpp"
 #include "sim/cluster/job_speeds.hpp"
-#include "sim/engine/collective_timing.hpp"
-#include "sim/engine/joined_network.hpp"
+#include "sim/engine/collective_benchmark.hpp"
+#include "sim/engine/network.hpp"
 #include "sim/engine/simgrid_module.hpp"
 
 namespace ganymede::sim {

@@ -1,13 +1,12 @@
 #pragma once
 // The steps of a job on its GPUs, whose collectives are sent message by message in a simulation that other jobs share.
 
-#include <memory>
 #include <span>
 #include <utility>
 #include <vector>
 
 #include "sim/cluster/cluster_state.hpp"
-#include "sim/engine/live_simulation.hpp"
+#include "sim/engine/communication_engine.hpp"
 #include "sim/steps/step_distribution_cache.hpp"
 #include "sim/steps/step_simulator.hpp"
 

@@ -1,7 +1,6 @@
 #pragma once
 // Jobs from a CSV file, in this program's own columns or in those of Gavel's traces.
 
-#include <map>
 #include <string>
 #include <vector>
 

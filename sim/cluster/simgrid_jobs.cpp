@@ -17,8 +17,8 @@
 #include "common/units.hpp"
 #include "sim/cluster/cluster_simulation.hpp"
 #include "sim/cluster/job_steps.hpp"
-#include "sim/engine/joined_network.hpp"
-#include "sim/ledger/nanoseconds.hpp"
+#include "sim/engine/network.hpp"
+#include "sim/ledger/ledger.hpp"
 
 namespace ganymede::sim {
 namespace {

@@ -1,4 +1,3 @@
-
 #include <cmath>
 #include <exception>
 #include <simgrid/s4u.hpp>

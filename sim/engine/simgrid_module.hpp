@@ -8,7 +8,6 @@
 #include <string>
 
 #include "sim/engine/communication_engine.hpp"
-#include "sim/engine/live_simulation.hpp"
 #include "sim/engine/platform_xml.hpp"
 #include "sim/engine/simgrid_platform.hpp"
 

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "common/units.hpp"
-#include "sim/engine/color_refinement.hpp"
 #include "sim/engine/message_graph.hpp"
 
 namespace ganymede::sim {

@@ -7,7 +7,7 @@
 // links and end in the same way, so one member represents all: max-min fair rates are unique, and those of the quotient
 // are those of the whole.
 //
-// Where that partition is large, a coarser one is an approximation (color_refinement.hpp): a link of a class then
+// Where that partition is large, a coarser one is an approximation: a link of a class then
 // carries the mean number of messages, and a rank waits for the messages of every member of its class.
 
 #include <cstdint>
@@ -86,7 +86,7 @@ struct Quotient {
   std::vector<int> transfer_lists;
 };
 
-/// Finds the classes by colour refinement (color_refinement.hpp). The fabric and the jobs must outlive the object.
+/// Finds the classes by colour refinement. The fabric and the jobs must outlive the object.
 class Symmetry {
  public:
   Symmetry(const FabricGraph& fabric, std::span<const Job> jobs);

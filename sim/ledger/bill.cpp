@@ -11,7 +11,7 @@
 
 #include "common/errors.hpp"
 #include "common/units.hpp"
-#include "sim/ledger/nanoseconds.hpp"
+#include "sim/ledger/ledger.hpp"
 
 namespace ganymede::sim {
 

@@ -11,6 +11,12 @@
 
 namespace ganymede::sim {
 
+inline constexpr double kNanosecondsPerSecond = 1e9;
+
+/// Rounds to the nearest nanosecond. Throws Failure if `time` is negative, not finite, or longer than 64 bits hold (292
+/// years).
+std::int64_t whole_nanoseconds(Seconds time);
+
 /// 65,536 GPUs for a year are 2e21 GPU-nanoseconds: more than 64 bits hold.
 __extension__ typedef __int128 GpuNanoseconds;
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
-#include "sim/ledger/nanoseconds.hpp"
+#include "sim/ledger/ledger.hpp"
 #include "sim/run/node_supply.hpp"
 #include "sim/run/run_configuration.hpp"
 #include "sim/run/training_control.hpp"

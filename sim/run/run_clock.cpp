@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "common/units.hpp"
-#include "sim/ledger/nanoseconds.hpp"
+#include "sim/ledger/ledger.hpp"
 
 namespace ganymede::sim {
 

@@ -6,7 +6,7 @@
 
 #include "sim/run/capacity.hpp"
 #include "sim/steps/dataset_cache.hpp"
-#include "sim/steps/worker_layout.hpp"
+#include "sim/steps/worker_models.hpp"
 
 namespace ganymede::sim {
 namespace {

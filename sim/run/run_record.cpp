@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "sim/ledger/nanoseconds.hpp"
+#include "sim/ledger/ledger.hpp"
 
 namespace ganymede::sim {
 

@@ -8,7 +8,7 @@
 #include "calibration/statistics.hpp"
 #include "common/random.hpp"
 #include "common/units.hpp"
-#include "sim/ledger/nanoseconds.hpp"
+#include "sim/ledger/ledger.hpp"
 
 namespace ganymede::sim {
 namespace {

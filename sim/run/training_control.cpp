@@ -13,7 +13,7 @@
 #include "common/budget.hpp"
 #include "common/errors.hpp"
 #include "common/units.hpp"
-#include "sim/ledger/nanoseconds.hpp"
+#include "sim/ledger/ledger.hpp"
 #include "sim/run/capacity.hpp"
 #include "sim/run/run_configuration.hpp"
 #include "sim/steps/dataset_cache.hpp"

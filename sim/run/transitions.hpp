@@ -6,7 +6,7 @@
 
 namespace ganymede::sim {
 
-// transitions_nodes.cpp
+// Nodes
 Actions transition(const RunContext& context, RunState& state, const RequestAnswered& event);
 Actions transition(const RunContext& context, RunState& state, const WaitingRetried& event);
 Actions transition(const RunContext& context, RunState& state, const NodeReady& event);
@@ -15,23 +15,23 @@ Actions transition(const RunContext& context, RunState& state, const FinalCheckp
 Actions transition(const RunContext& context, RunState& state, const NodeReclaimed& event);
 Actions transition(const RunContext& context, RunState& state, const NodeCrashed& event);
 
-// transitions_nodes.cpp, too: capacity
+// Capacity
 Actions transition(const RunContext& context, RunState& state, const CapacityChanged& event);
 Actions transition(const RunContext& context, RunState& state, const ReclaimDue& event);
 
-// transitions_training.cpp
+// Training
 Actions transition(const RunContext& context, RunState& state, const PauseEnded& event);
 Actions transition(const RunContext& context, RunState& state, const SegmentCompleted& event);
 Actions transition(const RunContext& context, RunState& state, const BurstCreditsUsedUp& event);
 
-// transitions_faults.cpp
+// Faults
 Actions transition(const RunContext& context, RunState& state, const SlowdownStarted& event);
 Actions transition(const RunContext& context, RunState& state, const SlowdownEnded& event);
 Actions transition(const RunContext& context, RunState& state, const FaultInjected& event);
 /// Schedules the scenario's faults and the changes of limited capacity at the start of a run.
 Actions start_of_run(const RunContext& context, RunState& state);
 
-// transitions_training.cpp, too: the policy
+// The policy
 Actions transition(const RunContext& context, RunState& state, const PolicyReviewDue& event);
 /// Follows a decision of the policy, whose numbers of nodes must be within the pools' limits.
 Actions apply_decision(const RunContext& context, RunState& state, const policies::Decision& decision);

@@ -122,8 +122,7 @@ ScenarioPool pool_of(const RentedNodes& nodes) {
 }
 
 std::size_t find_pool(const JsonNode& node, const Scenario& scenario) {
-  std::vector<std::string> names;
-  for (const auto& pool : scenario.pools) names.push_back(pool.name);
+  const std::vector<std::string> names = names_of(scenario.pools);
   const std::string name = node.as_choice(names);
   return static_cast<std::size_t>(std::find(names.begin(), names.end(), name) - names.begin());
 }

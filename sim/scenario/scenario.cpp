@@ -13,7 +13,6 @@
 #include "common/units.hpp"
 #include "common/written.hpp"
 #include "platforms/money.hpp"
-#include "sim/scenario/evaluation.hpp"
 #include "sim/scenario/parts.hpp"
 #include "sim/scenario/sections.hpp"
 

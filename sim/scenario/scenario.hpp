@@ -2,6 +2,7 @@
 // A scenario, `ganymede.scenario/1`: what to train, on what, how, and what may happen meanwhile. It is read once,
 // strictly, into a struct whose references all resolve; after that nothing is looked up by name.
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <map>
@@ -14,8 +15,6 @@
 #include "common/units.hpp"
 #include "platforms/platform.hpp"
 #include "policies/policy.hpp"
-#include "sim/scenario/evaluation.hpp"
-#include "sim/scenario/faults.hpp"
 #include "sim/scenario/input_cache.hpp"
 #include "sim/scenario/pool.hpp"
 #include "sim/scenario/storage.hpp"
@@ -23,6 +22,52 @@
 #include "traces/step_trace.hpp"
 
 namespace ganymede::sim {
+
+/// Pauses in which all GPUs stop training, for example to compute an FID or to write sample images.
+struct Evaluation {
+  enum class Every { steps, images, epochs, interval };
+  Every every = Every::steps;
+  double count = 1;     ///< Steps, images or epochs from one pause to the next.
+  Seconds interval{0};  ///< For Every::interval: training time from one pause to the next.
+  Seconds fixed{0};     ///< Part of a pause that takes as long on any number of GPUs.
+  Seconds parallel{0};  ///< Part that the GPUs share out: it takes this time on one GPU.
+
+  /// The length of a pause of `gpus` GPUs.
+  Seconds pause(int gpus) const { return fixed + parallel / gpus; }
+};
+
+/// The number in "1000 steps" or "2epoch" for the units "steps" and "epoch", a whole one from 1; 0 if the text has
+/// another unit or form.
+double count_of(std::string_view text, std::string_view unit);
+
+/// Reads an evaluation. `has_dataset`: the scenario states how many images an epoch has. Throws ConfigError for bad
+/// input.
+Evaluation read_evaluation(const JsonNode& node, bool has_dataset);
+
+/// Something that becomes slower for a while, at random times.
+struct Slowdown {
+  Seconds every{0};  ///< Mean time between two starts: per node (straggler), or for the whole run (network, storage).
+  /// Straggler: its steps take `factor` times as long. Network and storage: share of the rate that is left.
+  double factor = 1;
+  Seconds lasts{0};
+};
+
+/// One fault at a given time.
+struct InjectedEvent {
+  enum class Kind { interruption, crash, straggler, network, storage };
+  Kind kind = Kind::interruption;
+  Seconds at{0};
+  std::size_t pool = 0;  ///< Index of the pool whose nodes it hits.
+  int nodes = 1;
+  double factor = 1;  ///< As Slowdown::factor; unused for interruptions and crashes.
+  Seconds lasts{0};   ///< Duration; unused for interruptions and crashes.
+};
+
+struct Faults {
+  std::optional<Seconds> crash;  ///< Mean time between crashes of one node.
+  std::optional<Slowdown> straggler, network, storage;
+  std::vector<InjectedEvent> events;
+};
 
 struct Dataset {
   std::string name;

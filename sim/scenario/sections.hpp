@@ -67,13 +67,13 @@ struct VolumeContent {
 platforms::Storage read_volume(const JsonNode& node, const ScenarioPool& pool, const VolumeContent& content,
                                Volume& volume);
 
-/// "faults" (faults.cpp).
+/// "faults" (small_sections.cpp).
 void read_faults(const JsonNode& node, Scenario& scenario);
 
 /// "policy" (policy.cpp).
 void read_policy(const JsonNode& node, Scenario& scenario, Fingerprint& fingerprint);
 
-/// "billing" (charges.cpp).
+/// "billing" (small_sections.cpp).
 void read_charges(const JsonNode& node, Scenario& scenario);
 
 }  // namespace ganymede::sim

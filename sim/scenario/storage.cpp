@@ -8,6 +8,7 @@
 #include <array>
 
 #include "common/json.hpp"
+#include "common/text.hpp"
 #include "common/units.hpp"
 #include "common/written.hpp"
 #include "sim/scenario/sections.hpp"
@@ -193,17 +194,8 @@ void read_checkpoints_and_storage(const std::optional<JsonNode>& checkpoint, con
   }
 }
 
-std::vector<std::string> decoder_names() {
-  std::vector<std::string> names;
-  for (const Decoder& decoder : kDecoders) names.emplace_back(decoder.name);
-  return names;
-}
-
-const Decoder* find_decoder(std::string_view name) {
-  const auto found =
-      std::find_if(kDecoders.begin(), kDecoders.end(), [&](const Decoder& decoder) { return decoder.name == name; });
-  return found == kDecoders.end() ? nullptr : &*found;
-}
+std::vector<std::string> decoder_names() { return names_of(kDecoders); }
+const Decoder* find_decoder(std::string_view name) { return find_named(kDecoders, name); }
 
 platforms::Storage read_volume(const JsonNode& node, const ScenarioPool& pool, const VolumeContent& content,
                                Volume& volume) {

@@ -1,7 +1,6 @@
 #pragma once
 // Where the dataset and the checkpoints of a run are kept, and the path from storage to the GPU.
 
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>

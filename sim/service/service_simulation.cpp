@@ -169,9 +169,9 @@ class ServiceSimulation {
   }
 
   /// Counts the batch that ends now.
-  void note_busy(Gpu& of) {
-    of.busy_s += now_s_ - std::max(of.since_s, looked_s_);
-    record_.busy_s += std::max(0.0, std::min(now_s_, end_s_) - of.since_s);
+  void note_busy(Gpu& gpu) {
+    gpu.busy_s += now_s_ - std::max(gpu.since_s, looked_s_);
+    record_.busy_s += std::max(0.0, std::min(now_s_, end_s_) - gpu.since_s);
   }
 
   bool is_idle(std::size_t replica) const {

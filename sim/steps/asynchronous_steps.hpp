@@ -2,7 +2,6 @@
 // Workers that do not reduce gradients in every step: each steps on its own, and they exchange weights between steps.
 // The modes are local SGD, gossip averaging and the asynchronous parameter server.
 
-#include <memory>
 #include <vector>
 
 #include "calibration/step_model.hpp"

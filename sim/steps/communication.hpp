@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "sim/engine/joined_network.hpp"
+#include "sim/engine/network.hpp"
 #include "sim/steps/site_communication.hpp"
 
 namespace ganymede::sim {

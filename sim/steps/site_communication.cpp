@@ -6,7 +6,7 @@
 
 #include "common/units.hpp"
 #include "sim/collectives/nccl_bound.hpp"
-#include "sim/engine/collective_timing.hpp"
+#include "sim/engine/collective_benchmark.hpp"
 #include "sim/engine/folded_engine.hpp"
 #include "sim/steps/interference.hpp"
 

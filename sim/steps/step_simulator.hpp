@@ -9,13 +9,10 @@
 #include "calibration/workload_model.hpp"
 #include "sim/scenario/scenario.hpp"
 #include "sim/steps/communication.hpp"
-#include "sim/steps/rare_stalls.hpp"
 #include "sim/steps/step_distribution.hpp"
 #include "sim/steps/step_process.hpp"
-#include "sim/steps/step_sampler.hpp"
 #include "sim/steps/step_sampling.hpp"
 #include "sim/steps/synchronous_step.hpp"
-#include "sim/steps/worker_layout.hpp"
 #include "sim/steps/worker_models.hpp"
 
 namespace ganymede::sim {

@@ -1,10 +1,9 @@
-#include "common/memory_reserve.hpp"
-
 #include <gtest/gtest.h>
 
 #include <filesystem>
 #include <new>
 
+#include "common/budget.hpp"
 #include "common/file.hpp"
 #include "support/temporary_folder.hpp"
 

@@ -58,7 +58,7 @@ std::vector<Target> platform_targets() {
        },
        "platform"},
       {"overlay", "platforms/overlay.cpp", read_overlay},
-      {"price-list", "platforms/price_list.cpp platforms/price_list_json.cpp platforms/price_list_parts.cpp",
+      {"price-list", "platforms/price_list.cpp platforms/price_list_json.cpp platforms/price_list_tools.cpp",
        read_prices},
       {"simgrid-xml", "sim/engine/platform_xml.cpp",
        [](std::string_view bytes) { (void)sim::read_platform_xml("platform.xml", std::string(bytes)); }},

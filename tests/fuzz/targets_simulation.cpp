@@ -130,16 +130,14 @@ std::vector<Target> simulation_targets() {
   return {
       {"scenario",
        "sim/scenario/scenario.cpp sim/scenario/workload.cpp sim/scenario/pools.cpp sim/scenario/spot.cpp "
-       "sim/scenario/synchronization.cpp sim/scenario/storage.cpp sim/scenario/evaluation.cpp "
-       "sim/scenario/faults.cpp sim/scenario/policy.cpp sim/scenario/charges.cpp",
+       "sim/scenario/synchronization.cpp sim/scenario/storage.cpp sim/scenario/policy.cpp "
+       "sim/scenario/small_sections.cpp",
        read_scenario, "scenario"},
       {"cluster", "sim/cluster/read_cluster.cpp",
        [](std::string_view bytes) { (void)sim::read_cluster(in_folder_of_scenarios(bytes, "cluster.json")); },
        "cluster"},
       {"job-trace", "sim/cluster/job_trace.cpp", [](std::string_view bytes) { of_all_or_one(bytes, read_jobs); }},
-      {"import-jobs",
-       "sim/cluster/import_jobs.cpp sim/cluster/import_job_texts.cpp sim/cluster/recorded_jobs.cpp "
-       "sim/cluster/time_columns.cpp",
+      {"import-jobs", "sim/cluster/import_jobs.cpp sim/cluster/import_job_texts.cpp sim/cluster/recorded_jobs.cpp",
        [](std::string_view bytes) { of_all_or_one(bytes, read_imported_jobs); }},
       {"series", "sim/scenario/series.cpp",
        [](std::string_view bytes) {

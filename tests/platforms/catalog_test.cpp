@@ -12,7 +12,7 @@
 #include "common/file.hpp"
 #include "common/json.hpp"
 #include "common/units.hpp"
-#include "platforms/own_machines.hpp"
+#include "platforms/catalog_lists.hpp"
 
 namespace ganymede::platforms {
 namespace {

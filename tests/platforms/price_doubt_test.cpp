@@ -8,7 +8,6 @@
 #include "common/units.hpp"
 #include "platforms/catalog.hpp"
 #include "platforms/check.hpp"
-#include "platforms/price_drift.hpp"
 
 namespace ganymede::platforms {
 namespace {

@@ -11,7 +11,7 @@
 #include <tuple>
 #include <vector>
 
-#include "kernel/parallel/messenger.hpp"
+#include "kernel/parallel/communicator.hpp"
 
 namespace ganymede::rehearsal {
 

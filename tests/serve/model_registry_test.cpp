@@ -1,5 +1,3 @@
-#include "serve/model_registry.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <httplib.h>
@@ -8,6 +6,7 @@
 #include <thread>
 
 #include "common/errors.hpp"
+#include "serve/generator_server.hpp"
 #include "support/errors.hpp"
 #include "support/temporary_folder.hpp"
 

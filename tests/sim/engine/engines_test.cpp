@@ -12,7 +12,7 @@
 #include "common/units.hpp"
 #include "sim/collectives/allreduce.hpp"
 #include "sim/collectives/closed_form.hpp"
-#include "sim/engine/collective_timing.hpp"
+#include "sim/engine/collective_benchmark.hpp"
 #include "support/when.hpp"
 #include "test_platform.hpp"
 

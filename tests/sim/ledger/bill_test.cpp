@@ -12,7 +12,7 @@
 #include "common/errors.hpp"
 #include "common/units.hpp"
 #include "platforms/billing.hpp"
-#include "sim/ledger/nanoseconds.hpp"
+#include "sim/ledger/ledger.hpp"
 
 namespace ganymede::sim {
 namespace {

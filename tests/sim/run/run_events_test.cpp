@@ -1,12 +1,11 @@
 // The order of events, and the list of them.
 
-#include "sim/run/run_events.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "common/units.hpp"
 #include "sim/run/run_record.hpp"
+#include "sim/run/run_state.hpp"
 
 namespace ganymede::sim {
 namespace {

@@ -7,7 +7,7 @@
 #include "common/units.hpp"
 #include "sim/steps/asynchronous_steps.hpp"
 #include "sim/steps/component_split.hpp"
-#include "sim/steps/rare_stalls.hpp"
+#include "sim/steps/step_sampling.hpp"
 #include "sim/steps/synchronous_step.hpp"
 
 namespace ganymede::sim {

@@ -1,8 +1,8 @@
-#include "sim/steps/step_sampler.hpp"
-
 #include <gtest/gtest.h>
 
 #include <set>
+
+#include "sim/steps/step_sampling.hpp"
 
 namespace ganymede::sim {
 namespace {

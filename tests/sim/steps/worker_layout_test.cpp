@@ -1,9 +1,8 @@
-#include "sim/steps/worker_layout.hpp"
-
 #include <gtest/gtest.h>
 
 #include "common/json.hpp"
 #include "sim/scenario/scenario.hpp"
+#include "sim/steps/worker_models.hpp"
 
 namespace ganymede::sim {
 namespace {

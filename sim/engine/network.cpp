@@ -1,4 +1,4 @@
-#include "sim/engine/joined_network.hpp"
+#include "sim/engine/network.hpp"
 
 #include <fmt/format.h>
 

@@ -1,10 +1,8 @@
-#include "policies/schedulers/waiting_jobs.hpp"
+#include "policies/schedulers/scheduler.hpp"
 
 #include <algorithm>
 #include <cassert>
 #include <utility>
-
-#include "policies/schedulers/scheduler.hpp"
 
 namespace ganymede::policies {
 
