@@ -203,6 +203,17 @@ std::optional<Bounds> bounds_by_steps(const Request& request, const PlanCandidat
   return bounds;
 }
 
+// Proof. Both bounds are a start and the images that are trained at least, times what each takes and costs at least.
+Bounds bounds_for_images(const Request& request, const PlanCandidate& candidate, const Bounds& median,
+                         std::int64_t images) {
+  if (request.common.contains("synchronization")) return {};
+  const double lost = (static_cast<double>(request.stage_shares.size()) - 1) * batch_of(request, candidate);
+  const double of_median = images_of(request, candidate) - lost, of_run = static_cast<double>(images) - lost;
+  const double share = of_median > 0 ? std::max(0.0, of_run / of_median) : 0, part = std::min(1.0, share);
+  const double training_s = std::max(0.0, median.time_s - candidate.work.start_s);
+  return {candidate.work.first_start_s + share * training_s, part * median.usd, part * median.usd_at_worst};
+}
+
 // Proof. `fixed` holds its nodes on demand from the request to the end, and asks again for each spot node that it
 // lacks: it holds as many as there are. A node that is taken back early is free for the stated time at most.
 void add_waits(const Request& request, const PlanCandidate& candidate, double end_s, double spot_node_s,
@@ -223,6 +234,29 @@ void add_waits(const Request& request, const PlanCandidate& candidate, double en
   }
   run.usd = std::max(run.usd, usd);
   run.usd_at_worst = std::max(run.usd_at_worst, at_worst);
+}
+
+// Proof. A node is on the meter from its grant on, or from when its host runs, and what is charged beside its hours is
+// not below 0. It is free only if it is taken back early enough, as one that is still held may be.
+Bounds bounds_of_unfinished(const Request& request, const sim::Scenario& scenario, sim::Nanoseconds now,
+                            const std::vector<sim::Node>& nodes) {
+  std::vector<double> hours(scenario.pools.size());
+  for (const sim::Node& node : nodes) {
+    const platforms::Billing& billing = scenario.pools[node.pool].platform->billing;
+    const sim::Nanoseconds from = billing.start == platforms::Billing::Start::ready ? node.runs : node.granted;
+    const double seconds = from < now ? sim::to_seconds(std::min(node.gone, now) - from).si : 0;
+    const bool spot = scenario.pools[node.pool].pool.market == platforms::Market::spot;
+    const bool may_be_free = spot && (node.interrupted || node.gone > now) && seconds < billing.free_if_interrupted.si;
+    if (seconds > 0 && !may_be_free) hours[node.pool] += seconds / 3600 * kRounding;
+  }
+  Bounds least{sim::to_seconds(now).si, 0, 0};
+  for (std::size_t p = 0; p < hours.size(); ++p) {
+    if (scenario.pools[p].prices) continue;
+    const LeastPrice price = least_price_of(request, scenario.pools[p].instance(), scenario.pools[p].price);
+    least.usd += price.usd * hours[p];
+    least.usd_at_worst += price.at_worst * hours[p];
+  }
+  return least;
 }
 
 // A bound beyond a goal: the runs of all seeds miss it in the median, so that at least half of what the stated errors

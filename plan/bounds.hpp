@@ -3,11 +3,14 @@
 // faster or cheaper, and nor is a single run, but for starts that are faster than one in a thousand. bounds.cpp proves
 // them.
 
+#include <cstdint>
 #include <span>
 #include <vector>
 
 #include "plan/candidates.hpp"
 #include "plan/outcome.hpp"
+#include "sim/run/fleet.hpp"
+#include "sim/scenario/scenario.hpp"
 
 namespace ganymede::plan {
 
@@ -28,10 +31,19 @@ Bounds bounds_of(const Request& request, const PlanCandidate& candidate);
 std::optional<Bounds> bounds_by_steps(const Request& request, const PlanCandidate& candidate,
                                       std::span<const double> step_s, double images);
 
+/// Bounds of a run that gets to an FID after `images`, from those of its candidate's median run; 0 where the mode of
+/// training decides which images count.
+Bounds bounds_for_images(const Request& request, const PlanCandidate& candidate, const Bounds& median,
+                         std::int64_t images);
+
 /// Raises the costs of `run` to those of nodes that are held until `end_s`: all on demand, and those on spot for
 /// `spot_node_s` in all, while `interrupted` of them are taken back.
 void add_waits(const Request& request, const PlanCandidate& candidate, double end_s, double spot_node_s,
                double interrupted, Bounds& run);
+
+/// What a run takes and costs at least that has these nodes at `now` and goes on.
+Bounds bounds_of_unfinished(const Request& request, const sim::Scenario& scenario, sim::Nanoseconds now,
+                            const std::vector<sim::Node>& nodes);
 
 /// Rules out the `open` candidates that miss a goal without a simulation: by their bounds alone, or because fewer
 /// trainings of their batch get to the FID than must meet the goals. `goal` is the FID, null if there is none; the

@@ -23,7 +23,8 @@ bool is_wanted(const std::vector<std::string>& names, const std::string& name) {
 /// Lists the candidates of a request, catalog by catalog and instance by instance.
 class Enumeration {
  public:
-  Enumeration(const Request& request, bool each_scheme) : request_(request), each_scheme_(each_scheme) {}
+  Enumeration(const Request& request, bool each_scheme, const std::set<Family>& families)
+      : request_(request), each_scheme_(each_scheme), families_(families) {}
 
   Candidates run() {
     for (std::size_t c = 0; c < request_.catalogs.size(); ++c)
@@ -117,8 +118,7 @@ class Enumeration {
     const int fewest = (request_.min_gpus + instance.gpus - 1) / instance.gpus;
     for (const int nodes : node_counts(fewest, most / instance.gpus)) {
       candidate.nodes = nodes;
-      candidate.work = least.work(nodes, candidate.gpus_per_node);
-      add_schemes(candidate);
+      add_nodes(candidate, least);
     }
     const int nodes = most / instance.gpus + 1;
     if (most % instance.gpus == 0 || (nodes > 1 && !instance.nic) ||
@@ -127,7 +127,13 @@ class Enumeration {
     candidate.nodes = nodes;
     candidate.gpus_per_node = most / nodes;
     if (candidate.gpus() < request_.min_gpus || candidate.gpus() <= (nodes - 1) * instance.gpus) return;
-    candidate.work = least.work(nodes, candidate.gpus_per_node);
+    add_nodes(candidate, least);
+  }
+
+  /// Adds the candidate with so many nodes of so many GPUs, by each scheme.
+  void add_nodes(PlanCandidate& candidate, const LeastSteps& least) {
+    if (!families_.empty() && !families_.contains(family_of(candidate))) return;
+    candidate.work = least.work(candidate.nodes, candidate.gpus_per_node);
     add_schemes(candidate);
   }
 
@@ -202,6 +208,7 @@ class Enumeration {
 
   const Request& request_;
   const bool each_scheme_;
+  const std::set<Family>& families_;
   Candidates out_;
   std::map<std::string, std::set<std::string>> left_out_;
 };
@@ -241,7 +248,13 @@ calibration::DeviceMemory needed_memory(const Request& request, const Request::B
   return most;
 }
 
-Candidates enumerate(const Request& request, bool each_scheme) { return Enumeration(request, each_scheme).run(); }
+Family family_of(const PlanCandidate& candidate) {
+  return {candidate.catalog, candidate.instance->name, candidate.nodes, candidate.gpus_per_node};
+}
+
+Candidates enumerate(const Request& request, bool each_scheme, const std::set<Family>& families) {
+  return Enumeration(request, each_scheme, families).run();
+}
 
 double batch_of(const Request& request, const PlanCandidate& candidate) {
   return static_cast<double>(request.batches[candidate.batch].per_gpu) * candidate.gpus();

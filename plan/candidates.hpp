@@ -2,8 +2,10 @@
 // Everything that may be rented for a request. Each candidate has bounds that no simulation of it can beat.
 
 #include <cstddef>
+#include <functional>
 #include <set>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "calibration/device_memory.hpp"
@@ -53,6 +55,10 @@ struct CandidateGroup {
   std::vector<std::size_t> members;  ///< indices into Candidates::all
 };
 
+/// Nodes by which others of the same are left out: catalog, instance, number of nodes and GPUs of each.
+using Family = std::tuple<std::size_t, std::string, int, int>;
+Family family_of(const PlanCandidate& candidate);
+
 struct Candidates {
   /// In a fixed order: catalog, instance, nodes, batch, scheme, region, market, on-demand nodes, policy, checkpoint.
   std::vector<PlanCandidate> all;
@@ -66,8 +72,9 @@ calibration::DeviceMemory needed_memory(const Request& request, const Request::B
                                         bool several_gpus);
 
 /// Lists all candidates for `request`, which must outlive them. With `each_scheme` there is one candidate for each
-/// all-reduce scheme; otherwise there is one with the scheme "any", and the search replaces that by the fastest.
-Candidates enumerate(const Request& request, bool each_scheme);
+/// all-reduce scheme; otherwise there is one with the scheme "any", and the search replaces that by the fastest. If
+/// `families` are stated, only those.
+Candidates enumerate(const Request& request, bool each_scheme, const std::set<Family>& families = {});
 
 /// One line with the reason and the first names, such as "7 instance types, retired: a, b, c, d, e, f and 1 more".
 std::string left_out_line(const std::string& why, const std::set<std::string>& names);

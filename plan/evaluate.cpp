@@ -40,6 +40,10 @@ bool beats(const Front& front, const PlanCandidate& candidate, const RunsAtLeast
   return front.beats(candidate, {runs.time_s, 0, runs.usd_at_worst});
 }
 
+/// A run of these is given up once so small a share of what it has taken and cost is beaten: then later searches, in
+/// which less is beaten, need not simulate it again.
+constexpr double kShareToGiveUp = 0.5;
+
 /// How many runs the candidate gets.
 int seeds_needed(const Request& request, const sim::Scenario& scenario) {
   const bool recorded = std::any_of(scenario.pools.begin(), scenario.pools.end(),
@@ -58,30 +62,32 @@ double least_median(std::vector<double> known, int count, double least) {
 class SeedRuns {
  public:
   SeedRuns(const Request& request, const PlanCandidate& candidate, const Bounds& least, const Front& front,
-           sim::Scenario& scenario, std::vector<std::uint64_t> seeds)
+           sim::Scenario& scenario, std::vector<std::uint64_t> seeds, std::vector<std::int64_t> images)
       : request_(request),
         candidate_(candidate),
         least_(least),
         front_(front),
         scenario_(scenario),
         seeds_(std::move(seeds)),
-        quality_(scenario.quality) {}
+        images_(std::move(images)) {}
 
-  /// Simulates up to `most` runs. False if they are beaten; `out` then says by what of them.
-  bool simulate(int most, bool intervals, PlannedRun& out) {
+  /// Simulates up to `most` runs. False if they are beaten; `out` then says by what of them. A `trial` has no intervals
+  /// and gives up runs that are beaten, which then have what they had taken: if it returns true, only that counts.
+  bool simulate(int most, bool trial, PlannedRun& out) {
     // With more misses than this the candidate cannot meet the goals. To tell how far it misses them, the seeds of a
     // candidate without risk are enough.
     const double misses_max = count() * (1 - request_.certainty) + 1e-5;
     sums = {};
+    given_up_.clear();
     for (int i = 0; i < most && (misses() <= misses_max || i < request_.seeds); ++i) {
       ++sums.runs;
       sim::set_seed(scenario_, seeds_[static_cast<std::size_t>(i)]);
-      if (quality_)
-        sim::train_to_fid(
-            scenario_,
-            drawn_images({quality_->images.median, quality_->images.low, quality_->images.high, kOf90}, i, count()));
+      if (!images_.empty()) sim::train_to_fid(scenario_, images_[static_cast<std::size_t>(i)]);
       try {
-        sums.add(request_, scenario_, sim::simulate(scenario_, request_.caches->steps, intervals));
+        if (trial)
+          try_run();
+        else
+          sums.add(request_, scenario_, sim::simulate(scenario_, request_.caches->steps));
       } catch (const Infeasible& error) {
         why_never = error.what();
       }
@@ -95,18 +101,35 @@ class SeedRuns {
   std::string why_never;  ///< why the last run that never finishes does not
 
  private:
+  void try_run() {
+    Bounds so_far;
+    const auto gives_up = [&](sim::Nanoseconds now, const std::vector<sim::Node>& nodes) {
+      so_far = bounds_of_unfinished(request_, scenario_, now, nodes);
+      return beats(front_, candidate_, {kShareToGiveUp * so_far.time_s, kShareToGiveUp * so_far.usd_at_worst});
+    };
+    const auto run = sim::simulate_unless(gives_up, scenario_, request_.caches->steps);
+    if (run)
+      sums.add(request_, scenario_, *run);
+    else
+      given_up_.push_back({so_far.time_s, so_far.usd_at_worst});
+  }
+
   double misses() const { return sums.runs - (request_.sure ? std::min(sums.met, sums.chance) : sums.chance); }
 
   bool beaten(PlannedRun& out) const {
     const std::vector<double>&times = sums.time.values, &costs = sums.usd_at_worst.values;
-    RunsAtLeast now;
-    if (2 * sums.runs >= count())
-      now = {least_median(times, count(), quality_ ? 0 : least_.time_s),
-             least_median(costs, count(), quality_ ? 0 : least_.usd_at_worst)};
-    else if (sums.runs == kRunsToBeat && sums.finished > 0)
+    const bool half = 2 * sums.runs >= count();
+    if (!half && (sums.runs != kRunsToBeat || (times.empty() && given_up_.empty()))) return false;
+    constexpr double kNone = std::numeric_limits<double>::infinity();
+    RunsAtLeast now{kNone, kNone};
+    // The median is that of runs that finish, as those that were given up may or may not.
+    if (const int finish = count() - static_cast<int>(given_up_.size()); half && finish > 0)
+      now = {least_median(times, finish, images_.empty() ? least_.time_s : 0),
+             least_median(costs, finish, images_.empty() ? least_.usd_at_worst : 0)};
+    else if (!half && !times.empty())
       now = {std::ranges::min(times), std::ranges::min(costs)};
-    else
-      return false;
+    for (const RunsAtLeast& run : given_up_)
+      now = {std::min(now.time_s, run.time_s), std::min(now.usd_at_worst, run.usd_at_worst)};
     now = {std::max(now.time_s, least_.time_s), std::max(now.usd_at_worst, least_.usd_at_worst)};
     const bool beaten_now = beats(front_, candidate_, now);
     if (beaten_now || sums.runs == kRunsToBeat) out.at_least = now;
@@ -119,7 +142,8 @@ class SeedRuns {
   const Front& front_;
   sim::Scenario& scenario_;
   const std::vector<std::uint64_t> seeds_;
-  const std::optional<calibration::TargetOutlook> quality_;
+  const std::vector<std::int64_t> images_;  // of each run, if an FID is the goal
+  std::vector<RunsAtLeast> given_up_;       // what runs had taken and cost when they were
 };
 
 /// Simulates the candidate with all its seeds. Runs that never finish miss the goals; all other figures are of the runs
@@ -133,14 +157,18 @@ void evaluate_seeds(const Request& request, const PlanCandidate& candidate, cons
   std::vector<std::uint64_t> each;
   for (int i = 0; i < seeds; ++i)
     each.push_back(request.seed + static_cast<std::uint64_t>(scenario.quality ? i % (seeds / kRunsOfASeed) : i));
-  if (decided_by_waits(request, candidate, least, front, scenario, each, out)) return;
-  SeedRuns runs(request, candidate, least, front, scenario, std::move(each));
+  std::vector<std::int64_t> images;
+  if (const auto& goal = scenario.quality)
+    for (int i = 0; i < seeds; ++i)
+      images.push_back(drawn_images({goal->images.median, goal->images.low, goal->images.high, kOf90}, i, seeds));
+  if (decided_by_waits(request, candidate, least, front, scenario, each, images, out)) return;
+  SeedRuns runs(request, candidate, least, front, scenario, std::move(each), std::move(images));
   // Most candidates are beaten by their first runs, which need no intervals for that.
   constexpr double kNever = std::numeric_limits<double>::infinity();
   if (front.beats(candidate, {kNever, kNever, kNever}) &&
-      !runs.simulate(std::min({kRunsToBeat, request.seeds, seeds}), /*intervals=*/false, out))
+      !runs.simulate(std::min({kRunsToBeat, request.seeds, seeds}), /*trial=*/true, out))
     return;
-  if (!runs.simulate(seeds, /*intervals=*/true, out)) return;
+  if (!runs.simulate(seeds, /*trial=*/false, out)) return;
   if (2 * runs.sums.finished < runs.sums.runs) throw Infeasible(runs.why_never);
   const RunsAtLeast first = out.at_least;
   out = runs.sums.planned();

@@ -54,6 +54,13 @@ Plan search_once(const Request& request, const PlanOptions& options) {
     std::vector<std::size_t> round;
     for (std::size_t unit = first; unit < std::min(search.size(), first + count); ++unit)
       if (!search.is_beaten(unit)) round.push_back(unit);
+    // A process of its own would take longer than a single unit of which much is known, and what it finds out beside
+    // its steps would be lost with it.
+    if (options.at_most && round.size() == 1) {
+      search.take(round.front(), search.evaluate(round.front()));
+      best = search.best();
+      continue;
+    }
     std::vector<bool> landed(round.size());
     const auto outcomes = run_children(
         round.size(), options.jobs,

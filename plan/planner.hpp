@@ -2,6 +2,7 @@
 // The planner: finds what to rent for a request. It simulates candidates, except for those that bounds rule out.
 
 #include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -51,6 +52,7 @@ struct PlanOptions {
   std::function<bool()> stopped = {};
   // For searches that follow another one (why.hpp):
   std::function<bool(const PlanCandidate&)> only = {};  ///< candidates to consider; empty: all
+  std::set<Family> families = {};                       ///< of these only; empty: of all
   /// What is known of the candidates already: another plan of the same candidates, whose runs are `beaten` where
   /// nothing is known but PlannedRun::at_least. Null: nothing is known.
   const Plan* known = nullptr;

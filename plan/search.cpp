@@ -27,7 +27,7 @@ Search::Search(const Request& request, PlanOptions options)
       front_(request, options_.effort == Effort::exhaustive, options_.at_most, options_.all_at_most) {
   const bool exhaustive = options_.effort == Effort::exhaustive;
   plan_.effort = options_.effort;
-  plan_.candidates = enumerate(request, exhaustive);
+  plan_.candidates = enumerate(request, exhaustive, options_.families);
   if (options_.known) plan_.runs = options_.known->runs;
   plan_.runs.resize(plan_.candidates.all.size());
   left_out_.resize(plan_.runs.size());

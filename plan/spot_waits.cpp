@@ -100,18 +100,19 @@ std::optional<PlannedRun> WaitingRuns::ruled_out(const Request& request) const {
 }
 
 std::optional<WaitingRuns> waiting_runs(const Request& request, const PlanCandidate& candidate, const Bounds& least,
-                                        sim::Scenario& scenario, std::span<const std::uint64_t> seeds) {
+                                        sim::Scenario& scenario, std::span<const std::uint64_t> seeds,
+                                        std::span<const std::int64_t> images) {
   const sim::ScenarioPool* pool = limited_pool(scenario);
   if (pool == nullptr || !candidate.policy->policy->never_changes) return {};
   const double start_s = candidate.work.first_start_s;
-  const double training_s = request.quality ? 0 : std::max(0.0, least.time_s - candidate.work.start_s);
-  const double limit_s = kLooksFor * std::max(training_s + start_s, request.deadline.value_or(Seconds{0}).si);
   const bool granted_at_once = scenario.provisioning.queue.median.si == 0;
   WaitingRuns out;
-  for (const std::uint64_t seed : seeds) {
-    sim::set_seed(scenario, seed);
+  for (std::size_t i = 0; i < seeds.size(); ++i) {
+    Bounds run = images.empty() ? least : bounds_for_images(request, candidate, least, images[i]);
+    const double training_s = std::max(0.0, run.time_s - (images.empty() ? candidate.work.start_s : start_s));
+    const double limit_s = kLooksFor * std::max(training_s + start_s, request.deadline.value_or(Seconds{0}).si);
+    sim::set_seed(scenario, seeds[i]);
     const SpotWait wait = wait_for_spot(scenario, *pool, start_s, training_s, limit_s);
-    Bounds run = request.quality ? Bounds{} : least;
     run.time_s = std::max(run.time_s, wait.end_s);
     if (granted_at_once) add_waits(request, candidate, wait.end_s, wait.node_s, wait.interrupted, run);
     (wait.ends ? out.ending : out.endless).push_back(run);
@@ -120,9 +121,10 @@ std::optional<WaitingRuns> waiting_runs(const Request& request, const PlanCandid
 }
 
 bool decided_by_waits(const Request& request, const PlanCandidate& candidate, const Bounds& least, const Front& front,
-                      sim::Scenario& scenario, std::span<const std::uint64_t> seeds, PlannedRun& out) {
+                      sim::Scenario& scenario, std::span<const std::uint64_t> seeds,
+                      std::span<const std::int64_t> images, PlannedRun& out) {
   if (front.exhaustive()) return false;
-  const auto waiting = waiting_runs(request, candidate, least, scenario, seeds);
+  const auto waiting = waiting_runs(request, candidate, least, scenario, seeds, images);
   if (!waiting) return false;
   const Bounds medians = waiting->medians();
   if (front.beats(candidate, medians)) {

@@ -42,12 +42,15 @@ struct WaitingRuns {
 
 /// None if nodes of the candidate do not come and go with the capacity of its zone, or if it may train with some of
 /// them. `scenario` is the candidate's; its seed is set. `least` bounds its runs, but with an FID as the goal only the
-/// median one. `seeds` are those of the runs.
+/// median one. `seeds` are those of the runs, and `images` what each of them trains to get to the FID, if that is the
+/// goal.
 std::optional<WaitingRuns> waiting_runs(const Request& request, const PlanCandidate& candidate, const Bounds& least,
-                                        sim::Scenario& scenario, std::span<const std::uint64_t> seeds);
+                                        sim::Scenario& scenario, std::span<const std::uint64_t> seeds,
+                                        std::span<const std::int64_t> images);
 
 /// True if these decide what becomes of the candidate: `front` beats them, or they rule it out. Then `out` says so.
 bool decided_by_waits(const Request& request, const PlanCandidate& candidate, const Bounds& least, const Front& front,
-                      sim::Scenario& scenario, std::span<const std::uint64_t> seeds, PlannedRun& out);
+                      sim::Scenario& scenario, std::span<const std::uint64_t> seeds,
+                      std::span<const std::int64_t> images, PlannedRun& out);
 
 }  // namespace ganymede::plan

@@ -190,6 +190,7 @@ class SensitivityAnalysis {
   /// no worse than `at_most`.
   Plan plan_affected(Request changed, bool same, double at_most) const {
     std::vector<bool> counts(affected_.size());
+    std::set<Family> families;
     std::set<std::string> names;
     for (std::size_t i = 0; i < counts.size(); ++i) {
       const PlanCandidate& candidate = expected_.candidates.all[i];
@@ -197,14 +198,15 @@ class SensitivityAnalysis {
       counts[i] = affected_[i] && rents_the_same(request_, candidate, chosen_) == same;
       // Nothing is known of those for which another one stands, as in a dearer region.
       const bool better = least_objective(request_, {least.time_s, 0, least.usd_at_worst}) <= at_most;
-      if (counts[i] && least.time_s > 0 && (better || request_.objective == Objective::carbon))
-        names.insert(candidate.instance->name);
+      if (!counts[i] || least.time_s == 0 || !(better || request_.objective == Objective::carbon)) continue;
+      families.insert(family_of(candidate));
+      names.insert(candidate.instance->name);
     }
-    if (names.empty()) return {};
+    if (families.empty()) return {};
     changed.instances.assign(names.begin(), names.end());
     Plan known;  // of the same candidates as `changed` has, in the same order
     for (std::size_t i = 0; i < counts.size(); ++i) {
-      if (!names.contains(expected_.candidates.all[i].instance->name)) continue;
+      if (!families.contains(family_of(expected_.candidates.all[i]))) continue;
       known.candidates.all.push_back(expected_.candidates.all[i]);
       known.runs.push_back(expected_.runs[i]);
       if (!counts[i]) known.runs.back().verdict = Verdict::impossible;
@@ -213,6 +215,7 @@ class SensitivityAnalysis {
     options.only = [&](const PlanCandidate& candidate) {
       return is_affected(changed, chosen_, candidate, assumption_);
     };
+    options.families = std::move(families);
     return make_plan(changed, options);
   }
 

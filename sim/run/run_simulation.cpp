@@ -13,6 +13,9 @@
 namespace ganymede::sim {
 namespace {
 
+/// Events after which it is asked again whether a run is given up, which takes about as long as one of them.
+constexpr std::int64_t kEventsToAsk = 8;
+
 RunContext context_of(const Scenario& scenario, ScenarioSteps& steps) {
   RunContext context{
       .scenario = scenario,
@@ -62,13 +65,16 @@ RunSimulation::RunSimulation(const Scenario& scenario, ScenarioSteps& steps, Con
       context_(context_of(scenario, steps)),
       state_(initial_state(scenario)) {}
 
-RunRecord RunSimulation::run() {
+RunRecord RunSimulation::run() { return *run(/*gives_up=*/{}); }
+
+std::optional<RunRecord> RunSimulation::run(const GivesUp& gives_up) {
   const PolicyChoice& policy = context_.scenario.policy;
   apply(start_of_run(context_, state_));
   consult_policy();
   if (policy.policy->periodic) schedule({to_nanoseconds(policy.every), PolicyReviewDue{}});
   Work work;
-  while (!state_.finished) {
+  for (std::int64_t events = 1; !state_.finished; ++events) {
+    if (gives_up && events % kEventsToAsk == 0 && gives_up(state_.now, state_.fleet.nodes())) return std::nullopt;
     if (world_ != nullptr) world_->follow(context_, state_);
     const std::optional<ScheduledEvent> next = next_event();
     if (!next) throw_nothing_happens();

@@ -33,6 +33,9 @@ class RunWorld {
   virtual void follow(const RunContext& context, const RunState& state) = 0;
 };
 
+/// Asked now and then while a run is simulated, with the time and all nodes so far. If it returns true the run ends.
+using GivesUp = std::function<bool(Nanoseconds now, const std::vector<Node>& nodes)>;
+
 class RunSimulation {
  public:
   /// All must outlive this. `controller` is the policy that decides. `world` is where the run takes place; null: it is
@@ -42,6 +45,8 @@ class RunSimulation {
   /// Simulates from the request to the end. Throws Infeasible, which says why, if the run would never finish, and
   /// Failure if its policy failed.
   RunRecord run();
+  /// The same; none if `gives_up` ended it.
+  std::optional<RunRecord> run(const GivesUp& gives_up);
 
  private:
   using Change = std::function<Actions(RunState&)>;

@@ -4,13 +4,19 @@
 
 #include "common/errors.hpp"
 #include "sim/run/run_result.hpp"
-#include "sim/run/run_simulation.hpp"
 
 namespace ganymede::sim {
 
 Result simulate(const Scenario& scenario, StepDistributionCache& cache, bool intervals) {
   ScenarioSteps steps(scenario, cache, intervals);
   return result_of(scenario, simulate_run(scenario, steps));
+}
+
+std::optional<Result> simulate_unless(const GivesUp& gives_up, const Scenario& scenario, StepDistributionCache& cache) {
+  ScenarioSteps steps(scenario, cache, /*intervals=*/false);
+  const auto controller = make_controller(scenario);
+  const auto record = RunSimulation(scenario, steps, *controller).run(gives_up);
+  return record ? std::optional(result_of(scenario, *record)) : std::nullopt;
 }
 
 Result simulate(const Scenario& scenario) {

@@ -3,6 +3,7 @@
 
 #include "calibration/workload_model.hpp"
 #include "sim/run/result.hpp"
+#include "sim/run/run_simulation.hpp"
 #include "sim/scenario/scenario.hpp"
 #include "sim/steps/step_distribution_cache.hpp"
 
@@ -12,7 +13,9 @@ namespace ganymede::sim {
 /// Infeasible if the run never finishes, and Failure if its policy failed. Without `intervals` those of the result say
 /// nothing, and all else is the same; it takes less time.
 Result simulate(const Scenario& scenario, StepDistributionCache& cache, bool intervals = true);
-/// The same with a cache of its own, for a single run.
+/// The same without intervals; none if `gives_up` ended the run.
+std::optional<Result> simulate_unless(const GivesUp& gives_up, const Scenario& scenario, StepDistributionCache& cache);
+/// The same as simulate() with a cache of its own, for a single run.
 Result simulate(const Scenario& scenario);
 
 /// The same with `workload` as the worker's step instead of that of the scenario's trace, for checks that fit it to a

@@ -5,7 +5,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
 #include "common/usd.hpp"
+#include "plan/bounds.hpp"
 #include "plan/candidate_scenarios.hpp"
 #include "plan/evaluate.hpp"
 #include "plans.hpp"
@@ -47,7 +52,7 @@ TEST_F(SpotWaits, AreNoMoreThanEachRunTakesAndCosts) {
     for (PlanCandidate& candidate : enumerate(of, true).all) {
       sim::Scenario scenario = scenarios.scenario(candidate);
       for (std::uint64_t seed = 0; seed < 12; ++seed) {
-        const auto waiting = waiting_runs(of, candidate, candidate.bounds, scenario, {&seed, 1});
+        const auto waiting = waiting_runs(of, candidate, candidate.bounds, scenario, {&seed, 1}, {});
         ASSERT_EQ(waiting.has_value(), candidate.at_risk());
         if (!waiting) break;
         const Bounds least = waiting->medians();
@@ -64,6 +69,71 @@ TEST_F(SpotWaits, AreNoMoreThanEachRunTakesAndCosts) {
   }
   EXPECT_GT(tighter, 30);
   EXPECT_GT(dearer, 30);
+}
+
+// Trainings that get to an FID after half, once and three times as many images as the median one.
+TEST_F(SpotWaits, ToAnFidAreThoseOfEachRunsImages) {
+  content["workload"] = Json::parse(R"({ "model": "dcgan-64", "batch_per_gpu": 64,
+      "quality": { "fid": 60, "dataset": "CIFAR10", "reference": "test 10000" } })");
+  content["search"].update(Json::parse(R"({ "catalogs": ["gcp"], "regions": ["us-central1"], "markets": ["spot"],
+      "instances": ["g2-standard-4"], "max_gpus": 2, "certainty": 0.3 })"));
+  const Request of = request();
+  CandidateScenarios scenarios(of);
+  int longer = 0;
+  for (PlanCandidate& candidate : enumerate(of, true).all) {
+    sim::Scenario scenario = scenarios.scenario(candidate);
+    const double median = images_of(of, candidate);
+    double before_s = 0;
+    for (const double times : {0.5, 1., 3.}) {
+      const std::int64_t images = std::llround(times * median);
+      for (std::uint64_t seed = 0; seed < 4; ++seed) {
+        sim::train_to_fid(scenario, images);
+        const auto waiting = waiting_runs(of, candidate, candidate.bounds, scenario, {&seed, 1}, {&images, 1});
+        ASSERT_TRUE(waiting);
+        const sim::Result run = sim::simulate(scenario, of.caches->steps);
+        EXPECT_GE(run.total.si, waiting->medians().time_s) << label_of(of, candidate) << " " << times;
+        EXPECT_GE(usd_of(run.bill.total()), waiting->medians().usd) << label_of(of, candidate) << " " << times;
+      }
+      const double least_s = bounds_for_images(of, candidate, candidate.bounds, images).time_s;
+      longer += least_s > 1.5 * before_s ? 1 : 0;
+      before_s = least_s;
+    }
+  }
+  EXPECT_GE(longer, 4);
+}
+
+TEST_F(SpotWaits, AnUnfinishedRunHasTakenAndCostLessThanItWill) {
+  content["search"]["policies"] = {"fixed", "spot-first"};
+  int asked_for = 0, near_the_end = 0;
+  for (const char* free : {"", "1h"}) {
+    if (*free != 0) platform["billing"]["free_if_interrupted_within"] = free;
+    const Request of = asked();
+    CandidateScenarios scenarios(of);
+    for (PlanCandidate& candidate : enumerate(of, true).all) {
+      sim::Scenario scenario = scenarios.scenario(candidate);
+      sim::set_seed(scenario, 5);
+      Bounds most;
+      const auto never = [&](sim::Nanoseconds now, const std::vector<sim::Node>& nodes) {
+        const Bounds so_far = bounds_of_unfinished(of, scenario, now, nodes);
+        EXPECT_GE(so_far.time_s, most.time_s);
+        most = {so_far.time_s, std::max(most.usd, so_far.usd), std::max(most.usd_at_worst, so_far.usd_at_worst)};
+        ++asked_for;
+        return false;
+      };
+      const auto run = sim::simulate_unless(never, scenario, of.caches->steps);
+      ASSERT_TRUE(run);
+      EXPECT_EQ(run->total.si, sim::simulate(scenario, of.caches->steps).total.si);
+      EXPECT_GE(run->total.si, most.time_s);
+      EXPECT_GE(usd_of(run->bill.total()), most.usd) << label_of(of, candidate);
+      near_the_end += most.usd > 0.5 * usd_of(run->bill.total()) ? 1 : 0;
+      const auto at_once = [](sim::Nanoseconds, const std::vector<sim::Node>&) { return true; };
+      if (most.time_s > 0) {
+        EXPECT_FALSE(sim::simulate_unless(at_once, scenario, of.caches->steps));
+      }
+    }
+  }
+  EXPECT_GT(asked_for, 100);
+  EXPECT_GT(near_the_end, 10);
 }
 
 TEST_F(SpotWaits, RuleOutOnlyWhatMissesTheGoals) {
