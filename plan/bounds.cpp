@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "common/errors.hpp"
+#include "common/json.hpp"
 #include "common/json_value.hpp"
 #include "common/random.hpp"
 #include "common/units.hpp"
