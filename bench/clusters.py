@@ -3,12 +3,14 @@
 
   python3 bench/clusters.py [--program build/release/bin/ganymede] [--jobs 1000,2000] [--scheduler fifo-backfill]
   python3 bench/clusters.py --queued 10000,100000 [--scheduler fifo-backfill]
+  python3 bench/clusters.py --owners 500,1000,2000,4000 [--scheduler kueue]
   python3 bench/clusters.py --trace gavel_msr_traces_seed0.csv [--virtual-cluster 0e4a51] [--gpus 36] [--patience 60]
 
 The first draws jobs of a GAN on 1,024 GPUs (128 nodes of eight, 16 nodes below a switch whose uplink is four times
 oversubscribed): Poisson arrivals, 1 to 64 GPUs, log-normal lengths, so that about half of the GPUs are held and jobs of
 several nodes share uplinks; 1,000 jobs are a month. It prints processor seconds, the peak of memory and what was simulated.
-The second queues so many jobs of stated durations at once on the same nodes. The third runs the virtual clusters of a trace in
+The second queues so many jobs of stated durations at once on the same nodes. The third does so with four jobs of each of so many
+owners, each with a quota of a GPU, and also says with which power of the owners the time grows. The fourth runs the virtual clusters of a trace in
 Gavel's columns on equal numbers of V100, P100 and K80, and prints a table: how many times as long as under `gavel` the mean
 job takes under other schedulers ("-": not simulated in time, or a job fits no pool).
 """
@@ -116,6 +118,24 @@ def queued(args):
             count, args.scheduler, seconds, memory, result["provenance"]["decisions"], 100 * result["summary"]["held"]), flush=True)
 
 
+def owners(args):
+    last = None
+    for count in args.owners:
+        draw = random.Random(7)
+        jobs = [{"name": "job-%d" % i, "gpus": draw.choice([1, 1, 2, 4]), "owner": "owner-%d" % (i % count),
+                 "duration": "%.0fs" % (600 * draw.lognormvariate(0, 1.2) + 1)} for i in range(4 * count)]
+        result, seconds, memory = simulate(args.program, {
+            "schema": "ganymede.cluster/1",
+            "platform": {"catalog": platform({"V100": 8}), "instance": "v100", "region": "room", "nodes": 128},
+            "owners": {"owner-%d" % i: {"quota": 1} for i in range(count)},
+            "jobs": jobs, "scheduler": {"name": args.scheduler}, "preemption": {"save": "10s", "restore": "30s"}, "seed": 1})
+        power = "" if last is None else " (power %.2f)" % (math.log(seconds / last[1]) / math.log(count / last[0]))
+        print("%6d owners, %s: %7.2f s of processor time%s, %5.0f MB; %d decisions, held %.0f %%" % (
+            count, args.scheduler, seconds, power, memory, result["provenance"]["decisions"], 100 * result["summary"]["held"]),
+            flush=True)
+        last = count, seconds
+
+
 def completion(args, scheduler, virtual_cluster):
     """Mean hours from a job's arrival to its end; None if it takes too long to simulate, or a job fits no pool."""
     names = ("V100", "P100", "K80")
@@ -152,13 +172,15 @@ def main():
     parser.add_argument("--program", default=os.path.join(ROOT, "build", "release", "bin", "ganymede"))
     parser.add_argument("--jobs", type=lambda text: [int(part) for part in text.split(",")], default=[1000, 2000])
     parser.add_argument("--queued", type=lambda text: [int(part) for part in text.split(",")], help="jobs that arrive at once")
-    parser.add_argument("--scheduler", default="fifo-backfill")
+    parser.add_argument("--owners", type=lambda text: [int(part) for part in text.split(",")], help="owners of four jobs each")
+    parser.add_argument("--scheduler")
     parser.add_argument("--trace", help="a CSV in Gavel's columns")
     parser.add_argument("--virtual-cluster", default="")
     parser.add_argument("--gpus", type=int, default=36, help="GPUs of each kind, with --trace")
     parser.add_argument("--patience", type=float, default=60, help="seconds for one simulation, with --trace")
     args = parser.parse_args()
-    (trace if args.trace else queued if args.queued else costs)(args)
+    args.scheduler = args.scheduler or ("kueue" if args.owners else "fifo-backfill")
+    (trace if args.trace else queued if args.queued else owners if args.owners else costs)(args)
 
 
 if __name__ == "__main__":

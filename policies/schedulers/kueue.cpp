@@ -24,10 +24,15 @@ class Cohort {
     return quota < 0 || used_[owner] + also <= quota;
   }
 
-  bool has_room(int gpus) const { return gpus <= free_.most(); }
-  /// False if there is no use in trying another job of that kind within its quota.
-  bool may_start(const JobKind& kind) const {
-    return is_within_quota(kind.owner, kind.gpus) && without_room_.count({kind.owner, kind.gpus}) == 0;
+  int most_free() const { return free_.most(); }
+  /// No job of more GPUs can be admitted within a quota, even if all is taken back that may be. It never grows: what is
+  /// taken back was counted before.
+  int most_within() {
+    if (!lent_) find_lent();
+    int most = 0;
+    for (std::size_t pool = 0; pool < view_.pools.size(); ++pool)
+      most = std::max(most, free_.free(pool) + lent_->most[pool]);
+    return most;
   }
   bool is_admitted(const JobView& job) const { return numbers_.count(job.job) > 0; }
 
@@ -40,9 +45,9 @@ class Cohort {
     return true;
   }
 
-  /// Takes back what other owners have borrowed until the job fits, from the lowest priority and the latest start on;
-  /// those that it then turns out not to need go on. Returns false, and changes nothing, if all of it would not be
-  /// enough.
+  /// Takes back what other owners have borrowed until the job, which is within its owner's quota, fits, from the lowest
+  /// priority and the latest start on; those that it then turns out not to need go on. Returns false, and changes
+  /// nothing, if all of it would not be enough.
   bool reclaim(const JobView& job) {
     if (!lent_) find_lent();
     if (!would_fit(job)) return false;
@@ -50,7 +55,7 @@ class Cohort {
     const auto fits = [&] { return fastest_pool(view_, job, job.gpus, free_) >= 0; };
     for (const JobView* victim : lent_->jobs) {
       if (fits()) break;
-      if (victim->owner == job.owner || is_within_quota(victim->owner)) continue;  // its owner borrows no more
+      if (is_within_quota(victim->owner)) continue;  // its owner borrows no more
       hold(*victim, -1);
       taken.push_back(victim);
     }
@@ -64,7 +69,6 @@ class Cohort {
     admit(job);
     for (const JobView* victim : taken) stopped_.insert(victim->job);
     lent_.reset();
-    without_room_.clear();  // what was taken back may be more than the job needed
     return true;
   }
 
@@ -82,7 +86,6 @@ class Cohort {
   struct Lent {
     std::vector<const JobView*> jobs;  ///< of borrowers, in the order in which they are taken back
     std::vector<int> most;             ///< GPUs by pool, if as many are taken back as may be
-    std::map<std::pair<std::size_t, std::size_t>, int> own;  ///< of these each owner's, by owner and pool
   };
 
   void find_lent() {
@@ -99,22 +102,14 @@ class Cohort {
       if (is_within_quota(job->owner, -gpus)) continue;
       gpus += job->held;
       lent.most[static_cast<std::size_t>(job->pool)] += job->held;
-      lent.own[{job->owner, static_cast<std::size_t>(job->pool)}] += job->held;
     }
   }
 
-  /// True if the job fits once everything is taken back that may be for its owner. Remembers owners and sizes that fit
-  /// into no pool.
-  bool would_fit(const JobView& job) {
-    bool has_room = false;
-    for (std::size_t pool = 0; pool < view_.pools.size(); ++pool) {
-      const auto own = lent_->own.find({job.owner, pool});
-      const int most = free_.free(pool) + lent_->most[pool] - (own == lent_->own.end() ? 0 : own->second);
-      if (most < job.gpus) continue;
-      if (view_.alone_s(job, pool, job.gpus) < kNeverAgain) return true;
-      has_room = true;
-    }
-    if (!has_room) without_room_.emplace(job.owner, job.gpus);
+  /// True if the job fits once everything is taken back that may be. None of it is its owner's, who borrows nothing.
+  bool would_fit(const JobView& job) const {
+    for (std::size_t pool = 0; pool < view_.pools.size(); ++pool)
+      if (free_.free(pool) + lent_->most[pool] >= job.gpus && view_.alone_s(job, pool, job.gpus) < kNeverAgain)
+        return true;
     return false;
   }
 
@@ -131,18 +126,18 @@ class Cohort {
   std::optional<Lent> lent_;
   std::set<std::size_t> stopped_;  // numbers of the jobs that were taken back
   std::vector<Grant> admitted_;
-  std::set<std::size_t> numbers_;                       // of admitted jobs
-  std::set<std::pair<std::size_t, int>> without_room_;  // owners and sizes for which taking back was not enough
+  std::set<std::size_t> numbers_;  // of admitted jobs
 };
 
 JobSchedule decide_kueue(const SchedulerCall& call) {
   Cohort cohort(call.view);
   // Jobs that stay within their quota are admitted before any that borrows.
-  WaitingWalk within(*call.view.waiting);
-  while (const JobView* job = within.next([&](const JobKind& kind) { return cohort.may_start(kind); }))
+  WaitingWalk within = WaitingWalk::within_quotas(*call.view.waiting);
+  const auto has_quota = [&](const JobKind& kind) { return cohort.is_within_quota(kind.owner, kind.gpus); };
+  while (const JobView* job = within.next(has_quota, cohort.most_within()))
     if (!cohort.admit(*job) && cohort.reclaim(*job)) within.reconsider();
   WaitingWalk borrowers(*call.view.waiting);
-  while (const JobView* job = borrowers.next([&](const JobKind& kind) { return cohort.has_room(kind.gpus); }))
+  while (const JobView* job = borrowers.next([](const JobKind&) { return true; }, cohort.most_free()))
     if (!cohort.is_admitted(*job)) cohort.admit(*job);
   return {.run = cohort.grants()};
 }

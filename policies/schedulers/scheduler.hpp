@@ -12,6 +12,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "policies/policy.hpp"
@@ -19,6 +20,7 @@
 namespace ganymede::policies {
 
 struct JobView;
+struct OwnerState;
 
 /// Waiting jobs of a kind have this in common.
 struct JobKind {
@@ -35,7 +37,9 @@ enum class Kinds { size, owner, owner_and_priority };
 /// memory.
 class WaitingJobs {
  public:
-  explicit WaitingJobs(Kinds kinds = Kinds::size) : kinds_(kinds) {}
+  explicit WaitingJobs(Kinds kinds = Kinds::size, std::span<const OwnerState> owners = {});
+  WaitingJobs(const WaitingJobs&) = delete;  // it points into itself
+  WaitingJobs(WaitingJobs&&) = default;
 
   void add(const JobView& job, double rank);
   /// Precondition: the job was added and not yet removed.
@@ -50,10 +54,19 @@ class WaitingJobs {
   friend class WaitingWalk;
   using Place = std::pair<double, std::size_t>;  // rank and number
   using Queue = std::map<Place, const JobView*>;
+  using Kind = std::pair<const JobKind, Queue>;
+  using Firsts = std::map<Place, const Kind*>;  // the kinds by the places of their first jobs
+  using Size = std::pair<int, bool>;            // GPUs, and whether they are within the whole quota of the owner
   JobKind kind_of(const JobView& job) const;
+  Size size_of(const JobKind& kind) const;
+  /// Change what stands by size before and after a change of the kind's jobs.
+  void unlist(const Kind& kind);
+  void list(const Kind& kind);
 
   Kinds kinds_;
+  std::vector<double> quotas_;  // by owner, where jobs are kept apart by them; below 0: none
   std::map<JobKind, Queue> queues_;
+  std::map<Size, Firsts> sizes_;
   std::map<std::size_t, std::pair<double, const JobView*>> ranks_;  // by number
   std::multiset<std::int64_t> priorities_;
 };
@@ -64,10 +77,14 @@ class WaitingWalk {
   /// `rank` replaces the ranks with which jobs were added; within a kind it must order jobs as these do, and no job may
   /// then be passed over.
   explicit WaitingWalk(const WaitingJobs& jobs, std::function<double(const JobView&)> rank = nullptr);
+  /// Leaves out the jobs that ask for more than the whole quota of their owner.
+  static WaitingWalk within_quotas(const WaitingJobs& jobs);
 
-  /// The next job of a kind that may start now; null at the end. Jobs of other kinds that stand before it are passed
-  /// over for good, and these kinds are not asked about again before reconsider().
-  const JobView* next(const std::function<bool(const JobKind&)>& may_start);
+  /// The next job of at most so many GPUs and of a kind that may start now; null at the end. Jobs of other kinds that
+  /// stand before it are passed over for good, and these kinds are not asked about again before reconsider(). From one
+  /// call to the next `most_gpus` must not grow: of larger kinds none is looked at, however many there are.
+  const JobView* next(const std::function<bool(const JobKind&)>& may_start,
+                      int most_gpus = std::numeric_limits<int>::max());
   /// Kinds that could not start may be able to now, with their jobs behind the last one.
   void reconsider();
   /// Rank and number of the job that next() gave last.
@@ -79,9 +96,14 @@ class WaitingWalk {
     const WaitingJobs::Queue* queue;
     WaitingJobs::Queue::const_iterator at;
     WaitingJobs::Place place;
+    const WaitingJobs::Firsts* size;  // the kinds behind this one at `next` follow when its turn has come; null: none
+    WaitingJobs::Firsts::const_iterator next;
   };
+  WaitingWalk() = default;
   static bool is_later(const Head& a, const Head& b) { return a.place > b.place; }
   void push(Head head);
+  /// Puts the first job of the next kind of a size where it belongs, unless there is none.
+  void push_kind(const WaitingJobs::Firsts& size, WaitingJobs::Firsts::const_iterator next);
 
   std::function<double(const JobView&)> rank_;
   std::vector<Head> heads_;  // a heap, with the earliest place on top

@@ -70,7 +70,7 @@ ClusterState initial_state(const ClusterContext& context) {
                      .pools = {},
                      .owners = cluster.owners,
                      .views = views_of(cluster),
-                     .waiting = policies::WaitingJobs(scheduler.kinds)};
+                     .waiting = policies::WaitingJobs(scheduler.kinds, cluster.owners)};
   state.record.jobs.resize(cluster.jobs.size());
   for (auto* by_pool : {&state.record.held_gpu_s, &state.record.busy_gpu_s, &state.record.host_s})
     by_pool->assign(cluster.pools.size(), 0);

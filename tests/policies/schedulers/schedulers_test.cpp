@@ -57,7 +57,7 @@ struct View {
       const auto given = set.find(std::string(setting.name));
       settings.push_back(given == set.end() ? setting.default_value : given->second);
     }
-    WaitingJobs waiting(scheduler.kinds);
+    WaitingJobs waiting(scheduler.kinds, owners);
     ClusterView view{now_s, pools, owners, {}, &waiting, [this](const JobView& job, std::size_t pool, int gpus) {
                        if (takes_s) return takes_s(job.job, pool, gpus);
                        return gpus > pools[pool].total() ? kNeverAgain : seconds[job.job][pool] * job.gpus / gpus;
@@ -359,6 +359,26 @@ TEST(WaitingJobs, AreWalkedByRankAndNumberPastThoseThatCannotStart) {
       if (expected.size() < 30 ? jobs[job].gpus != 5 : jobs[job].gpus != 1) expected.push_back(job);
     EXPECT_EQ(walked, expected);
   }
+}
+
+TEST(WaitingJobs, ThatAreTooLargeAreNotLookedAtOneByOne) {
+  std::vector<OwnerState> owners(1000, {"", 1});
+  owners[700].quota_gpus = 2;
+  WaitingJobs waiting(Kinds::owner, owners);
+  std::vector<JobView> jobs(owners.size());
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    jobs[i].job = jobs[i].owner = i;
+    jobs[i].gpus = i == 900 ? 1 : 2;
+    waiting.add(jobs[i], 0);
+  }
+  const auto walked = [](WaitingWalk walk, int most_gpus) {
+    std::pair<int, std::vector<std::size_t>> out;  // kinds that were asked about, and jobs
+    while (const JobView* job = walk.next([&](const JobKind&) { return ++out.first; }, most_gpus))
+      out.second.push_back(job->job);
+    return out;
+  };
+  EXPECT_THAT(walked(WaitingWalk(waiting), 1), testing::Pair(1, ElementsAre(900)));
+  EXPECT_THAT(walked(WaitingWalk::within_quotas(waiting), 2), testing::Pair(2, ElementsAre(700, 900)));
 }
 
 TEST(Schedulers, GrantNothingThatIsNotThere) {
