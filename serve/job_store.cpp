@@ -214,22 +214,24 @@ void make_folder(const fs::path& folder) {
     throw ConfigError(fmt::format("--data: {}: {}", folder.string(), error.message()));
 }
 
-/// Makes a folder that only the user of this process may use, or takes other users' rights from an existing one.
-/// ConfigError for a folder of another user, who could read jobs and replace them.
+/// Makes a folder that only the user of this process may use, or takes an existing one as it is. ConfigError for a
+/// folder of another user, or one to which others may write: they could replace jobs.
 void make_own_folder(const fs::path& folder) {
+  std::error_code unknown;
+  const bool is_new = !fs::exists(folder, unknown);
   make_folder(folder);
-  const int file = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   struct stat info {};
-  const bool known = file >= 0 && ::fstat(file, &info) == 0;
-  const bool own = known && info.st_uid == ::geteuid();
-  const bool closed = own && ((info.st_mode & 077) == 0 || ::fchmod(file, info.st_mode & 0700) == 0);
-  const std::string reason = std::strerror(errno);
-  if (file >= 0) ::close(file);
-  if (known && !own)
+  if ((is_new && ::chmod(folder.c_str(), 0700) != 0) || ::stat(folder.c_str(), &info) != 0)
+    throw ConfigError(fmt::format("--data: {}: {}", folder.string(), std::strerror(errno)));
+  if (info.st_uid != ::geteuid())
     throw ConfigError(fmt::format(
         "--data: {}: found a folder of user {}, expected one of user {}, who runs the server; choose another",
         folder.string(), info.st_uid, ::geteuid()));
-  if (!closed) throw ConfigError(fmt::format("--data: {}: {}", folder.string(), reason));
+  if ((info.st_mode & 022) != 0)
+    throw ConfigError(fmt::format(
+        "--data: {0}: found a folder to which others may write ({1:04o}), who could replace jobs; choose another, or "
+        "\"chmod go-w {0}\"",
+        folder.string(), info.st_mode & 07777U));
 }
 
 }  // namespace
@@ -252,10 +254,7 @@ std::span<const JobFile> job_files() {
 std::string picture_file(std::int64_t step) { return fmt::format("samples-{:06}.png", step); }
 
 JobStore::JobStore(fs::path data) : data_(std::move(data)) {
-  make_own_folder(data_);
-  make_own_folder(data_ / "jobs");
-  make_folder(checkpoints());
-  make_own_folder(uploads());
+  for (const fs::path& folder : {data_, data_ / "jobs", checkpoints(), uploads()}) make_own_folder(folder);
   const fs::path file = data_ / "lock";
   lock_ = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (lock_ < 0) throw ConfigError(fmt::format("--data: {}: {}", file.string(), std::strerror(errno)));

@@ -125,17 +125,41 @@ TEST(ServeAttack, DamagedJobsAreLeftOutAtTheStart) {
 TEST(ServeAttack, WhatItKeepsIsForItsUserAlone) {
   const Scratch scratch;
   const std::filesystem::path data = scratch / "data";
-  std::filesystem::create_directories(data / "jobs");
-  for (const auto& folder : {data, data / "jobs"}) std::filesystem::permissions(folder, std::filesystem::perms(0755));
+  {
+    const Server server(scratch);
+    EXPECT_EQ(static_cast<unsigned>(std::filesystem::status(data).permissions()), 0700U);
+  }
+  std::filesystem::permissions(data, std::filesystem::perms(0755));  // the user's wish
+  scratch.write("data/notes.txt", "the user's own");
+  const auto perms = std::filesystem::status(data / "notes.txt").permissions();
   const Server server(scratch);
   server.wait_end(server.submit(comparison(1)));
+  EXPECT_EQ(static_cast<unsigned>(std::filesystem::status(data).permissions()), 0755U);
+  EXPECT_EQ(std::filesystem::status(data / "notes.txt").permissions(), perms);
   std::size_t seen = 0;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(data)) {
+    if (entry.path().filename() == "notes.txt") continue;
     ++seen;
     EXPECT_EQ(static_cast<unsigned>(entry.status().permissions()) & 077U, 0U) << entry.path();
   }
   EXPECT_GT(seen, 5U);
-  EXPECT_EQ(static_cast<unsigned>(std::filesystem::status(data).permissions()), 0700U);
+}
+
+// An existing folder's mode is its user's choice: one in which others could replace jobs is refused.
+TEST(ServeAttack, AFolderToWhichOthersMayWriteIsRefusedAndStays) {
+  const Scratch scratch;
+  const std::filesystem::path data = scratch / "data";
+  for (const std::string name : {"", "jobs", "checkpoints"}) {
+    const std::filesystem::path folder = name.empty() ? data : data / name;
+    std::filesystem::create_directories(folder);
+    std::filesystem::permissions(data, std::filesystem::perms(0755));
+    std::filesystem::permissions(folder, std::filesystem::perms(0775));
+    const Outcome outcome = run_program("serve --port 0 --data " + data.string());
+    EXPECT_EQ(outcome.code, 2) << folder;
+    EXPECT_THAT(outcome.err, HasSubstr("--data: " + folder.string() + ": found a folder to which others may write"));
+    EXPECT_EQ(static_cast<unsigned>(std::filesystem::status(folder).permissions()), 0775U);
+    std::filesystem::permissions(folder, std::filesystem::perms(0755));
+  }
 }
 
 TEST(ServeAttack, AnotherUsersFolderIsRefused) {
@@ -175,7 +199,7 @@ TEST(ServeAttack, RefusalsAreLoggedWithoutTheToken) {
   EXPECT_EQ(server.get("/api/jobs")->status, 200);
   const auto log_now = [&] { return content_of(scratch / "data/refused.log"); };
   // A line is written after its answer is sent.
-  for (int i = 0; i < 100 && log_now().find(" 404 ") == std::string::npos; ++i)
+  for (int i = 0; i < 100 && std::ranges::count(log_now(), '\n') < 2; ++i)
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
   const std::string log = log_now();
   EXPECT_THAT(log, HasSubstr(" 403 GET /api/jobs\n"));
