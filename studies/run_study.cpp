@@ -113,11 +113,26 @@ StudyProgress resume(const Study& study, const std::map<std::string, FinishedRun
   return progress;
 }
 
+/// Cuts off what an interruption has left of a row at the journal's end, to which the next row would be added. A whole
+/// row that lacks its end gets it.
+void end_with_row(const std::filesystem::path& journal) {
+  std::error_code unknown;
+  if (!std::filesystem::is_regular_file(journal, unknown)) return;
+  const std::string text = read_file(journal);
+  const std::size_t rows = text.rfind('\n') + 1;  // none: 0
+  if (rows == text.size()) return;
+  if (Json::parse_or_null(text.substr(rows)).is_null())
+    std::filesystem::resize_file(journal, rows);
+  else
+    std::ofstream(journal, std::ios::app) << "\n";
+}
+
 /// Simulates the pending runs and appends each result to the journal as it comes.
 void simulate_pending(const Study& study, int jobs, const std::function<void(std::size_t)>& report_done,
                       const std::filesystem::path& journal, StudyProgress& progress) {
   std::ofstream kept;
   if (!journal.empty()) {
+    end_with_row(journal);
     kept.open(journal, std::ios::app);
     if (!kept) throw ConfigError(fmt::format("{}: cannot be written: {}", journal.string(), std::strerror(errno)));
   }

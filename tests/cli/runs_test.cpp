@@ -250,6 +250,21 @@ TEST_F(Runs, AFileThatNoSweepHasWrittenIsNoJournal) {
   }
 }
 
+// The next row would be added to it, so that no sweep could go on from the file.
+TEST_F(Runs, ARowOfAJournalThatAFullDiskCutIsCutOff) {
+  const std::string whole = (scratch_ / "whole.json").string(), out = (scratch_ / "out.json").string();
+  const std::string sweep = "sweep " + kSource + "/studies/spot-deadline.json --format json --jobs 1 " +
+                            "--set '/policies=[\"fixed\"]' --set '/seeds=[1,2,3]' -o ";
+  ASSERT_EQ(run_program(sweep + whole).code, 0);
+  scratch_.write("out.json.partial", "{\"schema");
+  const Outcome full = run_program(sweep + out, "sh -c 'ulimit -f 1; exec \"$@\"' sh");
+  EXPECT_EQ(full.code, 1);
+  EXPECT_THAT(full.err, HasSubstr("out.json.partial: cannot be written"));
+  const Outcome resumed = run_program(sweep + out);
+  EXPECT_EQ(resumed.code, 0) << resumed.err;
+  EXPECT_EQ(content_of(out), content_of(whole));
+}
+
 // A journal may contain anything; the result of the sweep must have the same bytes.
 TEST_F(Runs, RowsOfAJournalThatAreNoWholeResultsAreDroppedAndSaid) {
   using Ordered = OrderedJson;  // as the program writes them
