@@ -77,6 +77,11 @@ bad=0
 for name in "${chosen[@]}"; do
   export GANYMEDE_FUZZ_TARGET=$name
   mkdir -p "$found/$name"
+  row=0
+  while IFS=$'\t' read -r corpus line; do
+    row=$((row + 1))
+    for file in tests/fuzz/corpus/"$corpus"/*; do { echo "$line"; cat "$file"; } >"$found/$name/borrowed-$row-${file##*/}"; done
+  done < <("$program" --borrowed "$name")
   inputs=0 log=build/fuzz/$name.log
   if [[ $seconds != 0 ]]; then
     # Each defect ends libFuzzer, which starts again until the time is over.

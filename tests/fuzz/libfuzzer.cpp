@@ -3,6 +3,7 @@
 //
 //   fuzz --targets             the names, each with the files of its reader
 //   fuzz --dictionary NAME     the words of the target's documents
+//   fuzz --borrowed NAME       the corpora that it borrows: for each its name, a tab and the first line of its inputs
 
 #include <algorithm>
 #include <cstdio>
@@ -44,6 +45,11 @@ extern "C" int LLVMFuzzerInitialize(int* argc, char*** argv) {
     fuzz::print_dictionary(fuzz::target((*argv)[2]).schema);
     std::exit(0);
   }
+  if (*argc == 3 && std::strcmp((*argv)[1], "--borrowed") == 0) {
+    for (const fuzz::Borrowed& row : fuzz::target((*argv)[2]).borrows)
+      std::printf("%s\t%s\n", std::string(row.corpus).c_str(), std::string(row.line).c_str());
+    std::exit(0);
+  }
   if (chosen_name((*argv)[0]).empty()) {
     std::fprintf(stderr, "fuzz: GANYMEDE_FUZZ_TARGET names no target; --targets lists them\n");
     std::exit(2);
@@ -59,15 +65,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
 
 extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t size, std::size_t max_size,
                                                unsigned seed) {
-  // One change in four is made byte by byte: what is no JSON any more must be refused too.
-  if (!chosen().schema.empty() && seed % 4 != 0) {
-    RandomStream random(seed, "fuzz");
-    const std::string text =
-        fuzz::changed_by_schema({reinterpret_cast<const char*>(data), size}, chosen().schema, random);
-    if (!text.empty() && text.size() <= max_size) {
-      std::copy(text.begin(), text.end(), data);
-      return text.size();
-    }
+  RandomStream random(seed, "fuzz");
+  const std::string text = fuzz::changed_by(chosen(), {reinterpret_cast<const char*>(data), size}, random);
+  if (!text.empty() && text.size() <= max_size) {
+    std::copy(text.begin(), text.end(), data);
+    return text.size();
   }
   return LLVMFuzzerMutate(data, size, max_size);
 }

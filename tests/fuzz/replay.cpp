@@ -93,6 +93,9 @@ void limit_time_of_input() {
 void replay(const Target& target, const std::filesystem::path& folder, const Effort& effort, std::uint64_t seed) {
   const std::vector<std::string> corpus = corpus_of(folder / target.name);
   expect(!corpus.empty(), "a corpus of each target");
+  std::vector<std::string> all = corpus;
+  for (const Borrowed& row : target.borrows)
+    for (const std::string& text : corpus_of(folder / row.corpus)) all.push_back(fmt::format("{}\n{}", row.line, text));
   const std::string input = fmt::format("fuzz-input-{}", target.name);
   RandomStream random(seed, target.name);
   const auto begun = std::chrono::steady_clock::now();
@@ -101,8 +104,8 @@ void replay(const Target& target, const std::filesystem::path& folder, const Eff
   for (; read < most && std::chrono::steady_clock::now() - begun < effort.time; ++read) {
     std::string text = corpus[read % corpus.size()];
     if (read >= corpus.size()) {
-      const bool by_schema = !target.schema.empty() && random.below(4) != 0;
-      const std::string changed = by_schema ? changed_by_schema(text, target.schema, random) : "";
+      if (!target.borrows.empty()) text = all[random.below(all.size())];
+      const std::string changed = changed_by(target, text, random);
       text = changed.empty() ? changed_bytes(text, corpus[random.below(corpus.size())], random) : changed;
     }
     std::ofstream(input, std::ios::binary) << text;

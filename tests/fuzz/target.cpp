@@ -67,6 +67,12 @@ void try_input(const Target& target, std::string_view bytes) {
   }
 }
 
+std::string changed_by(const Target& target, std::string_view text, RandomStream& random) {
+  if (random.below(4) == 0) return "";  // what is no JSON any more must be refused too
+  if (target.change != nullptr) return target.change(text, random);
+  return target.schema.empty() ? "" : changed_by_schema(text, target.schema, random);
+}
+
 std::filesystem::path file_of(std::string_view bytes) {
   static const int kFile = ::memfd_create("input", MFD_CLOEXEC);
   expect(kFile >= 0 && ::ftruncate(kFile, 0) == 0, "a file in memory");

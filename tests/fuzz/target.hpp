@@ -15,12 +15,20 @@
 
 namespace ganymede::fuzz {
 
+/// Inputs that another target's corpus gives: each of its files behind this first line.
+struct Borrowed {
+  std::string_view corpus, line;
+};
+
 struct Target {
   std::string_view name;     ///< also the folder of its corpus
   std::string_view sources;  ///< of the reader, whose lines are counted; separated by spaces
   void (*read)(std::string_view bytes);
   std::string_view schema = "";  ///< in docs/schemas, by which inputs are changed; empty: byte by byte
   std::uint64_t slow = 1;        ///< the tests read so many times fewer changed inputs
+  /// Changes an input in place of the schema; empty: byte by byte.
+  std::string (*change)(std::string_view text, RandomStream& random) = nullptr;
+  std::span<const Borrowed> borrows = {};  ///< what is changed besides its own corpus
 };
 
 // One list a file targets_*.cpp.
@@ -48,6 +56,9 @@ std::filesystem::path file_of(std::string_view bytes);
 
 /// Fails, and says what was expected, if `holds` is false.
 void expect(bool holds, std::string_view what);
+
+/// What the target says of changes: by its function, or its schema. Empty if the bytes are to be changed.
+std::string changed_by(const Target& target, std::string_view text, RandomStream& random);
 
 /// A JSON text changed where the schema says what may stand there: members are added, removed and replaced, numbers and
 /// texts moved to and over their bounds. Empty if the text is no JSON.

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
+#include <iterator>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -16,13 +18,119 @@
 namespace ganymede::fuzz {
 namespace {
 
-/// Only commands and options that write nothing but standard output, and start no program.
-constexpr std::string_view kCommands[] = {"simulate", "plan", "allreduce", "report",
-                                          "export",   "fits", "import",    "schema"};
-constexpr std::string_view kOptions[] = {
-    "--set",      "--format", "--seed",   "--jobs",          "--fidelity", "--catalog", "--instance",   "--nodes",
-    "--scheme",   "--bytes",  "--groups", "--late",          "--model",    "--gpu",     "--batch",      "--images",
-    "--deadline", "--budget", "--region", "--gpus-per-node", "--market",   "--seeds",   "--collective", "--tolerance"};
+/// Only commands and options that write nothing but standard output or below OUT, and start no program.
+constexpr std::string_view kCommands[] = {"simulate", "plan",  "allreduce", "report",   "export", "fits",   "import",
+                                          "schema",   "sweep", "merge",     "why-slow", "check",  "kernels"};
+constexpr std::string_view kOptions[] = {"--set",           "--format",    "--seed",       "--jobs",
+                                         "--fidelity",      "--catalog",   "--instance",   "--nodes",
+                                         "--scheme",        "--bytes",     "--groups",     "--late",
+                                         "--model",         "--gpu",       "--batch",      "--images",
+                                         "--budget",        "--deadline",  "--region",     "--effort",
+                                         "--gpus-per-node", "--market",    "--seeds",      "--collective",
+                                         "--nic",           "--step",      "--recipe",     "--on",
+                                         "--show-steps",    "--launcher",  "--gpus",       "--images-per-second",
+                                         "--policy",        "--shard",     "--partial",    "--status",
+                                         "--objective",     "--certainty", "--checkpoint", "--tolerance",
+                                         "--one",           "--all",       "--like"};
+constexpr std::string_view kValues[] = {"0",
+                                        "1",
+                                        "2",
+                                        "3",
+                                        "-1",
+                                        "64",
+                                        "1000",
+                                        "1e9",
+                                        "0.11s",
+                                        "90s",
+                                        "60h",
+                                        "2020-02-02T00:00Z",
+                                        "10MB",
+                                        "64KiB,1MiB",
+                                        "8x200Gbit/s",
+                                        "100USD",
+                                        "250img/s",
+                                        "100it/s",
+                                        "V100",
+                                        "A100-40GB",
+                                        "T4",
+                                        "p3.8xlarge",
+                                        "g4dn.xlarge",
+                                        "p4d.24xlarge",
+                                        "aws",
+                                        "gcp",
+                                        "private",
+                                        "all",
+                                        "us-east-1",
+                                        "us-west-2",
+                                        "spot",
+                                        "on-demand",
+                                        "reserved-1y",
+                                        "json",
+                                        "csv",
+                                        "table",
+                                        "message",
+                                        "sampled",
+                                        "ring",
+                                        "tree",
+                                        "nccl",
+                                        "rings:2",
+                                        "double-binary-tree",
+                                        "parameter-server",
+                                        "parameter-server:all",
+                                        "hierarchical",
+                                        "reduce-to-one",
+                                        "fixed",
+                                        "spot-first",
+                                        "greedy",
+                                        "q-learning",
+                                        "dcgan-64",
+                                        "mlp-gan",
+                                        "stylegan2?image=256",
+                                        "quick",
+                                        "normal",
+                                        "time",
+                                        "carbon",
+                                        "risk-averse"};
+/// What changes most of a run's or a cluster's life.
+constexpr std::string_view kSets[] = {R"(/faults={"crash":{"every":"2h"}})",
+                                      R"(/faults={"network":{"every":"20min","lasts":"2min","factor":0.3}})",
+                                      R"(/faults={"straggler":{"every":"20min","lasts":"2min","factor":0.3}})",
+                                      R"(/faults={"storage":{"every":"20min","lasts":"2min"}})",
+                                      R"(/checkpoint={"every":"10min"})",
+                                      R"(/checkpoint={"every":"1epoch"})",
+                                      R"(/checkpoint={"every":"daly"})",
+                                      R"(/storage={"checkpoint":"s3"})",
+                                      R"(/storage={"dataset":"s3"})",
+                                      R"(/evaluation={"every":"1epoch","fixed":"30s"})",
+                                      R"(/synchronization={"mode":"local-sgd","local_steps":8})",
+                                      R"(/synchronization={"mode":"gossip"})",
+                                      R"(/synchronization={"mode":"asynchronous"})",
+                                      R"(/platform/market="spot")",
+                                      R"(/platform/nodes=4)",
+                                      R"(/policy="spot-first")",
+                                      R"(/policy="predictive")",
+                                      R"(/policy="deadline")",
+                                      R"(/policy="migrate")",
+                                      R"(/deadline="3h")",
+                                      R"(/budget="5USD")",
+                                      R"(/seeds=3)",
+                                      R"(/scheduler="kueue")",
+                                      R"(/scheduler="gavel")",
+                                      R"(/scheduler="pollux")",
+                                      R"(/scheduler="tiresias")",
+                                      R"(/fidelity={"mode":"message"})",
+                                      R"(/placement="topology")",
+                                      R"(/packing=1.2)"};
+/// The commands that documents of other targets' corpora are for.
+constexpr Borrowed kBorrowed[] = {{"scenario", "simulate FILE --format json"},
+                                  {"scenario", "simulate FILE --fidelity message"},
+                                  {"cluster", "simulate FILE --format json"},
+                                  {"study", "sweep FILE --format json --jobs 1"},
+                                  {"study", "sweep FILE --shard 0/2 -o OUT ; merge OUT --partial"},
+                                  {"request", "plan FILE --effort quick --jobs 1"},
+                                  {"nccl-log", "check nccl-log FILE --catalog aws"},
+                                  {"profiler", "why-slow FILE --gpus 8 --gpu V100"},
+                                  {"task-file", "plan --like FILE --jobs 1"}};
 
 template <class List>
 bool among(const List& list, const std::string& word) {
@@ -51,29 +159,94 @@ class Silence {
   int kept_[2] = {::dup(1), ::dup(2)};
 };
 
+/// The folder that OUT stands for, empty at first. What is in it goes with the process.
+class Outputs {
+ public:
+  Outputs() = default;
+  Outputs(const Outputs&) = delete;
+  Outputs& operator=(const Outputs&) = delete;
+  ~Outputs() { clear(); }
+  void clear() const {
+    std::error_code ignored;
+    std::filesystem::remove_all(path, ignored);
+  }
+  const std::filesystem::path path =
+      std::filesystem::temp_directory_path() / ("ganymede-fuzz-" + std::to_string(::getpid()));
+};
+
+/// The commands of a line, parted by semicolons. ConfigError if one might write elsewhere or start a program.
+std::vector<std::vector<std::string>> commands_of(std::string_view text, std::string_view document,
+                                                  const Outputs& outputs) {
+  std::vector<std::vector<std::string>> commands(1);
+  std::istringstream line{std::string(text)};
+  for (std::string word; line >> word;) {
+    std::vector<std::string>& words = commands.back();
+    if (word == ";") {
+      commands.emplace_back();
+      continue;
+    }
+    const std::string before = words.empty() ? "" : words.back();
+    const bool safe = words.empty()   ? among(kCommands, word)
+                      : word == "OUT" ? before == "-o" || before == "merge"
+                      : word == "-o"  ? true
+                      : word.starts_with('-')
+                          ? among(kOptions, word) && before != "-o"
+                          : before != "-o" && (word.find('/') == word.npos || before == "--set" || before == "--shard");
+    if (!safe || words.size() > 20 || commands.size() > 3) throw ConfigError("not a command that is tried here");
+    words.push_back(word == "FILE" ? file_of(document).string() : word == "OUT" ? outputs.path.string() : word);
+  }
+  return commands;
+}
+
 /// The first line holds the words, of which FILE stands for the rest.
 void run_command(std::string_view bytes) {
+  static const Outputs kOutputs;
   const std::size_t end = std::min(bytes.find('\n'), bytes.size());
   const std::string_view document = bytes.substr(std::min(end + 1, bytes.size()));
-  std::istringstream line{std::string(bytes.substr(0, end))};
-  std::vector<std::string> words;
-  for (std::string word; line >> word;) {
-    const bool safe = words.empty()           ? among(kCommands, word)
-                      : word.starts_with('-') ? among(kOptions, word)
-                                              : word.find('/') == word.npos || words.back() == "--set";
-    if (!safe || words.size() > 20) throw ConfigError("not a command that is tried here");
-    words.push_back(word == "FILE" ? file_of(document).string() : word);
-  }
   // A policy or a scheduler of the user's own is a program, which would be started.
-  if (document.find("external") != document.npos || bytes.substr(0, end).find("external") != bytes.npos)
-    throw ConfigError("a program of the user's own");
-  for (const char* word : {"--quiet", "--max-work", "100k", "--max-memory", "1GiB"}) words.emplace_back(word);
-  int code = 0;
-  {
-    const Silence silence;
-    code = cli::run_command_line(words);
+  if (bytes.find("external") != bytes.npos) throw ConfigError("a program of the user's own");
+  kOutputs.clear();
+  for (std::vector<std::string>& words : commands_of(bytes.substr(0, end), document, kOutputs)) {
+    for (const char* word : {"--quiet", "--max-work", "100k", "--max-memory", "1GiB"}) words.emplace_back(word);
+    int code = 0;
+    {
+      const Silence silence;
+      code = cli::run_command_line(words);
+    }
+    expect(code == 0 || (code >= 2 && code <= 4),
+           "an exit code that no child's crash and no library's exception gives");
   }
-  expect(code == 0 || (code >= 2 && code <= 4), "an exit code that no child's crash and no library's exception gives");
+}
+
+/// The document by the schema that it names; empty if it names none.
+std::string changed_document(std::string_view document, RandomStream& random) {
+  constexpr std::string_view kNamed = "\"ganymede.";
+  const std::size_t at = document.find(kNamed), end = document.find("/1\"", at);
+  if (at == document.npos || end == document.npos) return "";
+  try {
+    return changed_by_schema(document, document.substr(at + kNamed.size(), end - at - kNamed.size()), random);
+  } catch (const Failure&) {  // there is no such schema
+    return "";
+  }
+}
+
+std::string change_command(std::string_view text, RandomStream& random) {
+  const std::size_t end = std::min(text.find('\n'), text.size());
+  std::string line(text.substr(0, end)), document(text.substr(std::min(end + 1, text.size())));
+  const auto any = [&](const auto& list) { return std::string(list[random.below(std::size(list))]); };
+  if (random.below(3) != 0)
+    if (std::string changed = changed_document(document, random); !changed.empty()) document = std::move(changed);
+  for (std::uint64_t count = random.below(3); count > 0; --count) switch (random.below(3)) {
+      case 0:
+        line += " --set " + any(kSets);
+        break;
+      case 1:
+        line += " " + any(kOptions) + " " + any(kValues);
+        break;
+      default:
+        if (const std::size_t space = line.rfind(' '); space != line.npos && space > 0) line.resize(space);
+    }
+  return line + "\n" + document;
 }
 
 }  // namespace
@@ -81,9 +254,11 @@ void run_command(std::string_view bytes) {
 std::vector<Target> command_targets() {
   return {{.name = "command",
            .sources = "cli/simulate.cpp cli/plan.cpp cli/allreduce.cpp cli/program.cpp sim/run/run_simulation.cpp "
-                      "sim/cluster/cluster_simulation.cpp",
+                      "sim/cluster/cluster_simulation.cpp studies/run_study.cpp",
            .read = run_command,
-           .slow = 10}};
+           .slow = 10,
+           .change = change_command,
+           .borrows = kBorrowed}};
 }
 
 }  // namespace ganymede::fuzz
