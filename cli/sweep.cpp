@@ -13,7 +13,6 @@
 #include "common/file.hpp"
 #include "common/json.hpp"
 #include "common/json_value.hpp"
-#include "common/storage.hpp"
 #include "common/text.hpp"
 #include "report/runs.hpp"
 #include "studies/run_study.hpp"
@@ -79,7 +78,7 @@ void run_sweep(const SweepOptions& options, const Shared& shared) {
                                                                         study.about.empty() ? "" : ": ", study.about),
                                                             result_width(shared)) +
                                              "\n\n" + (report::sweep_text(sweep, result_width(shared)))));
-  if (!journal.empty()) storage::remove(journal.c_str());
+  if (!journal.empty()) studies::remove_journal(journal);
   studies::require_no_failure(outcome, study.runs.size());
 }
 
@@ -176,7 +175,9 @@ void merge_validation(studies::ShardFolder& folder, const MergeOptions& options,
   if (!may_merge(folder, options, shared)) return;
   std::vector<documents::ValidatedStudy> studies;
   for (std::size_t i = 0; i < folder.work().size(); ++i)
-    if (folder.kind(i)) studies.push_back(documents::validated_study_in(Json::parse(folder.text(i))));
+    if (folder.kind(i))
+      folder.read(
+          i, [&](const std::string& text) { studies.push_back(documents::validated_study_in(Json::parse(text))); });
   const auto result = studies::validation_result(studies);
   emit(shared, documents::validation_json(result).dump(1) + "\n");
   if (!studies::promises_kept(result)) shared.exit_code = ExitCode::goal_missed;

@@ -15,6 +15,7 @@
 #include "common/json.hpp"
 #include "common/json_value.hpp"
 #include "common/process.hpp"
+#include "common/storage.hpp"
 #include "documents/result.hpp"
 #include "studies/sweep_rows.hpp"
 
@@ -32,9 +33,10 @@ std::pair<std::string, FinishedRun> read_journal_row(const std::string& line, co
   return {run.at("provenance").at("scenario_hash").get<std::string>(), {line, facts_of(run)}};
 }
 
+constexpr std::string_view kBegin = R"({"schema":"ganymede.result/1")";  // of each row
+
 /// Refuses what no sweep has written: rows would be added to it, and at the end it would be removed.
 void require_journal(const std::filesystem::path& journal, std::string_view text) {
-  constexpr std::string_view kBegin = R"({"schema":"ganymede.result/1")";
   const std::size_t zeros = std::min(text.find_first_not_of('\0'), text.size());  // which a loss of power leaves
   const std::string_view first = text.substr(std::min(text.find_first_not_of("\r\n", zeros), text.size()));
   const bool has_rows = zeros > 0 ? text.find(kBegin) != text.npos : first.starts_with(kBegin);
@@ -87,6 +89,16 @@ std::map<std::string, FinishedRun> read_journal(const std::filesystem::path& jou
     if (!wrong.empty() && tell) tell(wrong + "; this run is simulated again");
   }
   return known;
+}
+
+void remove_journal(const std::filesystem::path& journal) {
+  std::error_code unknown;
+  if (!std::filesystem::is_regular_file(std::filesystem::symlink_status(journal, unknown))) return;
+  std::string begin(kBegin.size(), '\0');
+  std::ifstream file(journal, std::ios::binary);
+  file.read(begin.data(), static_cast<std::streamsize>(begin.size()));
+  begin.resize(static_cast<std::size_t>(file.gcount()));
+  if (kBegin.starts_with(begin) || begin[0] == '\0') storage::remove(journal.c_str());
 }
 
 namespace {

@@ -24,6 +24,8 @@ using TellOfJournal = std::function<void(const std::string& what)>;
 /// Returns the results in a journal by scenario hash; nothing if there is no such file. A line that is not a complete
 /// result is left out and reported, except for a last line that was cut short.
 std::map<std::string, FinishedRun> read_journal(const std::filesystem::path& journal, const TellOfJournal& tell);
+/// Removes the journal when its sweep is done, unless a file of the user's has its name by now.
+void remove_journal(const std::filesystem::path& journal);
 
 /// The results of a study.
 struct StudyOutcome {

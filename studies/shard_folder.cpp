@@ -132,9 +132,8 @@ void require_same_work(const ShardedWork& work, const ShardedWork& other, const 
     refuse(fmt::format("holds shards of the study \"{}\", expected \"{}\"", other.name, work.name));
   if (other.program != work.program)
     refuse(fmt::format("holds shards of version {}, expected {}", other.program, work.program));
-  if (other.asked != work.asked) {
+  if (other.asked != work.asked)
     refuse(fmt::format("holds shards of another question: {} differs", first_difference(work.asked, other.asked)));
-  }
   if (other.seeds != work.seeds)
     refuse(fmt::format("holds shards with other seeds: {}, expected {}", seeds_member(other.seeds).dump(),
                        seeds_member(work.seeds).dump()));
@@ -195,8 +194,7 @@ std::uint64_t read_shard_file(const std::filesystem::path& file, const ShardedWo
   while (rows.next()) {
     std::string_view rest = rows.text();
     const std::uint64_t of = hexadecimal(next_cell(rest));
-    ShardRow row;
-    row.key = hexadecimal(next_cell(rest));
+    ShardRow row{.key = hexadecimal(next_cell(rest)), .text = {}};
     const std::string_view kind = next_cell(rest);
     row.text = rest;
     if (of != hash) {
@@ -246,7 +244,7 @@ void ShardFolder::scan(const Take& take, const Remark& remark) {
             if (place.kind != 0 && (known != RowKind::failure || row.kind == RowKind::failure)) continue;
             place = {offset, static_cast<std::uint32_t>(f), static_cast<std::uint32_t>(row.text.size()),
                      static_cast<std::uint8_t>(row.kind)};
-            if (take) take(of->second, row.kind, row.text);
+            if (take) located(of->second, [&] { take(of->second, row.kind, row.text); });
           }
         },
         [&](const std::string& what) { damage.emplace_back(f, what); });
@@ -287,12 +285,30 @@ int ShardFolder::open_file(std::size_t file) const {
   return open_[file];
 }
 
+void ShardFolder::located(std::size_t run, const std::function<void()>& read) const {
+  const auto refuse = [&](const std::exception& why) {
+    throw ConfigError(fmt::format("{}: the row of {}, from byte {} on: {}", files_[places_[run].file].path.string(),
+                                  work_.label(run), places_[run].offset, why.what()));
+  };
+  try {
+    read();
+  } catch (const ConfigError& error) {
+    refuse(error);
+  } catch (const JsonError& error) {  // its checksum fits: whoever wrote the row made both
+    refuse(error);
+  }
+}
+
+void ShardFolder::read(std::size_t run, const std::function<void(const std::string& text)>& read) const {
+  located(run, [&, row = text(run)] { read(row); });
+}
+
 std::string ShardFolder::text(std::size_t run) const {
   const Place& place = places_[run];
   std::string text(place.size, '\0');
-  const int file = open_file(place.file);
   for (std::size_t done = 0; done < text.size();) {
-    const ssize_t got = ::pread(file, text.data() + done, text.size() - done, static_cast<off_t>(place.offset + done));
+    const auto at = static_cast<off_t>(place.offset + done);
+    const ssize_t got = ::pread(open_file(place.file), text.data() + done, text.size() - done, at);
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) throw Failure(files_[place.file].path.string() + ": has changed while it was read");
     done += static_cast<std::size_t>(got);

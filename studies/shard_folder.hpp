@@ -75,13 +75,13 @@ class ShardFolder {
   /// Reads every row once, in no particular order, and remembers where each run's is. `take` gets the text of each row
   /// of a run that had none, or a worse one: a result replaces a failure; it may be empty. Rows that are damaged or of
   /// no run are left out and reported, damaged ones only while a run of their shard is missing. Throws ConfigError if a
-  /// row is of other work.
+  /// row is of other work, or if `take` refuses it.
   void scan(const Take& take, const Remark& remark);
 
   /// The outcome of a run, after scan(); nothing if it is missing.
   std::optional<RowKind> kind(std::size_t run) const;
-  /// The text of a run's row.
-  std::string text(std::size_t run) const;
+  /// Calls `read` with the text of a run's row. Throws ConfigError with the row's place if that refuses it.
+  void read(std::size_t run, const std::function<void(const std::string& text)>& read) const;
   /// The files that hold rows, and the count of shards that most of them were made with (0 if there is none).
   const std::vector<ShardFile>& files() const { return files_; }
   std::uint64_t shards() const;
@@ -93,6 +93,8 @@ class ShardFolder {
     std::uint8_t kind = 0;  ///< a RowKind; 0: missing
   };
   int open_file(std::size_t file) const;
+  std::string text(std::size_t run) const;
+  void located(std::size_t run, const std::function<void()>& read) const;
   void report_damage(const std::vector<std::pair<std::size_t, std::string>>& damage, const Remark& remark) const;
 
   std::filesystem::path folder_;

@@ -11,6 +11,7 @@
 #include "common/json.hpp"
 #include "common/json_value.hpp"
 #include "common/random.hpp"
+#include "documents/result.hpp"
 #include "plan/chosen_scenario.hpp"
 #include "plan/request.hpp"
 #include "plan/search.hpp"
@@ -53,8 +54,10 @@ MergedStudy::MergedStudy(ShardFolder& folder, const ShardFolder::Remark& remark)
     if (!kind || *kind == RowKind::result) continue;
     ++(*kind == RowKind::endless ? outcome_.endless : outcome_.failed);
     if (!outcome_.first_reason.empty()) continue;
-    const auto row = Json::parse(folder.text(run));
-    outcome_.first_reason = row.at("run").get<std::string>() + ": " + row.at("reason").get<std::string>();
+    folder.read(run, [&](const std::string& text) {
+      const auto row = Json::parse(text);
+      outcome_.first_reason = row.at("run").get<std::string>() + ": " + row.at("reason").get<std::string>();
+    });
   }
   std::erase_if(facts_, [](const RunFacts& facts) { return !facts.group; });
 }
@@ -63,9 +66,19 @@ void MergedStudy::write(const ContentSink& sink) const {
   SweepWriter writer(sink, folder_.work().name);
   const std::size_t runs = folder_.work().size();
   for (std::size_t run = 0; run < runs; ++run)
-    if (folder_.kind(run) == RowKind::result) writer.add_result(read_row(folder_.text(run)).line);
+    if (folder_.kind(run) == RowKind::result)
+      folder_.read(run, [&](const std::string& text) {
+        const FinishedRun row = read_row(text);
+        JsonObject result(JsonNode::parse(row.line, "its result"));
+        check_schema(result, documents::kResultSchema);
+        writer.add_result(row.line);
+      });
   for (std::size_t run = 0; run < runs; ++run)
-    if (const auto kind = folder_.kind(run); kind && *kind != RowKind::result) writer.add_failed(folder_.text(run));
+    if (const auto kind = folder_.kind(run); kind && *kind != RowKind::result)
+      folder_.read(run, [&](const std::string& text) {
+        (void)Json::parse(text);
+        writer.add_failed(text);
+      });
   writer.finish(summarize(facts_));
 }
 
@@ -164,7 +177,11 @@ MergedPlan merge_plan(const ShardFolder& folder, const std::filesystem::path& pa
   require_same_work(sharded_plan(merged.request, exhaustive, search, program, path), work, path.string());
   options.known_outcome = [&](std::size_t unit) -> std::optional<plan::UnitOutcome> {
     if (folder.kind(unit) != RowKind::result) return {};
-    return outcome_of(search, unit, folder.text(unit), work.label(unit));
+    std::optional<plan::UnitOutcome> outcome;
+    folder.read(unit, [&](const std::string& text) {
+      outcome = plan::read_outcome(JsonNode::parse(text, "its outcome"), search.member_count(unit));
+    });
+    return outcome;
   };
   merged.plan = plan::make_plan(merged.request, options);
   return merged;
@@ -242,7 +259,9 @@ MergedTable merge_table(const ShardFolder& folder, const std::filesystem::path& 
   require_same_work(sharded_learning(question, scenario, program, path), folder.work(), path.string());
   std::vector<plan::Lesson> lessons;
   for (std::size_t learner = 0; learner < folder.work().size(); ++learner)
-    lessons.push_back(plan::read_lesson(JsonNode::parse(folder.text(learner), "a lesson")));
+    folder.read(learner, [&](const std::string& text) {
+      lessons.push_back(plan::read_lesson(JsonNode::parse(text, "its lesson")));
+    });
   return {question.options, plan::table_of(scenario, question.options, lessons)};
 }
 

@@ -5,6 +5,7 @@
 
 #include "common/json_value.hpp"
 #include "run_program.hpp"
+#include "studies/run_study.hpp"
 #include "support/when.hpp"
 
 namespace ganymede::cli {
@@ -247,6 +248,20 @@ TEST_F(Runs, AFileThatNoSweepHasWrittenIsNoJournal) {
     scratch_.write("out.json.partial", lost);
     EXPECT_EQ(run_program(sweep).code, 0);
     EXPECT_FALSE(std::filesystem::exists(scratch_ / "out.json.partial"));
+  }
+}
+
+TEST_F(Runs, OnlyTheJournalIsRemovedAtTheEnd) {
+  const std::filesystem::path journal = scratch_ / "out.json.partial";
+  for (const std::string own : {"", "{\"schema\":\"ganymede.result/1\", and so on", "{\"sch"}) {
+    scratch_.write("out.json.partial", own);
+    studies::remove_journal(journal);
+    EXPECT_FALSE(std::filesystem::exists(journal)) << own;
+  }
+  for (const std::string mine : {"my notes", "{\"schema\": 1}", "x"}) {  // put there while the sweep ran
+    scratch_.write("out.json.partial", mine);
+    studies::remove_journal(journal);
+    EXPECT_EQ(content_of(journal), mine);
   }
 }
 

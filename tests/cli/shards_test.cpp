@@ -10,6 +10,7 @@
 
 #include "common/errors.hpp"
 #include "common/json_value.hpp"
+#include "common/random.hpp"
 #include "run_program.hpp"
 #include "support/errors.hpp"
 #include "support/when.hpp"
@@ -164,6 +165,27 @@ TEST_F(Shards, HostileFilesOfAFolderAreRefused) {
   const Outcome refused = merge("--status");
   EXPECT_EQ(refused.code, 2);
   EXPECT_THAT(refused.err, HasSubstr("found 11000000 runs (11 parts of 1000000 seeds), expected at most 10000000"));
+}
+
+// Whoever writes a row can make its checksum, too.
+TEST_F(Shards, RowsThatFitTheirChecksumsAndAreNoResultsAreRefusedWithTheirPlace) {
+  (void)whole(study(2));
+  ASSERT_EQ(shard("0/1").code, 0);
+  const std::string good = content_of(rows("shard-0-of-1"));
+  const std::size_t last = good.rfind('\n', good.size() - 2) + 1;
+  const std::string text = good.substr(last + 17, good.size() - last - 18);  // behind its checksum and a tab
+  const std::size_t kind = text.find("\tr\t") + 1, result = text.find("{\"schema\"");
+  std::string failed = text.substr(0, kind + 2);
+  failed[kind] = 'f';
+  for (const std::string& bad : {text.substr(0, result) + "{\"run\": 0", text.substr(0, result) + "{}",
+                                 text.substr(0, kind + 2), failed + "{}", failed + "{", failed + "{\"run\":7}"}) {
+    std::ofstream(rows("shard-0-of-1"), std::ios::binary)
+        << good.substr(0, last) << fmt::format("{:016x}\t{}\n", fnv1a(bad), bad);
+    const Outcome refused = merge("--partial -o " + (scratch_ / "all.json").string());
+    EXPECT_EQ(refused.code, 2) << bad << refused.err;
+    EXPECT_THAT(refused.err, HasSubstr("shard-0-of-1.rows: the row of "));
+    EXPECT_FALSE(std::filesystem::exists(scratch_ / "all.json"));
+  }
 }
 
 TEST_F(Shards, DamagedRowsAreSaidAndDoneAgain) {

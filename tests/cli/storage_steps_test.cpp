@@ -69,7 +69,8 @@ void merge(const fs::path& folder, const Acknowledge& /*acknowledge*/) {
   studies::ShardFolder kept(folder / "shards");
   kept.scan({}, {});
   write_file(folder / "out.json", [&](const ContentSink& sink) {
-    for (std::size_t run = 0; run < work.size(); ++run) sink(kept.text(run) + "\n");
+    for (std::size_t run = 0; run < work.size(); ++run)
+      kept.read(run, [&](const std::string& text) { sink(text + "\n"); });
   });
 }
 
