@@ -32,6 +32,7 @@ namespace fs = std::filesystem;
 constexpr std::string_view kMagic = "GANYCKP1";
 constexpr std::size_t kCheckpointPrefix = kMagic.size() + sizeof(std::uint64_t);
 constexpr std::size_t kKeptCheckpoints = 2;
+constexpr const char* kLock = "lock";
 static_assert(std::endian::native == std::endian::little, "the sum is copied as it stands");
 
 std::string file_name(std::int64_t step) { return fmt::format("step-{:012}.ckpt", step); }
@@ -155,6 +156,8 @@ std::string write_checkpoint(const SafeTensors& content) {
   return bytes + tensors;
 }
 
+bool is_name_of_checkpoints(const std::string& name) { return name == kLock || step_of(name); }
+
 void check_checkpoint_directory(const fs::path& directory) {
   make_directory(directory);
   check_writable(directory / file_name(0));
@@ -185,7 +188,7 @@ std::optional<Checkpoint> last_checkpoint(const fs::path& directory, std::vector
 
 bool has_checkpoints(const fs::path& directory) { return !files_in(directory).empty(); }
 
-CheckpointLock::CheckpointLock(const std::filesystem::path& directory) : path_(directory / "lock") {
+CheckpointLock::CheckpointLock(const std::filesystem::path& directory) : path_(directory / kLock) {
   do {
     file_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0644 | kMark);
     if (file_ < 0) throw ConfigError(fmt::format("--checkpoint: {}: {}", path_.string(), std::strerror(errno)));

@@ -58,6 +58,9 @@ void save_checkpoint(const std::filesystem::path& directory, std::int64_t step, 
 /// the directory has no checkpoints or does not exist. Throws ConfigError if all of its checkpoints are damaged.
 std::optional<Checkpoint> last_checkpoint(const std::filesystem::path& directory, std::vector<std::string>& remarks);
 
+/// True for the names that a training gives to files in its directory of checkpoints.
+bool is_name_of_checkpoints(const std::string& name);
+
 /// Throws the error that save_checkpoint would throw if the directory cannot be written to. Called before long work.
 void check_checkpoint_directory(const std::filesystem::path& directory);
 

@@ -89,12 +89,18 @@ void check(const SessionOptions& options, const std::string& report_file) {
   if (options.steps < 1 || options.steps > max_steps)
     throw ConfigError(fmt::format("--steps: found {}, expected 1 to {}{}", options.steps, max_steps,
                                   options.trace.empty() ? "" : " with --trace, which keeps every step"));
-  std::set<std::string> outputs;
+  namespace fs = std::filesystem;
+  std::set<fs::path> outputs;  // however they are written
   for (const auto& file :
        {options.samples, options.weights, options.trace, options.quality_curve, options.metrics, report_file}) {
     if (file.empty()) continue;
-    if (!outputs.insert(file).second)
+    const fs::path path = fs::weakly_canonical(fs::absolute(file));
+    if (!outputs.insert(path).second)
       throw ConfigError(fmt::format("{}: found twice as an output, expected once", file));
+    if (!options.checkpoint.empty() && is_name_of_checkpoints(path.filename().string()) &&
+        path.parent_path() == fs::weakly_canonical(fs::absolute(options.checkpoint)))
+      throw ConfigError(
+          fmt::format("{}: found a name that --checkpoint gives to its own files, expected another", file));
     check_writable(file);
   }
   if (options.quality_curve.empty() || !std::filesystem::exists(options.quality_curve)) return;

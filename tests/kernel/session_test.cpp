@@ -167,6 +167,11 @@ TEST(Session, RefusesOptionsThatContradictEachOther) {
   expect_refused([](auto& o) { o.checkpoint_every = 0; }, "--checkpoint-every: found 0");
   expect_refused([&](auto& o) { o.samples = o.weights = scratch.file("x").string(); }, "found twice as an output");
   expect_refused([&](auto& o) { o.samples = scratch.file("report").string(); }, "found twice as an output");
+  expect_refused([&](auto& o) { o.samples = scratch.file("./report").string(); }, "found twice as an output");
+  for (const char* name : {"lock", "step-000000000009.ckpt"})
+    expect_refused(
+        [&](auto& o) { o.metrics = (std::filesystem::path(o.checkpoint = scratch.file("c").string()) / name); },
+        "found a name that --checkpoint gives to its own files");
   expect_refused([&](auto& o) { o.metrics = scratch.file("none/log").string(); }, "none/log");
   SessionOptions several = small_session(scratch, 6);
   several.train.synchronized_norm = true;
