@@ -74,7 +74,7 @@ std::vector<JsonOverride> changes_of(const SimulateOptions& options, const Json&
   if (options.members.has("/workload/recipe")) {  // in place of what the file says of the step
     Json workload = scenario.value("workload", Json::object());
     for (const char* other : {"trace", "measured", "batch_per_gpu", "accumulation_steps", "stages"})
-      workload.erase(other);
+      if (workload.is_object()) workload.erase(other);  // whatever else it is, reading it says so
     overrides.push_back({"/workload", workload.dump()});
   }
   for (JsonOverride& override : options.members.overrides()) overrides.push_back(std::move(override));
