@@ -72,9 +72,10 @@ std::vector<JsonOverride> changes_of(const SimulateOptions& options, const Json&
   if (options.members.has("/platform/instance") && !options.members.has(gpus) && scenario.contains(JsonPointer(gpus)))
     overrides.push_back({gpus, "null"});
   if (options.members.has("/workload/recipe")) {  // in place of what the file says of the step
-    Json workload = scenario.value("workload", Json::object());
+    // Whatever else the two are, reading them says so.
+    Json workload = scenario.is_object() ? scenario.value("workload", Json::object()) : Json::object();
     for (const char* other : {"trace", "measured", "batch_per_gpu", "accumulation_steps", "stages"})
-      if (workload.is_object()) workload.erase(other);  // whatever else it is, reading it says so
+      if (workload.is_object()) workload.erase(other);
     overrides.push_back({"/workload", workload.dump()});
   }
   for (JsonOverride& override : options.members.overrides()) overrides.push_back(std::move(override));
