@@ -3,8 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <map>
+#include <mutex>
 #include <numeric>
+#include <optional>
 #include <set>
+#include <tuple>
 #include <vector>
 
 #include "calibration/kernels/gpu_sheets.hpp"
@@ -12,6 +17,8 @@
 #include "common/random.hpp"
 #include "common/units.hpp"
 #include "traces/layer_list.hpp"
+#include "traces/layer_memory.hpp"
+#include "traces/recipe.hpp"
 
 namespace ganymede::calibration {
 namespace {
@@ -32,6 +39,12 @@ constexpr double kFragmentationError = 0.06;
 /// configurations, are 0.94 to 1.10 times what is counted, and nothing in the count was fitted to them
 /// (tests/traces/layer_memory_test.cpp). An assumption for programs of others, which is twice that.
 constexpr double kCountError = 0.18;
+/// The same for a program that runs a graph, whose framework's memory is not counted: TensorFlow's three peaks of
+/// NVlabs/stylegan2 are 1.01, 1.22 and 1.39 times what PyTorch would take.
+constexpr double kGraphCountError = 0.33;
+/// The same for a peak of the same recipe, images and pass, which is published with two digits and grows with the
+/// strength of the augmentation; and for one of another pass.
+constexpr double kPeakError = 0.05, kCarriedPeakError = 0.12;
 
 /// The CUDA context of a process with PyTorch's kernels. Since CUDA 11.7 kernels are loaded when they are first used:
 /// about 300 MB (pytorch/pytorch issue 107667).
@@ -91,17 +104,78 @@ double context_high(const platforms::Gpu& gpu) {
   return std::max(kContext, sheet == nullptr ? kContext : loaded_context(sheet->capability));
 }
 
+/// A recipe's measured peak of the same layers and images.
+struct MemoryAnchor {
+  int pass = 0, gpus = 0;
+  bool same_config = false;
+  double factor = 1;  ///< what does not live as long as the weights, over what is counted of it
+  double error = 0;   ///< half of the 90 % interval of ln(peak)
+  std::string text;
+};
+
+std::vector<MemoryAnchor> anchors_of(const std::string& name) {
+  const traces::Recipe asked = traces::resolve_recipe(name);
+  std::vector<MemoryAnchor> anchors;
+  for (const documents::RecipeMeasurement& one : asked.document.measured)
+    for (const documents::RecipePeak& peak : one.peaks) {
+      if (peak.image > 0 && peak.image != asked.training.image) continue;
+      const traces::Recipe measured =
+          traces::resolve_recipe(traces::recipe_base(name) + (peak.config.empty() ? "" : "/" + peak.config) +
+                                 (peak.image > 0 ? fmt::format("?image={}", peak.image) : ""));
+      if (measured.settings != asked.settings || measured.training.precision != asked.training.precision) continue;
+      double fixed = 0, passing = 0;
+      for (const auto& [kind, bytes] : traces::allocated_memory(measured.layers, peak.batch_per_gpu)) {
+        (is_fixed(kind) ? fixed : passing) += bytes;
+        if (kind == "gradients" && peak.gpus > 1 && !asked.layers.flat_gradients) fixed += bytes;  // buckets
+      }
+      const double bytes = peak.gib * (1 << 30);
+      if (bytes > fixed)
+        anchors.push_back(
+            {peak.batch_per_gpu, peak.gpus, peak.config == asked.config, (bytes - fixed) / passing, kPeakError,
+             fmt::format("measured: {}: {} for {} images a pass{}", one.by, to_string(Bytes{bytes}), peak.batch_per_gpu,
+                         peak.image > 0 ? fmt::format(" of {} pixels", peak.image) : "")});
+    }
+  return anchors;
+}
+
+/// The nearest peak of the recipe that the trace was made of.
+std::optional<MemoryAnchor> anchor_of(const traces::StepTrace& trace, int pass, bool several_gpus) {
+  if (trace.software.name != traces::kRecipeSoftware) return {};
+  // A plan asks the same for each of its candidates.
+  static std::mutex mutex;
+  static std::map<std::string, std::vector<MemoryAnchor>> known;
+  const std::lock_guard lock(mutex);
+  const auto [place, is_new] = known.try_emplace(trace.software.version);
+  if (is_new) place->second = anchors_of(trace.software.version);
+  const auto rank = [&](const MemoryAnchor& one) {
+    return std::tuple(std::abs(std::log(static_cast<double>(one.pass) / pass)), !one.same_config,
+                      (one.gpus > 1) != several_gpus, one.gpus);
+  };
+  const auto best = std::min_element(place->second.begin(), place->second.end(),
+                                     [&](const auto& a, const auto& b) { return rank(a) < rank(b); });
+  if (best == place->second.end()) return {};
+  MemoryAnchor anchor = *best;
+  if (anchor.pass != pass) anchor.error = kCarriedPeakError;
+  return anchor;
+}
+
 DeviceMemory with_allocator(std::map<std::string, double> bytes, const traces::StepTrace& trace,
-                            const platforms::Gpu& gpu, bool several_gpus) {
+                            const platforms::Gpu& gpu, int batch, bool several_gpus) {
   DeviceMemory memory;
   memory.bytes = std::move(bytes);
+  const auto anchor = anchor_of(trace, batch, several_gpus);
+  if (anchor) {
+    memory.measured = anchor->text;
+    for (auto& [kind, size] : memory.bytes)
+      if (!is_fixed(kind)) size *= anchor->factor;
+  }
   const bool counted = traces::is_counted(trace.software);
   memory.allocated = sum_of(memory.bytes);
   if ((!counted && trace.software.name != "PyTorch") || memory.allocated == 0) {
     memory.low = memory.expected = memory.high = memory.allocated;
     return memory;
   }
-  if (several_gpus && counted) {
+  if (several_gpus && counted && !traces::reduces_flat(trace.software)) {
     // DistributedDataParallel's buckets are copies of the gradients (gradient_as_bucket_view=False).
     for (const auto& [name, network] : trace.networks)
       memory.bytes["buckets"] += static_cast<double>(network.gradient_bytes);
@@ -110,7 +184,11 @@ DeviceMemory with_allocator(std::map<std::string, double> bytes, const traces::S
   memory.bytes["fragmentation"] = (kFragmentation - 1) * memory.allocated;
   memory.bytes["context"] = kContext;
   const double held = kFragmentation * memory.allocated;
-  const double error = portable_exp(in_quadrature(counted ? kCountError : 0, kFragmentationError));
+  const double count = !counted                    ? 0
+                       : anchor                    ? anchor->error
+                       : trace.executor == "graph" ? kGraphCountError
+                                                   : kCountError;
+  const double error = portable_exp(in_quadrature(count, kFragmentationError));
   memory.low = held / error + kContext;
   memory.expected = held + kContext;
   memory.high = held * error + context_high(gpu);
@@ -120,12 +198,12 @@ DeviceMemory with_allocator(std::map<std::string, double> bytes, const traces::S
 }  // namespace
 
 DeviceMemory device_memory(const traces::StepTrace& trace, int batch, const platforms::Gpu& gpu, bool several_gpus) {
-  return with_allocator(recorded_memory(trace, batch), trace, gpu, several_gpus);
+  return with_allocator(recorded_memory(trace, batch), trace, gpu, batch, several_gpus);
 }
 
 DeviceMemory device_memory(const traces::StepTrace& trace, const traces::TraceBatch& entry, const platforms::Gpu& gpu,
                            bool several_gpus) {
-  return with_allocator(entry.memory_bytes, trace, gpu, several_gpus);
+  return with_allocator(entry.memory_bytes, trace, gpu, entry.batch, several_gpus);
 }
 
 int largest_batch(const traces::StepTrace& trace, const platforms::Gpu& gpu, bool several_gpus, bool surely) {

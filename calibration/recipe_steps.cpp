@@ -61,12 +61,6 @@ double predicted_s(const traces::Recipe& recipe, int pass, int passes, const Gpu
   return passes * (sum_of(kernels, executor_of(trace_of(recipe))).seconds - updates) + updates;
 }
 
-/// The recipe's file or name, without configuration and options.
-std::string base_of(const std::string& name) {
-  const std::size_t extension = name.find(".json");
-  return extension == std::string::npos ? name.substr(0, name.find_first_of("/?")) : name.substr(0, extension + 5);
-}
-
 /// True if the row is of a recipe that is alike, which its configuration names: "stylegan3-t/paper".
 bool is_of_another(const documents::RecipeStep& row) { return row.config.find('/') != std::string::npos; }
 
@@ -92,7 +86,7 @@ std::optional<RecipeAnchor> find_anchor(const std::string& name, const GpuSheet&
   }
   if (best == nullptr) return {};
   const GpuSheet& sheet = *find_gpu_sheet(from->gpu);
-  const std::string own = base_of(name) + (best->config.empty() ? "" : "/" + best->config);
+  const std::string own = traces::recipe_base(name) + (best->config.empty() ? "" : "/" + best->config);
   const traces::Recipe measured = traces::resolve_recipe(
       (is_of_another(*best) ? best->config : own) + (best->image > 0 ? fmt::format("?image={}", best->image) : ""));
   const int passes = std::max(1, best->batch / (best->gpus * best->batch_per_gpu));

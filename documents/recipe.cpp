@@ -11,23 +11,38 @@ const About kSide = {.says = "pixels of a side", .low = 0, .high = 65536};
 constexpr int kMostImages = 1 << 24;  // of a step
 constexpr int kMostGpus = 65536;
 constexpr double kLongestKimg = 1e9;  // seconds
+constexpr double kMostGib = 65536;
 
-/// A row of measured steps has no names by which its cells could be described with their bounds.
+/// A row of measured steps or peaks has no names by which its cells could be described with their bounds.
 void check_measured(const JsonNode& node, const Recipe& recipe) {
-  for (std::size_t i = 0; i < recipe.measured.size(); ++i)
+  std::vector<JsonNode> cells;
+  const auto require = [&](std::size_t cell, bool holds, const std::string& what) {
+    if (!holds) cells.at(cell).expected(what);
+  };
+  const auto check_first = [&](const auto& row, std::size_t pass) {
+    require(1, row.image >= 0 && row.image <= 65536, "an image of 0 to 65536 pixels");
+    require(2, row.gpus >= 1 && row.gpus <= kMostGpus, "1 to 65536 GPUs");
+    require(pass, row.batch_per_gpu >= 1 && row.batch_per_gpu <= kMostImages, "a pass of 1 to 16777216 images");
+  };
+  for (std::size_t i = 0; i < recipe.measured.size(); ++i) {
+    const auto cells_of = [&](const char* member, std::size_t j) {
+      return node.child("measured").as_array()[i].child(member).as_array()[j].as_array();
+    };
     for (std::size_t j = 0; j < recipe.measured[i].rows.size(); ++j) {
       const RecipeStep& row = recipe.measured[i].rows[j];
-      const std::vector<JsonNode> cells = node.child("measured").as_array()[i].child("rows").as_array()[j].as_array();
-      const auto require = [&](std::size_t cell, bool holds, const std::string& what) {
-        if (!holds) cells.at(cell).expected(what);
-      };
-      require(1, row.image >= 0 && row.image <= 65536, "an image of 0 to 65536 pixels");
-      require(2, row.gpus >= 1 && row.gpus <= kMostGpus, "1 to 65536 GPUs");
-      require(4, row.batch_per_gpu >= 1 && row.batch_per_gpu <= kMostImages, "a pass of 1 to 16777216 images");
+      cells = cells_of("rows", j);
+      check_first(row, 4);
       require(3, row.batch >= row.batch_per_gpu && row.batch <= kMostImages,
               "at least the images of a pass, and at most 16777216");
       require(5, row.s_per_kimg > 0 && row.s_per_kimg <= kLongestKimg, "seconds above 0, at most 1e9");
     }
+    for (std::size_t j = 0; j < recipe.measured[i].peaks.size(); ++j) {
+      const RecipePeak& peak = recipe.measured[i].peaks[j];
+      cells = cells_of("peaks", j);
+      check_first(peak, 3);
+      require(4, peak.gib > 0 && peak.gib <= kMostGib, "GiB above 0, at most 65536");
+    }
+  }
 }
 
 }  // namespace
@@ -86,6 +101,10 @@ void describe(Walk& walk, RecipeStep& step) {
   walk.row(step.config, step.image, step.gpus, step.batch, step.batch_per_gpu, step.s_per_kimg);
 }
 
+void describe(Walk& walk, RecipePeak& peak) {
+  walk.row(peak.config, peak.image, peak.gpus, peak.batch_per_gpu, peak.gib);
+}
+
 void describe(Walk& walk, RecipeMeasurement& measurement) {
   walk.member("gpu", measurement.gpu, kRequired);
   walk.member("by", measurement.by, {.says = "who measured it, and when", .required = true});
@@ -93,6 +112,8 @@ void describe(Walk& walk, RecipeMeasurement& measurement) {
   walk.member("rows", measurement.rows,
               {.says = "config, image, GPUs, batch of all GPUs, batch of a pass on a GPU, seconds for 1,000 images",
                .required = true});
+  walk.member("peaks", measurement.peaks,
+              {.says = "config, image, GPUs, batch of a pass on a GPU, GiB that the allocator has handed out at most"});
 }
 
 void describe(Walk& walk, Recipe& recipe) {

@@ -65,10 +65,19 @@ struct RecipeStep {
   double s_per_kimg = 0;
 };
 
-/// Steps that one source has measured on one kind of GPU.
+/// The most memory that PyTorch or TensorFlow had handed out on one of the GPUs.
+struct RecipePeak {
+  static constexpr bool kIsRow = true;
+  std::string config;
+  int image = 0, gpus = 0, batch_per_gpu = 0;  ///< batch_per_gpu: images of one pass
+  double gib = 0;
+};
+
+/// Steps and memory that one source has measured on one kind of GPU.
 struct RecipeMeasurement {
   std::string gpu, by, source;
   std::vector<RecipeStep> rows;
+  std::vector<RecipePeak> peaks;
 };
 
 struct Recipe {

@@ -160,6 +160,9 @@ documents::Fits fits(const FitsOptions& options) {
                 ? "counted from layers: what PyTorch's autograd keeps and its allocator holds"
             : trace.software.name == "PyTorch" ? "the peak that PyTorch's allocator recorded, and what it holds beside"
                                                : "that of Ganymede's own kernel, exactly";
+  const std::string measured =
+      calibration::device_memory(trace, out.batch, gpus.front(), options.several_gpus).measured;
+  if (!measured.empty()) out.how += fmt::format("; what a pass takes is scaled to what was {}", measured);
   for (const platforms::Gpu& gpu : gpus)
     if (gpu.kind != platforms::Gpu::Kind::gpu)
       out.how += fmt::format("; {} is no GPU, and what its own software holds is not known", gpu.name);

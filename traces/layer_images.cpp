@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <vector>
 
 #include "common/json.hpp"
@@ -117,6 +118,28 @@ Json resolutions(const JsonNode& node, const Scope& scope) {
   return as_one(std::move(all));
 }
 
+Json alias_free(const JsonNode& node, const LayerSettings& settings) {
+  JsonObject in(node);
+  in.required("kind"), in.optional(kImage);
+  for (const char* name : {"channel_base", "channel_max", "fp16_resolutions"}) setting(node, settings, name);
+  AliasFree of;
+  of.kernel = static_cast<int>(in.required("kernel").as_integer(1, 3));
+  const auto number = [&](const char* name, int& place, int low, int high) {
+    if (const auto value = in.optional(name)) place = static_cast<int>(value->as_integer(low, high));
+  };
+  number("scale", of.scale, 1, 16);
+  number("layers", of.layers, 3, 64);
+  number("grown_from", of.grown_from, 4, kMaxImage);
+  number("head_layers", of.head_layers, 3, 64);
+  of.stem = optional_flag(in, "stem", false);
+  in.finish();
+  const std::int64_t image = settings.at(kImage);
+  if (of.grown_from > 0 &&
+      (image % of.grown_from != 0 || !std::has_single_bit(static_cast<std::uint64_t>(image / of.grown_from))))
+    node.fail(fmt::format("an image of {} was asked for, expected {} times a power of two", image, of.grown_from));
+  return alias_free_layers(settings, of);
+}
+
 Json resolved(const JsonNode& node, const Scope& scope) {
   const LayerSettings& settings = scope.numbers;
   if (node.is_string()) {
@@ -134,16 +157,7 @@ Json resolved(const JsonNode& node, const Scope& scope) {
   const auto kind = node.value().find("kind");
   if (kind != node.value().end() && *kind == "block") return block(node, scope);
   if (kind != node.value().end() && *kind == "resolutions") return resolutions(node, scope);
-  if (kind != node.value().end() && *kind == "alias-free") {
-    JsonObject in(node);
-    in.required("kind");
-    for (const char* name : {"channel_base", "channel_max", "fp16_resolutions"}) setting(node, settings, name);
-    const auto kernel = static_cast<int>(in.required("kernel").as_integer(1, 3));
-    const auto scale = in.optional("scale");
-    Json layers = alias_free_layers(settings, kernel, scale ? static_cast<int>(scale->as_integer(1, 16)) : 1);
-    in.finish();
-    return as_one(std::move(layers));
-  }
+  if (kind != node.value().end() && *kind == "alias-free") return as_one(alias_free(node, settings));
   Json all = Json::object();
   for (const auto& [key, member] : node.as_map()) {
     if (key == kImage && is_layer(node)) continue;

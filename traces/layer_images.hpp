@@ -36,11 +36,20 @@ using LayerSettings = std::map<std::string, std::int64_t, std::less<>>;
 /// have.
 JsonNode at_image(const JsonNode& root, std::optional<int> side, const LayerSettings& settings = {});
 
-/// The synthesis layers of StyleGAN3 for the settings "image", "channel_base", "channel_max" and "fp16_resolutions",
-/// with convolutions of `kernel` and `scale` times the channels: fourteen layers and the last, whose rates and sizes
-/// are those of section 3 and of the appendices of Karras et al., "Alias-Free Generative Adversarial Networks" (2021),
-/// and of its code (NVlabs/stylegan3 @c233a919a6fa).
-Json alias_free_layers(const LayerSettings& settings, int kernel, int scale);
+/// Synthesis layers of StyleGAN3, or of StyleGAN-XL, which grow.
+struct AliasFree {
+  int kernel = 3, scale = 1;  ///< `scale` times the channels
+  int layers = 14;            ///< before the last, of images of the first size
+  int grown_from = 0;         ///< the first size of images, which doubles from stage to stage; 0: that of the image
+  int head_layers = 7;        ///< before the last, in place of the critically sampled ones of the stage before
+  bool stem = false;          ///< the layers of the stages before, and not those of the last stage
+};
+
+/// The synthesis layers for the settings "image", "channel_base", "channel_max" and "fp16_resolutions", whose rates and
+/// sizes are those of section 3 and of the appendices of Karras et al., "Alias-Free Generative Adversarial Networks"
+/// (2021), and of its code (NVlabs/stylegan3 @c233a919a6fa), and of autonomousvision/stylegan-xl @aa6531372d35,
+/// training/networks_stylegan3_resetting.py, for those that grow.
+Json alias_free_layers(const LayerSettings& settings, const AliasFree& of);
 
 // The shape of the activations between the layers of a list, and how fields of a layer are read.
 

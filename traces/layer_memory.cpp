@@ -81,8 +81,10 @@ struct Use {
 class PlayedStep {
  public:
   PlayedStep(const LayerList& list, int batch) : list_(list), batch_(batch) {
-    for (const auto& [name, network] : list.networks)
-      for (const Layer& layer : network.layers) layers_[name].push_back(memory_of(list, layer));
+    for (const auto& [name, network] : list.networks) {
+      std::vector<LayerMemory>& layers = layers_[name];  // none of a network that only reshapes
+      for (const Layer& layer : network.layers) layers.push_back(memory_of(list, layer));
+    }
   }
 
   Use peak() {

@@ -244,6 +244,8 @@ std::string recipe_from(const std::string& name, const std::filesystem::path& di
   return parse(name).is_file ? (directory / name).string() : name;
 }
 
+std::string recipe_base(const std::string& name) { return parse(name).name; }
+
 Recipe resolve_recipe(const std::string& name, const std::filesystem::path& directory) {
   const Given given = parse(name);
   const JsonNode root = content_of(given, directory);

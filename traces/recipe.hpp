@@ -59,6 +59,9 @@ bool reduces_flat(const TraceSoftware& software);
 /// The name of a recipe, for which a file's path is relative to `directory`, as one from the working directory.
 std::string recipe_from(const std::string& name, const std::filesystem::path& directory);
 
+/// The recipe's file or name, without configuration and options.
+std::string recipe_base(const std::string& name);
+
 /// Names of the recipes that come with the program.
 std::vector<std::string> recipe_names();
 /// One that comes with the program, by its name without configuration. Throws ConfigError with the nearest name.

@@ -256,8 +256,13 @@ std::vector<std::string> notes_of(const QualityModel& model, const QualityQuesti
                                   const QualityOutlook& outlook) {
   const std::string& dataset = question.kind.levels[kDatasetFactor];
   std::vector<std::string> notes{rests_on(model, question.kind)};
-  if (published) notes.push_back(published->text);
-  for (const std::size_t factor : model.unknown(question.kind)) {
+  const std::string known = published ? published->text : published_elsewhere(question.kind);
+  if (!known.empty()) notes.push_back(known);
+  const QualityKind recorded = recorded_kind(model, question.kind);
+  if (recorded.levels != question.kind.levels)
+    notes.push_back(fmt::format("{} counts as {}, whose published FIDs are near its own", question.kind.levels[1],
+                                recorded.levels[1]));
+  for (const std::size_t factor : model.unknown(recorded)) {
     const std::string& level = question.kind.levels.at(factor);
     notes.push_back(level.empty()
                         ? fmt::format("the {} is not stated, which widens the answer", kQualityFactorNames.at(factor))
@@ -299,7 +304,7 @@ QualityOutlook forecast_quality(const QualityModel& model, const QualityQuestion
   }
   out.horizon = question.horizon > 0 ? question.horizon : std::max(kHorizon, 10 * out.images_seen);
   const auto published = published_training(question.kind);
-  QualityPrior prior = prior_of(model, question.kind);
+  QualityPrior prior = prior_of(model, recorded_kind(model, question.kind));
   if (published) prior = with_published(model, std::move(prior), *published);
   const Posterior posterior = posterior_of(model, prior, question);
   out.diverged = posterior.useful.diverged;

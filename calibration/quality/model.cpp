@@ -29,11 +29,19 @@ struct ModelFamily {
   const char *backbone, *conditioning, *loss, *ada;
 };
 /// Defaults of this program's models, and of the published networks whose layers it lists, as their papers train them.
-constexpr ModelFamily kFamilies[] = {
-    {"dcgan", "dcgan", "no", "vanilla", "0"},          {"stylegan2-ada", "stylegan2", "no", "logistic", "1"},
-    {"stylegan2", "stylegan2", "no", "logistic", "0"}, {"stylegan3", "stylegan3", "no", "logistic", "0"},
-    {"biggan", "big_resnet", "projgan", "hinge", "0"}, {"progressive-gan", "progressive", "no", "wasserstein", "0"},
-    {"mlp-gan", "mlp", "no", "vanilla", "0"}};
+constexpr ModelFamily kFamilies[] = {{"dcgan", "dcgan", "no", "vanilla", "0"},
+                                     {"stylegan2-ada", "stylegan2", "no", "logistic", "1"},
+                                     {"stylegan2", "stylegan2", "no", "logistic", "0"},
+                                     {"stylegan3-r", "stylegan3-r", "no", "logistic", ""},  // with ADA but for FFHQ
+                                     {"stylegan3", "stylegan3-t", "no", "logistic", ""},
+                                     {"biggan-deep", "big_resnet_deep", "projgan", "hinge", "0"},
+                                     {"biggan", "big_resnet", "projgan", "hinge", "0"},
+                                     {"sngan", "resnet", "no", "hinge", "0"},
+                                     {"sagan", "resnet", "projgan", "hinge", "0"},
+                                     {"wgan-gp", "resnet", "no", "wasserstein", "0"},
+                                     {"progressive-gan", "progressive", "no", "wasserstein", "0"},
+                                     {"progan", "progressive", "no", "wasserstein", "0"},
+                                     {"mlp-gan", "mlp", "no", "vanilla", "0"}};
 
 }  // namespace
 
@@ -125,6 +133,16 @@ QualityPrior prior_of(const QualityModel& model, const QualityKind& kind) {
   out.log_hazard = log_hazard(row);
   out.log_hazard_sd = std::sqrt(inverse(precision).form(row) + kHazardVariance * static_cast<double>(unknown.size()));
   return out;
+}
+
+QualityKind recorded_kind(const QualityModel& model, QualityKind kind) {
+  constexpr std::size_t kBackbone = 1;
+  std::string& backbone = kind.levels[kBackbone];
+  const std::string stands = "stylegan2";
+  if (backbone.starts_with("stylegan3") && !effect_of(model, kBackbone, backbone) &&
+      effect_of(model, kBackbone, stands))
+    backbone = stands;
+  return kind;
 }
 
 QualityKind with_usual_case(QualityKind kind) {

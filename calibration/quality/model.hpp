@@ -100,6 +100,11 @@ const QualityModel& embedded_quality_model();
 /// The model of a file; the embedded one if `path` is empty.
 QualityModel load_quality_model(const std::filesystem::path& path);
 
+/// The kind of recorded trainings that stands for one of networks that the model has none of: StyleGAN3's count as
+/// StyleGAN2's. Its published FIDs are 7 % below to 14 % above StyleGAN3's on FFHQ, FFHQ-U of two sizes and AFHQv2
+/// (published.cpp), and backbones differ by more than a factor of two.
+QualityKind recorded_kind(const QualityModel& model, QualityKind kind);
+
 /// The same kind with the levels of all factors but the dataset in lower case, in which they are compared.
 QualityKind with_usual_case(QualityKind kind);
 

@@ -382,11 +382,12 @@ class RecipeConfig(TypedDict, total=False):
     training: Dict[str, Any]
 
 
-class RecipeMeasured(TypedDict):
+class RecipeMeasured(TypedDict, total=False):
     gpu: str
     by: str
     source: str
     rows: List[List[Any]]
+    peaks: List[List[Any]]
 
 
 class RecipeDocument(TypedDict, total=False):

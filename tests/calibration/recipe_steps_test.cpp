@@ -9,6 +9,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "calibration/device_memory.hpp"
 #include "calibration/workload_model.hpp"
 #include "common/json.hpp"
 #include "common/json_value.hpp"
@@ -21,12 +22,17 @@ namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
+using testing::IsEmpty;
+
+traces::StepTrace trace_of(const std::string& recipe) {
+  const std::string name = "recipe:" + recipe;
+  return traces::read_step_trace(
+      JsonNode::parse(traces::trace_text(JsonNode::wrap(Json(name), "scenario.json", "")), name));
+}
 
 /// The model of a pass of so many images of a recipe on a GPU.
 WorkloadModel pass_of(const std::string& recipe, int images, const std::string& gpu_name) {
-  const std::string name = "recipe:" + recipe;
-  const traces::StepTrace trace = traces::read_step_trace(
-      JsonNode::parse(traces::trace_text(JsonNode::wrap(Json(name), "scenario.json", "")), name));
+  const traces::StepTrace trace = trace_of(recipe);
   const GpuSheet& sheet = *find_gpu_sheet(gpu_name);
   platforms::Gpu gpu;
   gpu.name = gpu.family = gpu_name;
@@ -114,6 +120,37 @@ TEST(RecipeSteps, FiltersInSharedMemoryTakeTheirTime) {
   // T at 1,024 pixels: 1.27e9 numbers at the higher rates, at 12.7 to 17.7 words; R has twice the channels.
   EXPECT_NEAR(filters("stylegan3-t") / 1.27e9, 15.5, 2);
   EXPECT_GT(filters("stylegan3-r"), 2 * filters("stylegan3-t"));
+}
+
+/// GiB that the allocator hands out for a pass of so many images, and the whole memory.
+DeviceMemory memory_of(const std::string& recipe, int images, bool several_gpus = false) {
+  return device_memory(trace_of(recipe), images, platforms::Gpu{}, several_gpus);
+}
+
+TEST(RecipeMemory, WhatWasMeasuredIsThePeak) {
+  constexpr double kGiB = 1 << 30;
+  const DeviceMemory measured = memory_of("stylegan2-ada?image=512", 8);
+  EXPECT_NEAR(measured.allocated / kGiB, 7.6, 1e-6);
+  EXPECT_EQ(measured.measured, "measured: NVIDIA, 2020: 7.6 GiB for 8 images a pass of 512 pixels");
+  EXPECT_NEAR(memory_of("stylegan2-ada?image=512", 8, true).allocated / kGiB, 7.8, 1e-6);
+  // TensorFlow's; half of the images of a pass take half of what does not live as long as the weights.
+  EXPECT_NEAR(memory_of("stylegan2?image=256", 4).allocated / kGiB, 6.4, 1e-6);
+  const double fixed =
+      2 * memory_of("stylegan2?image=256", 2).allocated - memory_of("stylegan2?image=256", 4).allocated;
+  EXPECT_GT(fixed / kGiB, 1);
+  EXPECT_LT(fixed / kGiB, 1.6);
+  // Carried to another pass the interval is wider, and it is widest where only the count is known.
+  const auto width = [](const DeviceMemory& memory) { return memory.high / memory.low; };
+  const DeviceMemory carried = memory_of("stylegan2-ada?image=512", 12),
+                     counted = memory_of("stylegan2-ada?image=64", 12);
+  EXPECT_GT(width(carried), width(measured));
+  EXPECT_GT(width(counted), width(carried));
+  EXPECT_THAT(counted.measured, IsEmpty());
+  // Another precision is another memory, of which nothing is known.
+  EXPECT_THAT(memory_of("stylegan2-ada?image=512&precision=fp32", 8).measured, IsEmpty());
+  // A flat reduction copies the gradients when no graph lives.
+  EXPECT_EQ(memory_of("r3gan", 8, true).allocated, memory_of("r3gan", 8).allocated);
+  EXPECT_GT(memory_of("stylegan2-ada?image=64", 8, true).allocated, memory_of("stylegan2-ada?image=64", 8).allocated);
 }
 
 }  // namespace

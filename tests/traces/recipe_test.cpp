@@ -90,6 +90,34 @@ TEST(Recipe, HasThePublishedParametersOfOtherFamilies) {
   EXPECT_EQ(parameters("mlp-gan", "discriminator"), 2'289'769 - 4'400 - 2'051'384);
 }
 
+TEST(Recipe, OfStyleGanXlTrainsTheLayersOfItsStage) {
+  // Its issue 84 prints the stage of 16 pixels: L0_36_1024 to L10_16_3.
+  constexpr std::int64_t kAffine = 512 * 1024 + 1024, kLayer = 1024 * 1024 * 9 + 1024 + kAffine;
+  constexpr std::int64_t kToRgb = 1024 * 3 + 3 + kAffine, kFourier = 1024 * 1024 + 512 * 4 + 4;
+  constexpr std::int64_t kMapping = 320 * 64 + 64 + 128 * 512 + 512 + 512 * 512 + 512;
+  EXPECT_EQ(parameters("stylegan-xl?image=16", "generator"), kMapping + kFourier + 10 * kLayer + kToRgb);
+  // A further stage has seven layers and the last in place of three; eight and five of those before stay.
+  EXPECT_EQ(parameters("stylegan-xl?image=32", "generator"), 7 * kLayer + kToRgb);
+  const auto frozen = [](int side, const char* network) {
+    const auto networks = resolve_recipe(fmt::format("stylegan-xl?image={}", side)).layers.networks;
+    return networks.at(network).frozen_parameters;
+  };
+  EXPECT_EQ(frozen(16, "stem"), 0);
+  EXPECT_EQ(frozen(32, "stem"), kMapping + kFourier + 8 * kLayer);
+  EXPECT_EQ(frozen(64, "stem"), kMapping + kFourier + 13 * kLayer);
+  // huggingface/pytorch-image-models: 87,338,192 parameters of deit_base_distilled_patch16_224 and 4,652,008 of
+  // tf_efficientnet_lite0, two heads, tokens and places and one head with its convolution among them.
+  const auto mixing = [](std::vector<std::int64_t> channels) {
+    std::int64_t sum = 512 * 256 + 256 + 256 * 128 + 128 + 128 * 64 + 64 + 64 * 64 + 64;
+    for (std::size_t i = 0; i < 4; ++i) sum += (channels[i] + 1) * (64 << i);
+    return sum;
+  };
+  const std::int64_t readout = 768 * (96 + 192 + 384 + 768) + 96 + 192 + 384 + 768 + 96 * 96 * 16 + 96 + 192 * 192 * 4 +
+                               192 + 768 * 768 * 9 + 768;
+  EXPECT_EQ(frozen(32, "deit") - readout - mixing({96, 192, 384, 768}), 87'338'192 - 2 * 769'000 - 200 * 768);
+  EXPECT_EQ(frozen(256, "efficientnet") - mixing({24, 40, 112, 320}), 4'652'008 - 1'281'000 - 320 * 1280 - 2 * 1280);
+}
+
 TEST(Recipe, RunsWhatBelongsToEachStepInItsUpdate) {
   const auto updates = [](const std::string& recipe) {
     double sum = 0;
