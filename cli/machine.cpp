@@ -90,9 +90,7 @@ void run_fits(const plan::FitsOptions& options, Shared& shared) {
 
 void declare_fits(Parser command, Shared& shared) {
   auto options = std::make_shared<plan::FitsOptions>();
-  command
-      .add_option("model,--model,--recipe", options->model,
-                  "a model as `plan --model` takes it, or a file: layers, or a step trace")
+  command.add_option("model", options->model, "a model as `plan --model` takes it, or a file: layers, or a step trace")
       .required()
       .check(suggest("@planned @files"));
   command.add_option("--gpu", options->gpus, "only these GPUs of the catalogs, or families of them")

@@ -72,10 +72,11 @@ std::vector<JsonOverride> changes_of(const SimulateOptions& options, const Json&
   if (options.members.has("/platform/instance") && !options.members.has(gpus) && scenario.contains(JsonPointer(gpus)))
     overrides.push_back({gpus, "null"});
   if (options.members.has("/workload/recipe")) {  // in place of what the file says of the step
-    // Whatever else the two are, reading them says so.
-    Json workload = scenario.is_object() ? scenario.value("workload", Json::object()) : Json::object();
+    if (!scenario.is_object()) throw ConfigError(options.scenario + ": /: expected an object");
+    Json workload = scenario.value("workload", Json::object());
+    if (!workload.is_object()) throw ConfigError(options.scenario + ": /workload: expected an object");
     for (const char* other : {"trace", "measured", "batch_per_gpu", "accumulation_steps", "stages"})
-      if (workload.is_object()) workload.erase(other);
+      workload.erase(other);
     overrides.push_back({"/workload", workload.dump()});
   }
   for (JsonOverride& override : options.members.overrides()) overrides.push_back(std::move(override));

@@ -40,6 +40,9 @@ void check_measured(const JsonNode& node, const Recipe& recipe) {
       const RecipePeak& peak = recipe.measured[i].peaks[j];
       cells = cells_of("peaks", j);
       check_first(peak, 3);
+      const bool is_known = std::any_of(recipe.configs.begin(), recipe.configs.end(),
+                                        [&](const RecipeConfig& config) { return config.name == peak.config; });
+      require(0, peak.config.empty() || is_known, "the name of one of its configurations, or \"\"");
       require(4, peak.gib > 0 && peak.gib <= kMostGib, "GiB above 0, at most 65536");
     }
   }

@@ -73,17 +73,13 @@ std::string lock_text(int file) {
   return {text.data(), static_cast<std::size_t>(std::max<ssize_t>(got, 0))};
 }
 
-/// A lock is made with this bit, which means nothing to a file, so that one that is still empty differs from a user's.
-constexpr mode_t kMark = S_ISVTX;
-
-/// True for a file that a lock's holder wrote, or that it made and that is still empty or, after a crash, of NULs. Any
-/// other is a user's own.
+/// True for a file that a lock's holder wrote, or that is empty or of NULs: a crash may leave one so. Any other is a
+/// user's own.
 bool is_lock(int file) {
   struct stat info {};
   if (::fstat(file, &info) != 0 || !S_ISREG(info.st_mode)) return false;
   const std::string text = lock_text(file);
-  if (text.find_first_not_of('\0') == text.npos)
-    return (info.st_mode & kMark) != 0 && info.st_size < static_cast<off_t>(kLongestHolder);
+  if (text.find_first_not_of('\0') == text.npos) return info.st_size < static_cast<off_t>(kLongestHolder);
   const std::size_t on = std::min(text.find_first_not_of("0123456789", kHolder.size()), text.size());
   return text.starts_with(kHolder) && on > kHolder.size() && text.substr(on).starts_with(" on ") &&
          text.find('\n') == text.size() - 1;
@@ -190,7 +186,7 @@ bool has_checkpoints(const fs::path& directory) { return !files_in(directory).em
 
 CheckpointLock::CheckpointLock(const std::filesystem::path& directory) : path_(directory / kLock) {
   do {
-    file_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0644 | kMark);
+    file_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0644);
     if (file_ < 0) throw ConfigError(fmt::format("--checkpoint: {}: {}", path_.string(), std::strerror(errno)));
     if (::flock(file_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
       const std::string other = holder(file_);

@@ -38,7 +38,7 @@ class Enumeration {
     const platforms::Platform& platform = *request_.catalogs[catalog].platform;
     const platforms::Gpu& gpu = platform.gpu_of(instance);
     if (!is_wanted(request_.instances, instance.name)) return;
-    if (!is_wanted(request_.gpus, gpu.name) && !is_wanted(request_.gpus, gpu.family)) return;
+    if (!is_wanted(request_.gpu_names, gpu.name)) return;
     // TPUs and CPUs are searched only if the request names them: their data sheets say little about how fast they
     // train, and programs for GPUs do not run on them.
     if (gpu.kind != platforms::Gpu::Kind::gpu && request_.gpus.empty() && request_.instances.empty())

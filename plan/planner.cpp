@@ -58,6 +58,7 @@ Plan search_once(const Request& request, const PlanOptions& options) {
     // its steps would be lost with it.
     if (options.at_most && round.size() == 1) {
       search.take(round.front(), search.evaluate(round.front()));
+      (void)steps.take_new();  // no child has to send them back
       best = search.best();
       continue;
     }

@@ -236,9 +236,9 @@ void read_catalogs(JsonObject& in, const JsonNode& search, Request& request) {
       instances.insert(instance.name);
       for (const platforms::Price& price : instance.prices) regions.insert(price.region);
     }
-  for (const std::string& text : read_strings(in, "gpus"))
-    for (std::string& name : platforms::gpus_named(text, all_gpus)) request.gpus.push_back(std::move(name));
-  check_known(search, "gpus", request.gpus, gpus);
+  for (const std::string& text : request.gpus = read_strings(in, "gpus"))
+    for (std::string& name : platforms::gpus_named(text, all_gpus)) request.gpu_names.push_back(std::move(name));
+  check_known(search, "gpus", request.gpu_names, gpus);
   check_known(search, "instances", request.instances = read_strings(in, "instances"), instances);
   check_known(search, "regions", request.regions = read_strings(in, "regions"), regions);
 }

@@ -83,6 +83,7 @@ struct Request {
   };
   std::vector<Catalog> catalogs;
   std::vector<std::string> gpus, instances, regions;  ///< names to search among; all if empty
+  std::vector<std::string> gpu_names;                 ///< the GPUs of the catalogs that `gpus` names
   std::vector<platforms::Market> markets;
   int min_gpus = 1, max_gpus = 16;
   std::vector<std::string> schemes;  ///< all-reduce schemes of which the fastest is taken

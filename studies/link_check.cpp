@@ -223,7 +223,9 @@ class Checker {
       add(out, {"noise", "the times scatter: other jobs, clocks, or too few iterations", "repeat with -n 100 -w 20"},
           likelihood(large_, expected, {usual_.usual, usual_.unusual, usual_.share, kNoise / kSpread}), prior, nullptr);
     if (out.ratio < 1) add_causes(normal, expected, prior, out);
-    if (out.ratio < 1 && ran_.nodes > 1 && is_fast()) add_collapse(expected, prior, out);
+    if (out.ratio < 1 && ran_.nodes > 1 && machine_.instance.nic &&
+        machine_.instance.nic->transport == platforms::Nic::Transport::rdma)
+      add_collapse(expected, prior, out);
     double all = 0;
     for (const LikelyCause& cause : out.causes) all += cause.share;
     for (LikelyCause& cause : out.causes) cause.share /= all;

@@ -40,13 +40,14 @@ double rate_of(const std::string& option, const std::string& text, double images
   if (error == std::errc() && value > 1e-6 && value < 1e12)
     for (const auto& [prefix, times] : {std::pair<std::string, double>{"", 1}, {"k", 1e3}, {"m", 1e6}})  // 1k, 1kimg/s
       for (const Unit& known : units)
-        if (unit == prefix + known.name && (times == 1 || !known.is_time))
+        if (unit == prefix + known.name && (times == 1 || !known.is_time) && (run <= 0 || unit != "m"))  // no minutes
           return known.is_time ? known.amount / value : times * known.amount * value;
   constexpr std::string_view kEpoch = "/epoch";
   try {
-    const std::string_view time(text.data(), text.size() - (text.ends_with(kEpoch) ? kEpoch.size() : 0));
-    if (const Seconds took = parse_quantity<Seconds>(time); took.si > 0) {
-      if (run > 0) return run / took.si;
+    const bool of_epoch = lower_case(text).ends_with(kEpoch);
+    if (const Seconds took = parse_quantity<Seconds>(text.substr(0, text.size() - (of_epoch ? kEpoch.size() : 0)));
+        took.si > 1e-6 && took.si < 1e12) {
+      if (run > 0 && run < 1e15) return run / took.si;
       throw ConfigError(fmt::format("{} {}: --images says how many images take so long", option, text));
     }
   } catch (const std::invalid_argument&) {

@@ -79,7 +79,7 @@ class TextReader {
         (tag.skip("]") || (tag.skip(",") && !tag.digits().empty() && tag.skip("]<std") &&
                            !tag.word_until(">:").empty() && tag.skip(">:")))) {
       const std::string own(begin.substr(0, begin.size() - tag.rest().size()));
-      for (std::size_t at = 0; (at = line.find(own, at)) != line.npos;) line.erase(at, own.size());
+      for (std::size_t at = 0; (at = line.find(own, at)) != line.npos;) line.replace(at, own.size(), " ");
       return line;
     }
     if (!scanner.digits().empty() && scanner.skip(":") && scanner.skip_blank()) return std::string(scanner.rest());

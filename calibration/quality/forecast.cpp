@@ -255,10 +255,10 @@ std::vector<std::string> notes_of(const QualityModel& model, const QualityQuesti
                                   const UsefulPoints& useful, const std::optional<PublishedTraining>& published,
                                   const QualityOutlook& outlook) {
   const std::string& dataset = question.kind.levels[kDatasetFactor];
-  std::vector<std::string> notes{rests_on(model, question.kind)};
+  const QualityKind recorded = recorded_kind(model, question.kind);
+  std::vector<std::string> notes{rests_on(model, recorded)};
   const std::string known = published ? published->text : published_elsewhere(question.kind);
   if (!known.empty()) notes.push_back(known);
-  const QualityKind recorded = recorded_kind(model, question.kind);
   if (recorded.levels != question.kind.levels)
     notes.push_back(fmt::format("{} counts as {}, whose published FIDs are near its own", question.kind.levels[1],
                                 recorded.levels[1]));

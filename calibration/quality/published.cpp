@@ -94,6 +94,14 @@ Dataset dataset_of(const std::string& level) {
     else if (number || (name[at] >= 'a' && name[at] <= 'z' && !(name[at] == 'x' && out.pixels > 0)))
       out.name += name.substr(at, next - at);
   }
+  // "LSUN-Cars" and "LSUN-Churches" are LSUN's "car" and "church".
+  for (const std::string_view many : {"es", "s"})
+    if (out.name.ends_with(many) && std::any_of(std::begin(kRows), std::end(kRows), [&](const Row& row) {
+          return row.dataset == std::string_view(out.name).substr(0, out.name.size() - many.size());
+        })) {
+      out.name = out.name.substr(0, out.name.size() - many.size());
+      break;
+    }
   return out;
 }
 
@@ -141,8 +149,10 @@ std::string published_elsewhere(const QualityKind& kind) {
     return fmt::format("trainings of these networks on {} are published at a batch of {}, and say nothing of {:g}",
                        asked.name, fmt::join(batches, " and "), kind.batch);
   if (datasets.empty()) return "";
-  return fmt::format("no training of these networks on {} is known to be published, only on {}", asked.name,
-                     fmt::join(datasets, ", "));
+  return fmt::format(
+      "no training of these networks, with this augmentation and with or without classes, on {} is known to be "
+      "published, only on {}",
+      asked.name, fmt::join(datasets, ", "));
 }
 
 QualityPrior with_published(const QualityModel& model, QualityPrior prior, const PublishedTraining& published) {

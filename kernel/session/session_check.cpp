@@ -94,11 +94,14 @@ void check(const SessionOptions& options, const std::string& report_file) {
   for (const auto& file :
        {options.samples, options.weights, options.trace, options.quality_curve, options.metrics, report_file}) {
     if (file.empty()) continue;
-    const fs::path path = fs::weakly_canonical(fs::absolute(file));
-    if (!outputs.insert(path).second)
+    std::error_code failed;  // as for what a pipe of this process is called
+    fs::path path = fs::weakly_canonical(fs::absolute(file), failed);
+    if (failed) path = fs::absolute(file);
+    const bool is_stream = fs::exists(file, failed) && !fs::is_regular_file(file, failed);
+    if (!is_stream && !outputs.insert(path).second)
       throw ConfigError(fmt::format("{}: found twice as an output, expected once", file));
     if (!options.checkpoint.empty() && is_name_of_checkpoints(path.filename().string()) &&
-        path.parent_path() == fs::weakly_canonical(fs::absolute(options.checkpoint)))
+        path.parent_path() == fs::weakly_canonical(fs::absolute(options.checkpoint), failed))
       throw ConfigError(
           fmt::format("{}: found a name that --checkpoint gives to its own files, expected another", file));
     check_writable(file);

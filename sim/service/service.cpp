@@ -60,6 +60,12 @@ traces::StepTrace forward_trace(traces::LayerList list, const std::string& netwo
   for (const auto& [name, unused] : list.networks) names.push_back(name);
   if (!list.networks.contains(network))
     at.fail(fmt::format("it has no network \"{}\"; \"network\" names one of {}", network, list_of(names)));
+  for (const traces::LayerPass& pass : list.step)
+    if (pass.name == network + ".stem")
+      at.fail(
+          fmt::format("its {} stands behind the network \"{}\", which a pass of it alone would leave out; state "
+                      "\"measured\"",
+                      network, pass.network));
   traces::LayerNetwork alone = list.networks.at(network);
   alone.copies = 1;
   list.networks = {{network, std::move(alone)}};

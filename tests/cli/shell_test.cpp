@@ -51,7 +51,7 @@ Strings commands(const std::string& above = "") {
 /// The long options in a command's help, such as "--format", without the options of the program.
 Strings options(const std::string& command) {
   const std::string help = run_program(command + " --help").out;
-  return found_in(help.substr(help.find("\nOptions:")), "(?:\n  (?:-[a-z],)?|,)(--[a-z0-9-]+)");
+  return found_in(help.substr(help.find("\nOptions:")), "\n  (?:-[a-z],)?(--[a-z0-9-]+)");
 }
 
 bool has(const std::string& program) { return std::system(("command -v " + program + " >/dev/null").c_str()) == 0; }

@@ -93,31 +93,29 @@ constexpr std::string_view kValues[] = {"0",
                                         "risk-averse"};
 /// What changes most of a run's or a cluster's life.
 constexpr std::string_view kSets[] = {R"(/faults={"crash":{"every":"2h"}})",
-                                      R"(/faults={"network":{"every":"20min","lasts":"2min","factor":0.3}})",
-                                      R"(/faults={"straggler":{"every":"20min","lasts":"2min","factor":0.3}})",
-                                      R"(/faults={"storage":{"every":"20min","lasts":"2min"}})",
+                                      R"(/faults={"network":{"every":"20min","for":"2min","factor":0.3}})",
+                                      R"(/faults={"straggler":{"every":"20min","for":"2min","factor":3}})",
+                                      R"(/faults={"storage":{"every":"20min","for":"2min","factor":0.3}})",
                                       R"(/checkpoint={"every":"10min"})",
                                       R"(/checkpoint={"every":"1epoch"})",
                                       R"(/checkpoint={"every":"daly"})",
                                       R"(/storage={"checkpoint":"s3"})",
                                       R"(/storage={"dataset":"s3"})",
                                       R"(/evaluation={"every":"1epoch","fixed":"30s"})",
-                                      R"(/synchronization={"mode":"local-sgd","local_steps":8})",
-                                      R"(/synchronization={"mode":"gossip"})",
-                                      R"(/synchronization={"mode":"asynchronous"})",
+                                      R"(/synchronization={"scheme":"ring","mode":"local-sgd","local_steps":8})",
+                                      R"(/synchronization={"scheme":"ring","mode":"gossip"})",
+                                      R"(/synchronization={"scheme":"parameter-server","mode":"async-parameter-server"})",
                                       R"(/platform/market="spot")",
                                       R"(/platform/nodes=4)",
-                                      R"(/policy="spot-first")",
-                                      R"(/policy="predictive")",
-                                      R"(/policy="deadline")",
-                                      R"(/policy="migrate")",
+                                      R"(/policy={"name":"spot-first"})",
+                                      R"(/policy={"name":"predictive"})",
+                                      R"(/policy={"name":"deadline"})",
                                       R"(/deadline="3h")",
                                       R"(/budget="5USD")",
-                                      R"(/seeds=3)",
-                                      R"(/scheduler="kueue")",
-                                      R"(/scheduler="gavel")",
-                                      R"(/scheduler="pollux")",
-                                      R"(/scheduler="tiresias")",
+                                      R"(/scheduler={"name":"kueue"})",
+                                      R"(/scheduler={"name":"gavel"})",
+                                      R"(/scheduler={"name":"pollux"})",
+                                      R"(/scheduler={"name":"tiresias"})",
                                       R"(/fidelity={"mode":"message"})",
                                       R"(/placement="topology")",
                                       R"(/packing=1.2)"};
@@ -128,7 +126,7 @@ constexpr Borrowed kBorrowed[] = {{"scenario", "simulate FILE --format json"},
                                   {"study", "sweep FILE --format json --jobs 1"},
                                   {"study", "sweep FILE --shard 0/2 -o OUT ; merge OUT --partial"},
                                   {"request", "plan FILE --effort quick --jobs 1"},
-                                  {"nccl-log", "check nccl-log FILE --catalog aws"},
+                                  {"nccl-log", "check nccl-log FILE --catalog aws --instance p4d.24xlarge"},
                                   {"profiler", "why-slow FILE --gpus 8 --gpu V100"},
                                   {"task-file", "plan --like FILE --jobs 1"}};
 
@@ -165,13 +163,16 @@ class Outputs {
   Outputs() = default;
   Outputs(const Outputs&) = delete;
   Outputs& operator=(const Outputs&) = delete;
-  ~Outputs() { clear(); }
+  ~Outputs() { std::filesystem::remove_all(path.parent_path(), ignored_); }
   void clear() const {
-    std::error_code ignored;
-    std::filesystem::remove_all(path, ignored);
+    std::filesystem::remove_all(path.parent_path(), ignored_);  // with what a sweep keeps beside OUT
+    std::filesystem::create_directories(path.parent_path(), ignored_);
   }
   const std::filesystem::path path =
-      std::filesystem::temp_directory_path() / ("ganymede-fuzz-" + std::to_string(::getpid()));
+      std::filesystem::temp_directory_path() / ("ganymede-fuzz-command-" + std::to_string(::getpid())) / "out";
+
+ private:
+  mutable std::error_code ignored_;
 };
 
 /// The commands of a line, parted by semicolons. ConfigError if one might write elsewhere or start a program.

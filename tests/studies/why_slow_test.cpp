@@ -63,6 +63,8 @@ TEST(WhySlow, RatesAreReadAsPeopleWriteThem) {
     EXPECT_THROW((void)rate_of("--one", bad, 64), ConfigError) << bad;
   EXPECT_DOUBLE_EQ(rate_of("--one", "25s/epoch", 64, 50'000), 2000);
   EXPECT_DOUBLE_EQ(rate_of("--one", "2h", 64, 7'200'000), 1000);
+  for (const char* bad : {"90m", "1e-310s", "1e300h"})
+    EXPECT_THROW((void)rate_of("--one", bad, 64, 50'000), ConfigError) << bad;
   EXPECT_EQ(refusal(asked(2, "V100", "40h", "25h")), "--one 40h: --images says how many images take so long");
   // Each iteration of four GPUs takes four batches.
   WhySlowOptions iterations = asked(4, "V100", "0.5s/it", "0.5s/it"), images = asked(4, "V100", "64", "256");

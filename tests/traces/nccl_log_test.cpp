@@ -107,8 +107,8 @@ TEST(NcclLog, LooksThroughLaunchersPrefixesAndOtherPrograms) {
 
 TEST(NcclLog, LooksThroughTagsBeforeEachPieceOfARow) {
   for (const std::string tag : {"[0]", "[1,0]<stdout>:"}) {
-    const NcclLog log = read_log(tag + "  1048576  262144  float  sum  -1" + tag + "  150.0  6.99  6.99  0" + tag +
-                                 "  151.0  6.94  6.94  0\n");
+    const NcclLog log = read_log(tag + "  1048576  262144  float  sum  -1" + tag + "150.0  6.99  6.99  0" + tag +
+                                 "151.0  6.94  6.94  0\n");
     EXPECT_NEAR(log.rows.at(0).out_of_place.si, 150e-6, 1e-12) << tag;
     EXPECT_NEAR(log.rows.at(0).in_place->si, 151e-6, 1e-12) << tag;
   }
