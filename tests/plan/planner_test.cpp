@@ -240,6 +240,19 @@ INSTANTIATE_TEST_SUITE_P(
              "search": { "catalogs": ["gcp", "aws"], "gpus": ["V100", "T4"], "regions": ["us-central1", "us-east-1"],
                          "schemes": ["ring"], "max_gpus": 4, "seeds": 3 } })"));
 
+// A family is all of its GPUs, and what a driver says is one.
+TEST(RequestGpus, AreThoseThatTheNamesStandFor) {
+  const auto named = [](const std::string& name) {
+    Json content = {{"schema", "ganymede.request/1"},
+                    {"workload", {{"trace", "layers:dcgan"}, {"batch_per_gpu", 8}, {"images", 100000}}},
+                    {"search", {{"catalogs", {"aws"}}, {"gpus", {name}}}}};
+    return read_request(JsonNode::wrap(content, "request.json", ""), kNow).gpu_names;
+  };
+  EXPECT_THAT(named("V100"), testing::UnorderedElementsAre("V100", "V100-32GB"));
+  EXPECT_THAT(named("Tesla V100-SXM2-16GB"), testing::ElementsAre("V100"));
+  EXPECT_THAT(named("V100-32GB"), testing::ElementsAre("V100-32GB"));
+}
+
 TEST_F(Plans, RefuseRequestsThatContradictThemselves) {
   content["workload"]["steps"] = 5;
   EXPECT_THAT(error(), HasSubstr("/workload/steps: a plan compares allocations of different sizes"));
