@@ -148,7 +148,7 @@ std::optional<MemoryAnchor> anchor_of(const traces::StepTrace& trace, int pass, 
   auto place = known.find(trace.software.version);
   if (place == known.end()) place = known.emplace(trace.software.version, anchors_of(trace.software.version)).first;
   const auto rank = [&](const MemoryAnchor& one) {
-    return std::tuple(std::abs(std::log(static_cast<double>(one.pass) / pass)), !one.same_config,
+    return std::tuple(static_cast<double>(std::max(one.pass, pass)) / std::min(one.pass, pass), !one.same_config,
                       (one.gpus > 1) != several_gpus, one.gpus);
   };
   const auto best = std::min_element(place->second.begin(), place->second.end(),

@@ -40,7 +40,8 @@ double rate_of(const std::string& option, const std::string& text, double images
   if (error == std::errc() && value > 1e-6 && value < 1e12)
     for (const auto& [prefix, times] : {std::pair<std::string, double>{"", 1}, {"k", 1e3}, {"m", 1e6}})  // 1k, 1kimg/s
       for (const Unit& known : units)
-        if (unit == prefix + known.name && (times == 1 || !known.is_time) && (run <= 0 || unit != "m"))  // no minutes
+        if (unit == prefix + known.name && (times == 1 || !known.is_time) &&
+            (run <= 0 || unit != "m"))  // "90m" may mean minutes
           return known.is_time ? known.amount / value : times * known.amount * value;
   constexpr std::string_view kEpoch = "/epoch";
   try {

@@ -94,7 +94,7 @@ void check(const SessionOptions& options, const std::string& report_file) {
   for (const auto& file :
        {options.samples, options.weights, options.trace, options.quality_curve, options.metrics, report_file}) {
     if (file.empty()) continue;
-    std::error_code failed;  // as for what a pipe of this process is called
+    std::error_code failed;  // is set where a name has no path, such as that of a pipe
     fs::path path = fs::weakly_canonical(fs::absolute(file), failed);
     if (failed) path = fs::absolute(file);
     const bool is_stream = fs::exists(file, failed) && !fs::is_regular_file(file, failed);

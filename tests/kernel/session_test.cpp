@@ -4,8 +4,10 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <sstream>
+#include <string>
 
 #include "common/errors.hpp"
 #include "common/json_value.hpp"
@@ -148,6 +150,17 @@ TEST(Session, GoesOnWithoutItsLogOnAFullDisk) {
       std::count_if(remarks.begin(), remarks.end(),
                     [](const std::string& sentence) { return sentence.find("without its log") != sentence.npos; }),
       1);
+}
+
+// As `--metrics /dev/stdout | jq` and `--trace >(gzip)` do: the file has no path of its own.
+TEST(Session, WritesIntoPipes) {
+  const Scratch scratch;
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  SessionOptions options = small_session(scratch, 6);
+  options.metrics = options.trace = "/dev/fd/" + std::to_string(ends[1]);
+  EXPECT_NO_THROW(check(options));
+  for (const int end : ends) ::close(end);
 }
 
 TEST(Session, RefusesOptionsThatContradictEachOther) {

@@ -268,10 +268,11 @@ TEST(QualityForecast, WithoutAPublishedTrainingTheAnswerSaysSo) {
     return forecast_quality(embedded_quality_model(), {kind, {}, {5}, 25e6}).notes;
   };
   EXPECT_THAT(said(recipe_on("stylegan3-t", "cats")),
-              Contains("no training of these networks, with this augmentation and with or without classes, on cats is "
+              Contains("no training of this kind (networks, augmentation, classes) on cats is "
                        "known to be published, only on ffhq, ffhqu, afhqv2"));
   EXPECT_THAT(said(recipe_on("stylegan3-t", "FFHQ", 512)),
               Contains(HasSubstr("at a batch of 32, and say nothing of 512")));
+  EXPECT_THAT(said(recipe_on("stylegan2", "LSUN-Churches")), Contains(HasSubstr("StyleGAN2 on lsunchurch")));
   EXPECT_THAT(said(recipe_on("mlp-gan", "cats")), Not(Contains(HasSubstr("published"))));
 }
 

@@ -351,13 +351,19 @@ TEST(Observations, ShowTheRunToThePolicy) {
   EXPECT_EQ(seen.boot.si, 90);
 }
 
+/// A scenario whose program starts in 15 s, meets others in 5 s, and takes 2 s for each further GPU of a node.
+Scenario with_starts(int nodes) {
+  Scenario scenario = literal_scenario(nodes);
+  scenario.provisioning.framework_start.median = Seconds{15};
+  scenario.provisioning.communicator_start.median = Seconds{5};
+  scenario.provisioning.replica_start.median = Seconds{2};
+  return scenario;
+}
+
 // The nodes that train decide, of whichever pool they are: one GPU alone meets nobody, and four of a node meet.
 TEST(Starts, CountTheRendezvousOfThoseThatTrain) {
   const auto start_s = [](int gpus_of_first, int gpus_of_other) {
-    Scenario scenario = literal_scenario(0);
-    scenario.provisioning.framework_start.median = Seconds{15};
-    scenario.provisioning.communicator_start.median = Seconds{5};
-    scenario.provisioning.replica_start.median = Seconds{2};
+    Scenario scenario = with_starts(0);
     scenario.pools[0].pool.gpus_per_node = gpus_of_first;
     scenario.pools.push_back(literal_pool("other", 1, 1));
     scenario.pools[1].pool.gpus_per_node = gpus_of_other;
@@ -374,10 +380,7 @@ TEST(Starts, CountTheRendezvousOfThoseThatTrain) {
 // As start_training() counts it: the rendezvous of several workers, and the GPUs of a node one after the other.
 TEST(Observations, CountTheStartOfAsManyGpusAsThereMayBe) {
   const auto restart_s = [](int most, int gpus_of_other) {
-    Scenario scenario = literal_scenario(1);
-    scenario.provisioning.framework_start.median = Seconds{15};
-    scenario.provisioning.communicator_start.median = Seconds{5};
-    scenario.provisioning.replica_start.median = Seconds{2};
+    Scenario scenario = with_starts(1);
     scenario.pools[0].max_nodes = most;
     scenario.pools.push_back(literal_pool("other", 0, 1));
     scenario.pools[1].pool.gpus_per_node = gpus_of_other;

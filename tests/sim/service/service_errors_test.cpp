@@ -25,6 +25,8 @@ TEST(ServiceErrors, AreLocated) {
            {R"({"generator": {"trace": "recorded:mlp-gan-cpu", "network": "x", "measured": null}})",
             "/generator/trace: its steps have no phase \"x.forward\""},
            {R"({"generator": {"recipe": "stylegan2"}})", "/generator: expected one of"},
+           {R"({"generator": {"measured": null, "recipe": "stylegan-xl?image=32"}})",
+            "stands behind the network \"stem\""},
            {R"({"arrivals": {"per_second": 0}})", "/arrivals/per_second: found 0"},
            {R"({"arrivals": {"per_second": 1e300}})", "/arrivals/per_second"},
            {R"({"arrivals": {"per_second": 100000}, "duration": "10h"})", "3.6e+09 requests in all"},
