@@ -39,6 +39,7 @@ std::string on_terminal(const std::string& arguments, int columns = 80, const st
   int terminal = -1;
   const pid_t child = ::forkpty(&terminal, nullptr, nullptr, &size);
   if (child == 0) {
+    ::signal(SIGINT, SIG_DFL);  // a shell's background job ignores it, and hands that down
     ::execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
     ::_exit(127);
   }
