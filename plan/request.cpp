@@ -24,7 +24,7 @@
 #include "platforms/money.hpp"
 #include "platforms/providers.hpp"
 #include "sim/collectives/allreduce.hpp"
-#include "sim/scenario/scenario.hpp"
+#include "sim/scenario/sections.hpp"
 #include "traces/recorded.hpp"
 
 namespace ganymede::plan {
@@ -68,9 +68,7 @@ void read_images(JsonObject& in, const JsonNode& workload_node, Request& request
     steps->fail(
         "a plan compares allocations of different sizes, on which a step trains different numbers of images; "
         "expected \"images\", \"epochs\" or \"quality\"");
-  const auto images = in.optional("images");
-  const auto epochs = in.optional("epochs");
-  const auto dataset = in.optional("dataset");
+  const auto images = in.optional("images"), epochs = in.optional("epochs"), dataset = in.optional("dataset");
   if (dataset) workload["dataset"] = dataset->value();
   const auto quality = in.optional("quality");
   if (recipe && !images && !epochs && !quality) {
@@ -90,8 +88,7 @@ void read_images(JsonObject& in, const JsonNode& workload_node, Request& request
     return;
   }
   if (images) {
-    request.images = images->as_integer(1, kMaxImages);
-    workload["images"] = request.images;
+    workload["images"] = request.images = images->as_integer(1, kMaxImages);
     return;
   }
   if (!dataset) epochs->fail("epochs need \"dataset\" (--dataset-images) beside them, to know how many images one has");
@@ -174,8 +171,7 @@ void read_workload(const JsonNode& node, Request& request) {
 }
 
 void read_deadline(JsonObject& in, Request& request, const std::string& now) {
-  const auto start = in.optional("start");
-  const auto deadline = in.optional("deadline");
+  const auto start = in.optional("start"), deadline = in.optional("deadline");
   if (start && !parse_time(start->as_string()))
     start->expected("a time with its zone, such as \"2026-12-01T09:00:00Z\" or \"2026-12-01T10:00+01:00\"");
   if (!deadline) {
@@ -248,14 +244,18 @@ std::vector<RequestPolicy> read_policies(const JsonNode& node) {
   std::vector<RequestPolicy> all;
   for (const JsonNode& entry : node.as_array()) {
     RequestPolicy one;
-    one.content = entry.value();
-    if (entry.is_string()) one.content = Json::object({{"name", entry.as_choice(names)}});
+    one.content = entry.is_string() ? Json{{"name", entry.as_choice(names)}} : entry.value();
     if (!one.content.is_object() || !one.content.contains("name"))
       entry.expected("a policy's name, or an object with its \"name\"");
-    one.policy = policies::find_policy(entry.is_string() ? entry.as_string() : entry.child("name").as_choice(names));
+    one.policy = policies::find_policy((entry.is_string() ? entry : entry.child("name")).as_choice(names));
     if (!one.policy->decide)
       entry.fail("a plan cannot try a program of your own; simulate the plan's scenario with it");
-    if (one.policy->learns && one.content.contains("table"))
+    if (one.policy->learns && !one.content.contains("table"))
+      entry.expected(R"({"name": …, "table": FILE}, with a file that `ganymede learn` has written)");
+    sim::Scenario any;  // each candidate's would refuse what is wrong, but only after a search
+    sim::Fingerprint fingerprint(entry);
+    if (entry.is_object()) sim::read_policy(entry, any, fingerprint);
+    if (one.policy->learns)
       one.content["table"] = (entry.directory() / one.content["table"].get<std::string>()).string();
     all.push_back(std::move(one));
   }

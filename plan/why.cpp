@@ -187,7 +187,7 @@ class SensitivityAnalysis {
   }
 
   /// Plans among the affected candidates that rent the same as the choice, or among those that do not, if they may be
-  /// no worse than `at_most`.
+  /// no worse than `at_most`. Of the latter any one is enough, as it only tells that the choice does not stay.
   Plan plan_affected(Request changed, bool same, double at_most) const {
     std::vector<bool> counts(affected_.size());
     std::set<Family> families;
@@ -216,6 +216,7 @@ class SensitivityAnalysis {
       return is_affected(changed, chosen_, candidate, assumption_);
     };
     options.families = std::move(families);
+    if (!same) options.effort = Effort::quick;
     return make_plan(changed, options);
   }
 

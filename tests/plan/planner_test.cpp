@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+#include <string>
+
 #include "common/errors.hpp"
 #include "common/json.hpp"
 #include "common/units.hpp"
@@ -275,8 +278,14 @@ TEST_F(Plans, RefuseRequestsThatContradictThemselves) {
   EXPECT_THAT(error(),
               AllOf(HasSubstr("/search/gpus: \"GPU-Z\" is in none of the catalogs"), HasSubstr("did you mean")));
   content["search"].erase("gpus");
-  content["search"]["policies"] = {"external"};
-  EXPECT_THAT(error(), HasSubstr("/search/policies/0"));
+  for (const auto& [policy, why] : std::map<std::string, std::string>{
+           {R"("external")", ": a plan cannot try a program"},
+           {R"("q-learning")", ": found \"q-learning\", expected {\"name\": …, \"table\": FILE}"},
+           {R"({"name": "q-learning", "table": "none.json"})", "/table: "},
+           {R"({"name": "deadline", "reserv": 3})", "/reserv: unknown key"}}) {
+    content["search"]["policies"] = {Json::parse(policy)};
+    EXPECT_THAT(error(), HasSubstr("/search/policies/0" + why));
+  }
   content["search"].erase("policies");
   content["workload"]["batch_per_gpu"] = 65;
   EXPECT_THAT(error(), HasSubstr("/workload/batch_per_gpu: found 65, expected a batch size that"));
