@@ -183,6 +183,11 @@ Launch from_plan(const JsonNode& node) {
   launch.time_s = chosen.time_s.median;
   launch.usd = chosen.usd.median;
   launch.checkpoint_every = steps_of(chosen.checkpoint.value_or(""), launch);
+  // What a rule such as "daly" came to in the plan's runs.
+  if (const double images = chosen.saved_every_s.value_or(0) * chosen.images_per_s.value_or(0);
+      launch.checkpoint_every == 0 && images > 0)
+    launch.checkpoint_every =
+        std::clamp<std::int64_t>(std::llround(images / static_cast<double>(batch)), 1, launch.steps);
   add_catalog_facts(launch, chosen_node);
   add_others(launch, plan, node);
   return launch;

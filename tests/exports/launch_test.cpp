@@ -85,6 +85,8 @@ TEST(Launch, OfAPlan) {
   EXPECT_EQ(launch.gpus_per_node, 4);
   plan["chosen"]["checkpoint"] = "daly";
   EXPECT_EQ(read_launch(report::document_of(plan), std::nullopt).checkpoint_every, 0);
+  plan["chosen"].update({{"saved_every_s", 54}, {"images_per_s", 1000}});
+  EXPECT_EQ(read_launch(report::document_of(plan), std::nullopt).checkpoint_every, 105);  // 54,000 / (4 x 128)
   plan["chosen"] = nullptr;
   EXPECT_THAT(refused(plan), HasSubstr("nothing meets its goals"));
 }
