@@ -293,17 +293,16 @@ class Walk {
     if (pooled) layer.inner.push_back(moving("pool_backward", tokens * (key + value), others / tokens, 1));
   }
 
-  /// Joins the main path with `channels` more, which are copied together.
+  /// Joins the main path with `channels` more: both are copied into one result, which the next layer keeps.
   void concat(JsonObject& in) {
     const JsonNode node = in.required("channels");
     const std::int64_t channels = shape_.channels + node.as_integer(1, kMaxChannels);
     if (channels > kMaxChannels)
       node.fail(fmt::format("{} channels together, expected at most {}", channels, kMaxChannels));
+    end_way();  // like a sum, it needs nothing of its input for the backward pass
     shape_.channels = static_cast<int>(channels);
     Layer& layer = add("concat", 0, shape_.size(), shape_.size(), 0);
-    layer.kept = 0;  // its parts are kept where they were made
     layer.forward = {moving("copy", shape_.size(), 1, 1)};
-    own_ = false;
   }
 
   void constant(JsonObject& in) {

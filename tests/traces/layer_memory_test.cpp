@@ -112,6 +112,18 @@ TEST(LayerMemory, OfStylesByHand) {
   EXPECT_EQ(memory.at("passing"), 10 * (in + out + 2.25 * (in + out) + 4 * filters) + 4 * filters);
 }
 
+// A dense block: torch.cat makes a copy, which the next convolution keeps beside the branch's result. What only goes
+// into a copy is not kept.
+TEST(LayerMemory, OfACopyOfChannelsThatAreJoined) {
+  const Json grow = {{"kind", "branch"}, {"layers", {{{"kind", "convolution"}, {"out", 2}, {"kernel", 1}}}}};
+  const Json join = {{"kind", "concat"}, {"channels", 2}}, last = {{"kind", "convolution"}, {"out", 3}, {"kernel", 1}};
+  const auto kept = [&](const Json& layers) {
+    return allocated_memory(one_network(layers, {kForward, kBackward, kUpdate}), 10).at("activations");
+  };
+  EXPECT_EQ(kept({grow, join, last}), 10 * 4 * 64 * (2 + 6 + 3));
+  EXPECT_EQ(kept({last, join, last}), 10 * 4 * 64 * (5 + 3));
+}
+
 TEST(LayerMemory, OfWhatALayerSaysThatItKeeps) {
   const Json bits = {{"kind", "activation"}, {"keeps", 0.25}};
   EXPECT_EQ(allocated_memory(one_network({bits, linear(16)}, {kForward, kBackward, kUpdate}), 1).at("activations"),
