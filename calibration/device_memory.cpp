@@ -39,9 +39,6 @@ constexpr double kFragmentationError = 0.06;
 /// configurations, are 0.92 to 1.14 times what is counted, and nothing in the count was fitted to them
 /// (tests/traces/layer_memory_test.cpp). An assumption for programs of others, somewhat more than that.
 constexpr double kCountError = 0.18;
-/// The same for a program that runs a graph, whose framework's memory is not counted: TensorFlow's three peaks of
-/// NVlabs/stylegan2 are 1.01, 1.22 and 1.39 times what PyTorch would take.
-constexpr double kGraphCountError = 0.33;
 /// The same for a peak of the same recipe, images and pass, which is published with two digits and grows with the
 /// strength of the augmentation; and for one of another pass, of up to four times as many images or as few.
 constexpr double kPeakError = 0.05, kCarriedPeakError = 0.12;
@@ -57,8 +54,8 @@ double loaded_context(int capability) {
 
 /// Kinds that do not grow with the batch.
 bool is_fixed(const std::string& kind) {
-  static const std::set<std::string> fixed = {"parameters", "gradients", "optimizer", "statistics",
-                                              "average",    "averages",  "beside",    "workspace"};
+  static const std::set<std::string> fixed = {"parameters", "gradients", "gradient_sums", "optimizer", "statistics",
+                                              "average",    "averages",  "beside",        "workspace"};
   return fixed.contains(kind);
 }
 
@@ -156,8 +153,6 @@ std::optional<MemoryAnchor> anchor_of(const traces::StepTrace& trace, int pass, 
   if (best == place->second.end()) return {};
   MemoryAnchor anchor = *best;
   if (anchor.pass == pass) return anchor;
-  // What a framework that runs a graph holds beside what is counted need not grow with the pass.
-  if (trace.executor == "graph") return {};
   constexpr double kNear = 4;
   const bool is_near = std::max(anchor.pass, pass) <= kNear * std::min(anchor.pass, pass);
   anchor.error = is_near ? kCarriedPeakError : kCountError;
@@ -189,10 +184,7 @@ DeviceMemory with_allocator(std::map<std::string, double> bytes, const traces::S
   memory.bytes["fragmentation"] = (kFragmentation - 1) * memory.allocated;
   memory.bytes["context"] = kContext;
   const double held = kFragmentation * memory.allocated;
-  const double count = !counted                    ? 0
-                       : anchor                    ? anchor->error
-                       : trace.executor == "graph" ? kGraphCountError
-                                                   : kCountError;
+  const double count = !counted ? 0 : anchor ? anchor->error : kCountError;
   const double error = portable_exp(in_quadrature(count, kFragmentationError));
   memory.low = held / error + kContext;
   memory.expected = held + kContext;

@@ -124,6 +124,7 @@ LayerList read_layer_list(const JsonNode& root, std::optional<int> image, const 
   list.step = step ? read_step(*step, list.networks) : gan_step();
   check_step(step ? *step : networks, list);
   if (const auto bytes = in.optional("bytes_per_image")) list.bytes_per_image = bytes->as_number(0, 1e12);
+  if (const auto sums = in.optional("gradient_sums")) list.gradient_sums = static_cast<double>(sums->as_integer(0, 16));
   if (const auto bytes = in.optional("bytes_beside")) list.bytes_beside = bytes->as_number(0, 1e12);
   in.finish();
   return list;

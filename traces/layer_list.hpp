@@ -81,6 +81,7 @@ struct LayerList {
   std::vector<LayerPass> step;
   double bytes_per_image = 0;   ///< bytes that are copied to the device for each image
   bool flat_gradients = false;  ///< all of a network's gradients are reduced together, after its backward pass
+  double gradient_sums = 0;     ///< buffers beside the gradients, each as large, in which those of passes are summed
   double bytes_beside = 0;      ///< bytes on the device that do not train, such as a network that measures quality
 };
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
+#include <tuple>
 #include <vector>
 
 namespace ganymede::traces {
@@ -20,14 +22,27 @@ constexpr double kFilterGradients = 4, kFilterGradientsAgain = 5;
 /// Convolutional Neural Networks", CVPR 2016: 6 x 6 numbers for 4 x 4) and for each 3 x 3 filter. cuDNN picks it for
 /// most wide 3 x 3 convolutions in fp32 (WINOGRAD_NONFUSED), and holds tiles of input, output and filters.
 constexpr double kTile = 36.0 / 16, kTileFilter = 36.0 / 9;
+/// TensorFlow tries every algorithm of cuDNN on the first convolution of a shape, with a workspace of up to 4 GiB from
+/// its own allocator (GetDnnWorkspaceLimit in tensorflow/core/kernels/conv_ops.cc). Of 3 x 3 filters FFT_TILING takes
+/// the most: for each filter, and each tile of each channel of input and output, a spectrum of 32 x 17 complex numbers
+/// (cuDNN's kernel fft2d_r2c_32x32), of whose 32 x 32 pixels the filters leave 30 x 30. The FFT of whole images is not
+/// counted: with StyleGAN2's channels it takes as much up to 16 pixels, and more than 4 GiB beyond them.
+constexpr double kMostTried = 4.0 * (1 << 30), kSpectrum = 2 * 32 * 17 * kBytesPerNumber, kSpectrumSide = 30;
 
 /// Bytes of a layer for each image, and for all images together.
 struct LayerMemory {
   double kept = 0;     ///< by autograd, for its backward pass
   double again = 0;    ///< beside that, to differentiate its gradients
-  double passing = 0;  ///< gradients of its input and output, and workspace, while it is differentiated
+  double passing = 0;  ///< gradients of its input and output while it is differentiated
   double passing_again = 0;
-  double copies = 0, tiles = 0;  ///< for all images: kept copies of weights, and workspace for them
+  double copies = 0;                  ///< of the weights, kept for all images
+  double workspace = 0, tiles = 0;    ///< for each image, and for all images
+  double tried = 0, tried_tiles = 0;  ///< the same of the algorithm that takes the most
+
+  double workspace_of(double images, bool tries) const {
+    const double most = tried * images + tried_tiles;
+    return std::max(workspace * images + tiles, tries && most <= kMostTried ? most : 0);
+  }
 };
 
 bool is_half(const std::string& precision) { return precision == "fp16" || precision == "bf16"; }
@@ -37,15 +52,24 @@ bool is_half(const std::string& precision) { return precision == "fp16" || preci
 void add_workspace(LayerMemory& memory, const LayerList& list, const Layer& layer, const std::string& precision) {
   for (const TraceKernel& kernel : layer.forward) {
     if (!kernel.is_convolution()) continue;
+    const bool is_plain =
+        kernel.window[1] == 3 && kernel.window[2] == 3 && kernel.stride == decltype(kernel.stride){1, 1, 1};
+    const bool shares_filters = kernel.grows == TraceKernel::Growth::batch;
     double share = 0;
     if (precision != "fp32") {
       share = list.channels_last ? 0 : is_half(precision) ? 0.5 : 1;
-    } else if (kernel.window[1] == 3 && kernel.window[2] == 3 && kernel.stride == decltype(kernel.stride){1, 1, 1} &&
-               kernel.grows == TraceKernel::Growth::batch) {
+    } else if (is_plain && shares_filters) {
       share = kTile;
       memory.tiles = kTileFilter * kBytesPerNumber * static_cast<double>(layer.parameters);
     }
-    memory.passing += share * (layer.read + layer.written);
+    memory.workspace = share * (layer.read + layer.written);
+    if (precision != "fp32" || !is_plain) return;
+    const auto spectra = [&](std::size_t extent) {
+      return std::ceil(static_cast<double>(kernel.out(extent)) / kSpectrumSide);
+    };
+    memory.tried = kSpectrum * spectra(1) * spectra(2) * static_cast<double>(kernel.in_channels + kernel.out_channels);
+    (shares_filters ? memory.tried_tiles : memory.tried) +=
+        kSpectrum * static_cast<double>(kernel.in_channels * kernel.out_channels / kernel.groups);
     return;
   }
 }
@@ -63,8 +87,8 @@ LayerMemory memory_of(const LayerList& list, const Layer& layer) {
   if (layer.again) memory.again = size * *layer.again;
   add_workspace(memory, list, layer, precision);
   const double gradients = size * (layer.read + layer.written);
-  memory.passing_again = memory.passing + gradients + kFilterGradientsAgain * layer.filters;
-  memory.passing += gradients + kFilterGradients * layer.filters;
+  memory.passing_again = gradients + kFilterGradientsAgain * layer.filters;
+  memory.passing = gradients + kFilterGradients * layer.filters;
   // The copy of the weights, in 16 bits or scaled, which the backward pass needs.
   if (is_half(precision) || list.equalized)
     memory.copies = size * kBytesPerNumber * static_cast<double>(layer.parameters);
@@ -131,9 +155,10 @@ class PlayedStep {
 
   void forward(const LayerPass& pass, double times) {
     const double images = batch_ * pass.images;
+    const bool tries = tries_algorithms(pass, images);
     Use now = live_;
     for (const LayerMemory& layer : layers_.at(pass.network)) {
-      now.passing = layer.passing * images + layer.tiles;  // input, result and workspace
+      now.passing = layer.passing * images + layer.workspace_of(images, tries);  // input, result and workspace
       see(now);
       if (times > 0) now.activations += layer.kept * images + layer.copies;
     }
@@ -154,25 +179,38 @@ class PlayedStep {
       left -= std::max(graph.images, 1.0);
       graphs_.erase(std::next(last).base());
       live_ = held();
-      go_back(graph);
+      go_back(graph, pass);
     }
   }
 
-  void go_back(const Graph& graph) {
+  void go_back(const Graph& graph, const LayerPass& pass) {
     const std::vector<LayerMemory>& layers = layers_.at(graph.network);
     // The images of one pass; of several, one after the other goes back.
     const double images = std::min<double>(graph.images, batch_);
+    const bool tries = tries_algorithms(pass, images);
     Use now = live_;
     for (const LayerMemory& layer : layers) {
       now.activations += layer.kept * graph.images + layer.copies;
       if (graph.differentiable) now.double_backward += layer.again * graph.images + layer.copies;
     }
     for (auto layer = layers.rbegin(); layer != layers.rend(); ++layer) {
-      now.passing = (graph.differentiable ? layer->passing_again : layer->passing) * images + layer->tiles;
+      now.passing =
+          (graph.differentiable ? layer->passing_again : layer->passing) * images + layer->workspace_of(images, tries);
       see(now);
       // Gradients that will be differentiated leave everything in place.
       if (!graph.differentiable) now.activations -= layer->kept * images;
     }
+  }
+
+  /// True for the first pass of its kind over so many images, where the framework tries algorithms then. What every
+  /// step does comes before what some steps do.
+  bool tries_algorithms(const LayerPass& pass, double images) {
+    if (list_.executor != "graph") return false;
+    const bool comes_before = std::any_of(list_.step.begin(), list_.step.end(), [&](const LayerPass& other) {
+      return other.times >= 1 && other.network == pass.network && other.kind == pass.kind &&
+             other.images * batch_ == images;
+    });
+    return (pass.times >= 1 || !comes_before) && tried_.emplace(pass.network, pass.kind, images).second;
   }
 
   Use held() const {
@@ -191,6 +229,7 @@ class PlayedStep {
   const double batch_;
   std::map<std::string, std::vector<LayerMemory>> layers_;
   std::vector<Graph> graphs_;
+  std::set<std::tuple<std::string, PassKind, double>> tried_;
   Use live_, peak_;
 };
 
@@ -212,6 +251,7 @@ std::map<std::string, double> allocated_memory(const LayerList& list, int batch)
                                       {"passing", peak.passing},
                                       {"workspace", kBlasWorkspace},
                                       {"data", batch * list.bytes_per_image}};
+  if (list.gradient_sums > 0) bytes["gradient_sums"] = list.gradient_sums * trained;
   if (averages > 0) bytes["averages"] = averages;
   if (peak.double_backward > 0) bytes["double_backward"] = peak.double_backward;
   if (list.bytes_beside > 0) bytes["beside"] = list.bytes_beside;
