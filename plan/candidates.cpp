@@ -48,13 +48,14 @@ class Enumeration {
     if (!is_offered(instance)) return leave_out("no price in the regions and on the markets searched", instance.name);
     const std::size_t before = out_.all.size();
     bool fits = false;
-    for (std::size_t batch = 0; batch < request_.batches.size(); ++batch) {
+    const std::vector<std::size_t> batches = shared_batches();
+    for (const std::size_t batch : batches) {
       if (!holds(batch, gpu, request_.min_gpus > 1)) continue;
       fits = true;
       add_sizes(catalog, instance, batch, holds(batch, gpu, /*several_gpus=*/true) ? request_.max_gpus : 1);
     }
-    if (!fits)
-      leave_out(no_memory(gpu), instance.name);
+    if (!fits && !batches.empty())
+      leave_out(no_memory(gpu, batches), instance.name);
     else if (out_.all.size() == before)
       leave_out(no_number(gpu), instance.name);
   }
@@ -86,13 +87,36 @@ class Enumeration {
         fmt::join(shared, ", "));
   }
 
-  /// Why no batch of the request fits the GPU, and which would.
-  std::string no_memory(const platforms::Gpu& gpu) const {
+  /// The batches that a number of GPUs of the request shares.
+  std::vector<std::size_t> shared_batches() const {
+    std::vector<std::size_t> shared;
+    for (std::size_t i = 0; i < request_.batches.size(); ++i) {
+      const std::vector<int>& gpus = request_.batches[i].gpus;
+      if (gpus.empty() || std::any_of(gpus.begin(), gpus.end(), [&](int count) {
+            return count >= request_.min_gpus && count <= request_.max_gpus;
+          }))
+        shared.push_back(i);
+    }
+    return shared;
+  }
+
+  /// Why none of these batches fits the GPU, and which would.
+  std::string no_memory(const platforms::Gpu& gpu, const std::vector<std::size_t>& batches) const {
     const bool several = request_.min_gpus > 1;
-    const int batch = calibration::largest_batch(request_.trace, gpu, several, /*surely=*/true);
-    return fmt::format("a step needs {} of GPU memory, of which a {} has {}, for a batch of {}",
-                       calibration::to_text(needed_memory(request_, request_.batches.front(), gpu, several)), gpu.name,
-                       to_string(gpu.memory), batch == 0 ? "not even one" : fmt::format("at most {}", batch));
+    const auto pass = [&](std::size_t batch) {
+      return request_.batches[batch].per_gpu / request_.batches[batch].passes;
+    };
+    const std::size_t least =
+        *std::min_element(batches.begin(), batches.end(), [&](auto a, auto b) { return pass(a) < pass(b); });
+    const int most = calibration::largest_batch(request_.trace, gpu, several, /*surely=*/true);
+    const bool is_recipe = !request_.batches[least].gpus.empty();
+    return fmt::format(
+        "{} needs {} of GPU memory, of which a {} has {}, for {}{}{}",
+        is_recipe ? fmt::format("a pass of {} images", pass(least)) : "a step",
+        calibration::to_text(needed_memory(request_, request_.batches[least], gpu, several)), gpu.name,
+        to_string(gpu.memory), is_recipe ? "" : "a batch of ",
+        most == 0 ? "not even one" : fmt::format("at most {}", most),
+        is_recipe && most > 0 ? fmt::format(": batch_per_gpu={} behind the recipe's \"?\" accumulates", most) : "");
   }
 
   /// True if the instance has a price in a region and on a market that are searched.

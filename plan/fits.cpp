@@ -36,19 +36,14 @@ std::string schema_of(const JsonNode& root) {
   return schema.is_string() ? schema.get<std::string>() : "";
 }
 
-/// True for the name of a recipe's file, perhaps with a configuration and options.
-bool is_recipe_file(const std::string& name) {
-  const std::size_t extension = name.find(".json");
-  if (extension == std::string::npos) return false;
-  return schema_of(JsonNode::load(name.substr(0, extension + 5))) == documents::kRecipeSchema;
+/// True for the name of a file that is a recipe.
+bool is_own_recipe(const std::string& name) {
+  return traces::is_recipe_file(name) &&
+         schema_of(JsonNode::load(traces::recipe_base(name))) == documents::kRecipeSchema;
 }
 
 traces::StepTrace trace_for(const FitsOptions& options, std::string& how) {
-  std::string name = options.model;
-  const std::vector<std::string> recipes = traces::recipe_names();
-  if (std::find(recipes.begin(), recipes.end(), name.substr(0, name.find_first_of("/?"))) != recipes.end() ||
-      is_recipe_file(name))
-    name = std::string(traces::kRecipe) + name;
+  const std::string& name = options.model;
   const auto recorded = [&](traces::StepTrace trace) {
     if (!options.precision.empty() && options.precision != trace.precision)
       throw ConfigError(
@@ -57,6 +52,11 @@ traces::StepTrace trace_for(const FitsOptions& options, std::string& how) {
                       options.precision, name, trace.precision));
     return trace;
   };
+  const std::vector<std::string> recipes = traces::recipe_names();
+  if (std::find(recipes.begin(), recipes.end(), traces::recipe_base(name)) != recipes.end() || is_own_recipe(name)) {
+    how = std::string(traces::kRecipe) + name;
+    return recorded(traces::recipe_trace(name));
+  }
   if (!name.starts_with(traces::kRecipe) && (name.find('/') != std::string::npos || name.ends_with(".json"))) {
     const JsonNode root = JsonNode::load(name);
     how = name;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <set>
 #include <vector>
 
@@ -9,6 +10,7 @@
 #include "common/json.hpp"
 #include "common/json_value.hpp"
 #include "common/text.hpp"
+#include "traces/recipe.hpp"
 #include "traces/recorded.hpp"
 #include "traces/step_trace.hpp"
 
@@ -55,11 +57,16 @@ std::string pick_trace(const JsonNode& model, std::string& why) {
       why = fmt::format("{}{}, a list of layers that comes with the program", traces::kLayers, model.as_string());
       return std::string(traces::kLayers) + model.as_string();
     }
-    const std::vector<std::string> names(models.begin(), models.end());
-    model.fail(
-        fmt::format("no trace of \"{}\" comes with the program, it has {}{}; `ganymede calibrate` records one for "
-                    "\"trace\", `ganymede list recipes` names trainings for \"recipe\"",
-                    model.as_string(), list_of(names), did_you_mean(model.as_string(), names)));
+    const std::string name = model.as_string();
+    const std::vector<std::string> names(models.begin(), models.end()), recipes = traces::recipe_names();
+    const std::string base = name.substr(0, name.find_first_of("/?"));
+    if (std::find(recipes.begin(), recipes.end(), base) != recipes.end())
+      model.fail(fmt::format("\"{}\" is a recipe, expected \"recipe\" (--recipe) in place of the model", name));
+    const std::string meant = did_you_mean(name, names);
+    model.fail(fmt::format(
+        "no trace of \"{}\" comes with the program, it has {}{}; `ganymede calibrate` records one for \"trace\", "
+        "`ganymede list recipes` names trainings for \"recipe\"",
+        name, list_of(names), meant.empty() ? did_you_mean(name, recipes) : meant));
   }
   why = best->why;
   return best->at;

@@ -19,7 +19,6 @@
 #include "platforms/providers.hpp"
 #include "traces/layer_list.hpp"
 #include "traces/recipe.hpp"
-#include "traces/recorded.hpp"
 
 namespace ganymede::plan {
 namespace {
@@ -160,8 +159,7 @@ std::vector<documents::PlanRow> rows(const Request& request, const Plan& plan, c
 Json scenario_in(const Request& request, const PlanCandidate& candidate, const std::filesystem::path& folder) {
   Json scenario = sim::document_of(CandidateScenarios(request).parts(candidate));
   auto& trace = scenario["workload"]["trace"];
-  const auto name = trace.get<std::string>();
-  if (!traces::comes_with_program(name)) trace = path_from(folder, name);
+  trace = trace_from(folder, trace.get<std::string>());
   if (auto& workload = scenario["workload"]; workload.contains("quality") && workload["quality"].contains("curve"))
     workload["quality"]["curve"] = path_from(folder, workload["quality"]["curve"].get<std::string>());
   auto& platform = scenario["platform"];

@@ -112,6 +112,8 @@ std::vector<std::string> objective_names();
 Json request_document(const Request& request, const std::filesystem::path& folder);
 /// The relative path by which a file in `folder` names `path`.
 std::string path_from(const std::filesystem::path& folder, const std::string& path);
+/// The same of a trace, which may be a recipe's; one that comes with the program keeps its name.
+std::string trace_from(const std::filesystem::path& folder, const std::string& trace);
 
 /// Reads a request. Throws ConfigError, with file and JSON pointer, if something is wrong or contradicts itself. `now`
 /// is the time in UTC from which a deadline that is a time counts, unless the request has a "start", and to whose day

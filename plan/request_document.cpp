@@ -14,6 +14,12 @@ std::string path_from(const std::filesystem::path& folder, const std::string& pa
   return whole(path).lexically_proximate(whole(folder)).generic_string();
 }
 
+std::string trace_from(const std::filesystem::path& folder, const std::string& trace) {
+  if (!trace.starts_with(traces::kRecipe)) return traces::comes_with_program(trace) ? trace : path_from(folder, trace);
+  const std::string recipe = trace.substr(traces::kRecipe.size());
+  return traces::is_recipe_file(recipe) ? std::string(traces::kRecipe) + path_from(folder, recipe) : trace;
+}
+
 namespace {
 
 using DocumentJson = Json;
@@ -57,8 +63,8 @@ Json request_document(const Request& request, const std::filesystem::path& folde
   DocumentJson out = request.common;
   out["schema"] = "ganymede.request/1";
   DocumentJson& trace = out["workload"]["trace"];
-  const auto name = trace.get<std::string>();
-  if (!traces::comes_with_program(name)) trace = path_from(folder, name);
+  const std::string name = trace_from(folder, trace.get<std::string>());
+  trace = name;
   if (auto& workload = out["workload"]; workload.contains("quality") && workload["quality"].contains("curve"))
     workload["quality"]["curve"] = path_from(folder, workload["quality"]["curve"].get<std::string>());
   if (!request.batches.front().gpus.empty()) {  // the recipe's own, which follow from its name

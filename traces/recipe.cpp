@@ -171,10 +171,11 @@ void add_regularizers(Json& layers, const Recipe& recipe, const JsonNode& at) {
   for (Json& pass : step) layers["step"].push_back(std::move(pass));
 }
 
-/// Refuses more resolutions in 16 bits than the image has from 4 pixels on.
+/// Refuses more resolutions in 16 bits than the image has from 4 pixels on; not of a size that the layers do not have.
 void check_half(const Given& given, const Recipe& recipe, const JsonNode& root) {
   const auto half = recipe.settings.find("fp16_resolutions");
-  if (half == recipe.settings.end()) return;
+  if (half == recipe.settings.end() || !std::count(recipe.sizes.begin(), recipe.sizes.end(), recipe.training.image))
+    return;
   const auto most = std::max<std::int64_t>(0, std::llround(std::floor(std::log2(recipe.training.image))) - 1);
   if (half->second > most)
     throw ConfigError(
@@ -241,8 +242,10 @@ documents::Recipe built_in_recipe(const std::string& name) {
 }
 
 std::string recipe_from(const std::string& name, const std::filesystem::path& directory) {
-  return parse(name).is_file ? (directory / name).string() : name;
+  return is_recipe_file(name) ? (directory / name).string() : name;
 }
+
+bool is_recipe_file(const std::string& name) { return parse(name).is_file; }
 
 std::string recipe_base(const std::string& name) { return parse(name).name; }
 

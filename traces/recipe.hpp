@@ -59,6 +59,8 @@ bool reduces_flat(const TraceSoftware& software);
 /// The name of a recipe, for which a file's path is relative to `directory`, as one from the working directory.
 std::string recipe_from(const std::string& name, const std::filesystem::path& directory);
 
+/// True for the name of a file, perhaps with a configuration and options.
+bool is_recipe_file(const std::string& name);
 /// The recipe's file or name, without configuration and options.
 std::string recipe_base(const std::string& name);
 

@@ -91,7 +91,8 @@ StepTrace layers_trace(const LayerList& list, std::set<int> batches = {}) {
   return trace_of(list, {batches.begin(), batches.end()}, v100);
 }
 
-/// The trace of a recipe, for the usual sizes of a batch and all that divide its own.
+}  // namespace
+
 StepTrace recipe_trace(const std::string& name) {
   const Recipe recipe = resolve_recipe(name);
   std::set<int> batches;
@@ -103,8 +104,6 @@ StepTrace recipe_trace(const std::string& name) {
   if (recipe.training.gradients == "data-parallel") trace.host = "serial";
   return trace;
 }
-
-}  // namespace
 
 std::string list_name(const std::string& name) { return name.substr(0, name.find_first_of(":?")); }
 

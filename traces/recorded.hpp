@@ -37,6 +37,10 @@ std::string list_name(const std::string& name);
 /// nearest.
 std::string trace_text(const JsonNode& at);
 
+/// The trace of a recipe (recipe.hpp), for the usual sizes of a batch and all that divide its own. Throws ConfigError
+/// as resolve_recipe() does.
+StepTrace recipe_trace(const std::string& name);
+
 /// True for a name that begins with kRecorded, kLayers or kRecipe (recipe.hpp).
 bool comes_with_program(std::string_view name);
 

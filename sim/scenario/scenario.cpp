@@ -143,6 +143,7 @@ void check_memory(Scenario& scenario) {
     }
     std::string fits, largest;
     for (const auto& other : pool.platform->gpus) {
+      if (other.kind != gpu.kind) continue;  // programs for GPUs do not run on CPUs and TPUs
       if (on(other).expected <= other.memory.si)
         fits += fmt::format("{}{} ({})", fits.empty() ? "" : ", ", other.name, to_string(other.memory));
       else if (const int batch = calibration::largest_batch(*scenario.trace, other, several, /*surely=*/false);

@@ -45,6 +45,8 @@ TEST(Fits, RefusesWhatItDoesNotKnow) {
     EXPECT_EQ(outcome.code, 2) << arguments;
     EXPECT_THAT(outcome.err, HasSubstr(why)) << arguments;
   };
+  refused("stylegan2-adaa", "did you mean \"stylegan2-ada\"?");
+  refused("stylegan2/config-g", "ganymede: recipe stylegan2/config-g: found the configuration");
   refused("stylegan --batch 4", "did you mean \"stylegan2\"?");
   refused("stylegan2 --gpu RTX309O", "did you mean \"RTX3090\"?");
   refused("stylegan2 --batch 0", "--batch");

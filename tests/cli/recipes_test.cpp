@@ -28,6 +28,31 @@ TEST(RecipeCommands, TheExampleIsPlanned) {
   EXPECT_FALSE(Json::parse(plan.out)["chosen"].is_null());
 }
 
+// A plan of a recipe's file says where that lies from where the plan lies.
+TEST(RecipeCommands, ASavedPlanOfAFileIsSimulatedFromAnywhere) {
+  Scratch scratch;
+  std::filesystem::create_directories(scratch / "plans");
+  const std::string mine = scratch.write("mine.json", run_program("example recipe").out);
+  const std::string saved = (scratch / "plans" / "saved.json").string();
+  const Outcome plan = run_program("plan --recipe '" + mine + "?batch=32' --images 1M --gpu V100 --catalog aws " +
+                                   "--market on-demand --seeds 1 --format json -o " + saved);
+  ASSERT_EQ(plan.code, 0) << plan.err;
+  const Json content = Json::parse(content_of(saved));
+  EXPECT_EQ(content["chosen"]["scenario"]["workload"]["trace"], "recipe:../mine.json?batch=32");
+  EXPECT_EQ(content["asked"]["workload"]["recipe"], "../mine.json?batch=32");
+  const Outcome simulated = run_program("simulate " + saved);
+  EXPECT_EQ(simulated.code, 0) << simulated.err;
+}
+
+TEST(RecipeCommands, WhatFitsNowhereSaysSoWithTheLargestPassOfEachGpu) {
+  const Outcome plan = run_program(
+      "plan --recipe 'stylegan-xl?image=1024' --images 1M --gpu T4 --catalog aws --market on-demand --seeds 1");
+  EXPECT_EQ(plan.code, 3);
+  EXPECT_THAT(plan.err,
+              AllOf(HasSubstr("a pass of 4 images needs "), HasSubstr("of which a T4 has 16 GiB, for at most "),
+                    HasSubstr("behind the recipe's \"?\" accumulates")));
+}
+
 TEST(RecipeCommands, APlanKeepsTheRecipesBatchOfAllGpus) {
   const std::string common = " --images 1000000 --gpu V100 --catalog aws --market on-demand --seeds 1 --format json";
   const Outcome outcome = run_program("plan --recipe stylegan2-ada/paper512" + common);
@@ -95,6 +120,8 @@ TEST(RecipeCommands, RefuseWhatIsNotThere) {
   for (const auto& [arguments, says] :
        {std::pair{"plan --recipe stylegan2-ads", "did you mean \"stylegan2-ada\"?"},
         std::pair{"plan --recipe stylegan3-t?image=300", "image of 300"},
+        std::pair{"plan --recipe stylegan3-t?image=25", "an image of 25"},
+        std::pair{"plan --images 1M --model stylegan2-ada/paper512", "is a recipe, expected \"recipe\" (--recipe)"},
         std::pair{"kernels --gpu V100 --recipe stylegan3-t/papr", "did you mean \"paper\"?"},
         std::pair{"plan --recipe 'stylegan2-ada/paper512?batch=20'", "1 x 8 of a pass on each GPU, such as 24"},
         std::pair{"kernels --gpu V100 --recipe 'stylegan2-ada?image=128&fp16_resolutions=8'", "expected at most 6"},
