@@ -174,8 +174,9 @@ void add_regularizers(Json& layers, const Recipe& recipe, const JsonNode& at) {
 /// Refuses more resolutions in 16 bits than the image has from 4 pixels on; not of a size that the layers do not have.
 void check_half(const Given& given, const Recipe& recipe, const JsonNode& root) {
   const auto half = recipe.settings.find("fp16_resolutions");
-  if (half == recipe.settings.end() || !std::count(recipe.sizes.begin(), recipe.sizes.end(), recipe.training.image))
-    return;
+  const std::vector<int>& sizes = recipe.sizes;
+  const bool is_size = sizes.empty() || std::count(sizes.begin(), sizes.end(), recipe.training.image) > 0;
+  if (half == recipe.settings.end() || !is_size) return;
   const auto most = std::max<std::int64_t>(0, std::llround(std::floor(std::log2(recipe.training.image))) - 1);
   if (half->second > most)
     throw ConfigError(
