@@ -69,7 +69,7 @@ void add_workspace(LayerMemory& memory, const LayerList& list, const Layer& laye
     };
     memory.tried = kSpectrum * spectra(1) * spectra(2) * static_cast<double>(kernel.in_channels + kernel.out_channels);
     (shares_filters ? memory.tried_tiles : memory.tried) +=
-        kSpectrum * static_cast<double>(kernel.in_channels * kernel.out_channels / kernel.groups);
+        kSpectrum * static_cast<double>(kernel.in_channels * kernel.out_channels) / static_cast<double>(kernel.groups);
     return;
   }
 }
