@@ -19,9 +19,14 @@
 namespace ganymede::calibration {
 namespace {
 
-/// A GPU as catalogs name it.
+/// A GPU as catalogs name it, or as its data sheet does (then `catalog` is empty).
 struct CatalogGpu {
   std::string gpu, catalog;
+
+  platforms::Gpu found() const {
+    if (!catalog.empty()) return platforms::catalog_gpu(catalog, gpu);
+    return *platforms::gpu_of_sheet(gpu);
+  }
 };
 
 /// The recorded GPU in the catalog in use, else in another one; nothing if none has it.
@@ -44,6 +49,7 @@ std::optional<CatalogGpu> in_catalogs(const GpuSheet* recorded, const std::strin
 CatalogGpu recorded_gpu(const traces::ProfilerEvents& events, const ProfilerFiles& request) {
   if (!request.gpu.empty()) return {request.gpu, request.catalog};
   if (const auto found = in_catalogs(find_gpu_sheet(events.device), request.catalog)) return *found;
+  if (const auto found = platforms::gpu_of_sheet(events.device)) return {found->name, ""};
   throw ConfigError(events.device.empty()
                         ? fmt::format("{}: does not say which GPU it was recorded on: --gpu does", events.file)
                         : fmt::format("{}: was recorded on a \"{}\", which no catalog has: --catalog names a platform "
@@ -62,7 +68,7 @@ std::string check_recorded_gpu(const traces::ProfilerEvents& events, const Catal
     throw ConfigError(fmt::format(
         "--gpu {}: {} was recorded on a \"{}\", {}; --force takes its times as those of the {} nevertheless", given.gpu,
         events.file, events.device,
-        !known                            ? "which no catalog has: expected a platform file with it"
+        !known                            ? "which no catalog has: its data sheet is taken without --gpu"
         : known->catalog == given.catalog ? fmt::format("expected --gpu {}", known->gpu)
                                           : fmt::format("expected --gpu {} --catalog {}", known->gpu, known->catalog),
         given.gpu));
@@ -148,7 +154,7 @@ ImportedProfile import_profiles(const ProfilerFiles& request,
     }
     if (gpu.gpu.empty()) {
       gpu = recorded_gpu(ranks.back(), request);
-      options.device = roofline_device(platforms::catalog_gpu(gpu.catalog, gpu.gpu), precision);
+      options.device = roofline_device(gpu.found(), precision);
     }
     const std::string other_gpu = check_recorded_gpu(ranks.back(), gpu, request.override_gpu);
     imports.push_back(traces::import_profiler(ranks.back(), options));

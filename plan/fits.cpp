@@ -69,16 +69,6 @@ traces::StepTrace trace_for(const FitsOptions& options, std::string& how) {
       traces::read_step_trace(JsonNode::parse(traces::trace_text(JsonNode::wrap(Json(picked), picked, "")), picked)));
 }
 
-/// A GPU that no catalog rents, by its data sheet.
-std::optional<platforms::Gpu> gpu_of_sheet(const std::string& name) {
-  const auto found = platforms::gpu_by_sheet(name);
-  if (!found) return std::nullopt;
-  platforms::Gpu gpu;
-  gpu.name = gpu.family = found->sheet->name;
-  gpu.memory = Bytes{found->sheet->memory_bytes};
-  return gpu;
-}
-
 /// The GPUs of the catalogs by name; those that are wanted, also by their data sheet, or all but TPUs and processors.
 /// The largest come last.
 std::vector<platforms::Gpu> gpus_for(const std::vector<std::string>& asked) {
@@ -94,7 +84,7 @@ std::vector<platforms::Gpu> gpus_for(const std::vector<std::string>& asked) {
     for (const std::string& name : platforms::gpus_named(one, of_catalogs)) {
       wanted.insert(name);
       if (all.contains(name)) continue;
-      const auto gpu = gpu_of_sheet(name);
+      const auto gpu = platforms::gpu_of_sheet(name);
       if (!gpu)
         throw ConfigError(
             fmt::format("--gpu {}: no catalog has it, and there is no data sheet; `ganymede list gpus` "

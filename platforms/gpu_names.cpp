@@ -144,6 +144,19 @@ std::optional<SkyGpu> gpu_by_sheet(const std::string& name) {
   return found;
 }
 
+std::optional<Gpu> gpu_of_sheet(const std::string& name) {
+  const auto found = gpu_by_sheet(name);
+  if (!found) return std::nullopt;
+  const GpuSheet& sheet = *found->sheet;
+  Gpu gpu;
+  gpu.name = gpu.family = sheet.name;
+  gpu.memory = Bytes{sheet.memory_bytes};
+  gpu.fp32 = FlopsPerSecond{sheet.fp32_flops()};
+  if (sheet.tensor_fp16_flops > 0) gpu.tensor = FlopsPerSecond{sheet.tensor_fp16_flops};
+  gpu.memory_bandwidth = BytesPerSecond{sheet.memory_bandwidth};
+  return gpu;
+}
+
 const GpuSheet* sheet_named(const std::string& name) {
   const GpuSheet* sheet = find_gpu_sheet(name);
   if (sheet == nullptr || gpu_by_sheet(name)) return sheet;

@@ -26,6 +26,9 @@ std::vector<std::string> gpus_named(const std::string& text, const std::vector<G
 /// sheet.
 std::optional<SkyGpu> gpu_by_sheet(const std::string& name);
 
+/// The same as a GPU: its memory and rates. Nothing is known of its launches and idle power.
+std::optional<Gpu> gpu_of_sheet(const std::string& name);
+
 /// The data sheet of a GPU as people type it; nullptr if there is none, or if the name says a memory with which neither
 /// the sheet nor a catalog has this GPU: "A100-81GB".
 const GpuSheet* sheet_named(const std::string& name);

@@ -377,7 +377,9 @@ ProfilerEvents read_profiler_events(const std::filesystem::path& file,
   std::stable_sort(out.steps.begin(), out.steps.end(), earlier);
   std::stable_sort(out.annotations.begin(), out.annotations.end(), earlier);
   std::stable_sort(out.gpu.begin(), out.gpu.end(), earlier);
-  if (out.steps.empty()) find_steps(out);
+  if (out.steps.empty() ||
+      std::none_of(out.gpu.begin(), out.gpu.end(), [](const ProfilerGpuEvent& event) { return event.launched >= 0; }))
+    find_steps(out);
   return out;
 }
 

@@ -37,8 +37,9 @@ struct ProfilerGpuEvent : ProfilerSpan {
 };
 
 struct ProfilerEvents {
-  /// What the steps are: those that the trace marks, those in which the kernels repeat, or the trace as one step.
-  enum class Steps : std::uint8_t { marked, repeated, whole };
+  /// What the steps are: those that the trace marks, those in which the kernels repeat (where none is marked, or where
+  /// marks of the host tell nothing of the GPU, because no launch is known), or the trace as one step.
+  enum class Steps : std::uint8_t { marked, repeated, repeated_unlaunched, whole };
   std::string file, device;  ///< the first GPU's name; may be empty
   int rank = 0, ranks = 1;
   int gpus = 1;            ///< with events; those of the one that is busiest are kept

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 #include <map>
 #include <set>
@@ -200,78 +201,6 @@ void break_down(ProfilerGpuStep& step, const Work& work) {
   step.breakdown.idle = idle > kLeast ? idle : 0;
 }
 
-/// Kernels of one stream by name, in the order in which they ran.
-class Sequence {
- public:
-  explicit Sequence(std::vector<const ProfilerGpuEvent*> kernels) : kernels_(std::move(kernels)) {
-    for (std::size_t i = 0; i < kernels_.size(); ++i) places_[kernels_[i]->name].push_back(i);
-  }
-
-  /// The kernel with which steps begin: of those that run once a step the one that the stream waits longest for. The
-  /// places of all of them; none if nothing repeats.
-  std::vector<std::size_t> begins() const {
-    // A kernel that runs once a step has the step as distance. Rare ones come first, because distances of those that
-    // run in every layer are those of layers.
-    std::vector<const std::vector<std::size_t>*> by_count;
-    for (const auto& [name, places] : places_)
-      if (places.size() > 1) by_count.push_back(&places);
-    std::sort(by_count.begin(), by_count.end(), [](const auto* a, const auto* b) {
-      return std::pair(a->size(), a->front()) < std::pair(b->size(), b->front());
-    });
-    std::set<std::size_t> tried;
-    for (const auto* places : by_count) {
-      const std::size_t period = distance(*places);
-      if (tried.size() == kMostTried || !tried.insert(period).second || !repeats_after(period)) continue;
-      const std::vector<std::size_t>* best = nullptr;
-      double longest = -1;
-      for (const auto* other : by_count)
-        if (distance(*other) == period)
-          if (const double wait = wait_before(*other); wait > longest) best = other, longest = wait;
-      return *best;
-    }
-    return {};
-  }
-
- private:
-  static constexpr std::size_t kMostTried = 64;
-  static constexpr double kAlike = 0.9;
-
-  /// The median distance between neighbours.
-  static std::size_t distance(const std::vector<std::size_t>& places) {
-    std::vector<std::size_t> distances;
-    for (std::size_t i = 1; i < places.size(); ++i) distances.push_back(places[i] - places[i - 1]);
-    const auto middle = distances.begin() + static_cast<std::ptrdiff_t>(distances.size() / 2);
-    std::nth_element(distances.begin(), middle, distances.end());
-    return *middle;
-  }
-
-  /// True if most kernels are the same again after `period` others. Names count alike, however often they run: layers
-  /// that are alike repeat within a step, but its first and last kernels do not.
-  bool repeats_after(std::size_t period) const {
-    double names = 0, alike = 0;
-    for (const auto& [name, places] : places_) {
-      double all = 0, same = 0;
-      for (const std::size_t place : places)
-        if (place + period < kernels_.size()) ++all, same += kernels_[place + period]->name == name ? 1 : 0;
-      if (all == 0) continue;
-      ++names;
-      alike += same / all;
-    }
-    return names > 0 && alike >= kAlike * names;
-  }
-
-  /// Mean seconds for which the stream is idle before the kernels, of which there are two at least.
-  double wait_before(const std::vector<std::size_t>& places) const {
-    double sum = 0, waits = 0;
-    for (const std::size_t place : places)
-      if (place > 0) sum += kernels_[place]->start - kernels_[place - 1]->end, ++waits;
-    return sum / waits;
-  }
-
-  std::vector<const ProfilerGpuEvent*> kernels_;
-  std::map<std::uint32_t, std::vector<std::size_t>> places_;
-};
-
 double launch_of(const ProfilerGpuEvent& event) { return event.launched >= 0 ? event.launched : event.start; }
 
 /// The thread whose annotations last longest in all.
@@ -297,7 +226,7 @@ void find_steps(ProfilerEvents& events) {
   std::vector<const ProfilerGpuEvent*> kernels;
   for (const ProfilerGpuEvent& event : events.gpu)
     if (event.stream == stream && event.kind == EventKind::compute) kernels.push_back(&event);
-  std::vector<std::size_t> begins = Sequence(kernels).begins();
+  std::vector<std::size_t> begins = step_begins(kernels);
   events.steps_are = begins.empty() ? ProfilerEvents::Steps::whole : ProfilerEvents::Steps::repeated;
   std::vector<double> bounds = {first};
   if (!begins.empty()) {
@@ -306,6 +235,15 @@ void find_steps(ProfilerEvents& events) {
     // What begins last is no step, because nothing says when it is over.
     last = std::nextafter(bounds.back(), first);
     bounds.pop_back();
+  }
+  if (!events.steps.empty()) {  // marked
+    const auto off = static_cast<std::int64_t>(begins.size()) - static_cast<std::int64_t>(events.steps.size());
+    if (begins.empty() || std::abs(off) > 1) {
+      events.steps_are = ProfilerEvents::Steps::marked;
+      return;
+    }
+    events.steps_are = ProfilerEvents::Steps::repeated_unlaunched;
+    events.steps.clear();
   }
   const std::string thread = annotated_thread(events);
   for (std::size_t i = 0; i < bounds.size(); ++i) {

@@ -36,9 +36,14 @@ struct ProfilerGpuStep {
   double exposed_before(double time) const;
 };
 
-/// Makes the steps of a trace that marks none: those in which the kernels of the stream that computes longest repeat,
-/// but for the last one, whose end is not known; where nothing repeats, the trace as a whole. Sets `steps` and
-/// `steps_are`.
+/// The places of the kernel with which steps begin among the kernels of one stream, in the order in which they ran;
+/// none if nothing repeats.
+std::vector<std::size_t> step_begins(std::vector<const ProfilerGpuEvent*> kernels);
+
+/// Makes the steps of a trace that marks none, or that does not say when the host launched the kernels, so that the
+/// host's marks tell nothing of a GPU that lags: those in which the kernels of the stream that computes longest repeat,
+/// but for the last one, whose end is not known. Where nothing repeats, or not as often as steps are marked, the marks
+/// stay, else the trace as a whole is the step. Sets `steps` and `steps_are`.
 void find_steps(ProfilerEvents& events);
 
 /// The outermost annotations of the thread that calls step(), by time.

@@ -302,6 +302,10 @@ void add_notes(ProfilerImport& out, const ProfilerEvents& events, const Profiler
                     100 * out.mean.unattributed));
   if (events.steps_are == ProfilerEvents::Steps::repeated)
     out.notes.push_back(fmt::format("no steps marked (ProfilerStep#): its kernels repeat, {} times", out.steps));
+  if (events.steps_are == ProfilerEvents::Steps::repeated_unlaunched)
+    out.notes.push_back(fmt::format(
+        "no launch in it says which kernels a marked step has: the steps are where kernels repeat, {} times",
+        out.steps));
   if (events.steps_are == ProfilerEvents::Steps::whole)
     out.notes.emplace_back(
         "no steps marked (ProfilerStep#), and its kernels do not repeat: all of it counts as one step");

@@ -360,6 +360,9 @@ TEST(ImportProfiler, AGpuThatTheTraceDoesNotNameIsRefused) {
   EXPECT_THAT(import("NVIDIA GeForce RTX 3090", "--gpu H100").err,
               HasSubstr("expected --gpu RTX3090 --catalog genesis"));
   EXPECT_THAT(import("Tesla M40", "--gpu H100").err, HasSubstr("which no catalog has"));
+  const Outcome by_sheet = import("NVIDIA A800-SXM4-80GB", "");  // no catalog rents it
+  EXPECT_EQ(by_sheet.code, 0) << by_sheet.err;
+  EXPECT_THAT(by_sheet.out, HasSubstr(R"("name":"A800")"));
   const Outcome taken = import("Tesla V100-SXM2-32GB", "--gpu H100 --override-gpu");
   EXPECT_EQ(taken.code, 0) << taken.err;
   EXPECT_THAT(taken.err, HasSubstr("its times are taken as those of the H100"));

@@ -176,6 +176,40 @@ TEST_F(Profiler, StepsThatAreNotMarkedAreFoundWhereKernelsRepeat) {
   EXPECT_EQ(result.trace.batches[0].phases[1].name, "forward");
 }
 
+// Every third step does more. A layer within a step is none, though its kernels repeat.
+TEST_F(Profiler, StepsThatDoMoreNowAndThenAreSteps) {
+  options.parameters = 1000;
+  Kineto lazy(0, false), layers(0, false);
+  lazy.events() = layers.events() = Json::array();
+  for (int i = 0; i < 9; ++i)
+    for (int k = 0; k < (i % 3 == 0 ? 14 : 10); ++k)
+      lazy.kernel(k < 10 ? fmt::format("kernel {}", k) : "penalty", 1e6 + 10'000 * i + 500 * k, 400, 7, -1);
+  const ProfilerImport result = import(lazy);
+  EXPECT_EQ(result.steps, 8U);
+  EXPECT_NEAR(result.mean.step, 10e-3, 1e-6);
+  layers.kernel("embedding", 1e6, 400, 7, -1);
+  for (int layer = 0; layer < 12; ++layer)
+    for (int k = 0; k < 5; ++k)
+      layers.kernel(fmt::format("layer {}", k), 1e6 + 2500 * layer + 500 * k + 500, 400, 7, -1);
+  for (int k = 0; k < 5; ++k) layers.kernel(fmt::format("head {}", k), 1.04e6 + 500 * k, 400, 7, -1);
+  EXPECT_EQ(import(layers).steps, 1U);
+}
+
+// The host marks steps of 1 ms and runs ahead; no launch says so.
+TEST_F(Profiler, MarksOfTheHostTellNothingWithoutLaunches) {
+  options.parameters = 1000;
+  Kineto kineto(0, false);
+  kineto.events() = Json::array();
+  for (int i = 0; i < 6; ++i) {
+    kineto.host("user_annotation", fmt::format("ProfilerStep#{}", i), 1e6 + 1000 * i, 990);
+    for (int k = 0; k < 10; ++k)
+      kineto.kernel(fmt::format("kernel {}", k), 1e6 + 10'000 * i + 950 * k + 100, 900, 7, -1);
+  }
+  const ProfilerImport result = import(kineto);
+  EXPECT_NEAR(result.mean.step, 10e-3, 1e-6);
+  EXPECT_THAT(result.notes, testing::Contains(HasSubstr("no launch in it says which kernels a marked step has")));
+}
+
 TEST_F(Profiler, ATraceInWhichNothingRepeatsIsOneStep) {
   Kineto kineto(1);
   std::erase_if(kineto.events().elements(),
