@@ -156,26 +156,27 @@ void declare_import_jobs(Parser command, Shared& shared) {
 }
 
 Command import_jobs_command() {
-  return {.name = "jobs",
-          .summary = "jobs of Slurm's accounting or of another cluster's trace, as the jobs of a cluster",
-          .examples =
-              "  sacct -a -P -S 2026-11-01 -o JobID,User,Submit,ElapsedRaw,AllocTRES,Priority,State > sacct.txt\n"
-              "  ganymede import jobs sacct.txt -o jobs.csv\n"
-              "  ganymede import jobs gavel.csv --virtual-cluster 0e4a51 -o jobs.csv\n",
-          .about =
-              "Writes the CSV that \"jobs\": { \"trace\": FILE } of a ganymede.cluster/1 file names. It reads sacct "
-              "(-P with any\n"
-              "--delimiter of one character, --json or columns of fixed width), squeue --json, Gavel's own traces, "
-              "Philly, Helios, "
-              "ACME (Seren, Kalos), Alibaba's PAI of 2020 "
-              "and\n"
-              "2023, Pollux's workloads, other CSV with usual names of columns, the standard workload format (SWF), "
-              "and workloads of "
-              "Batsim. Of\n"
-              "sacct it needs JobID, Submit, ElapsedRaw or Elapsed, and AllocTRES or ReqTRES (gres/gpu=N). Steps of "
-              "jobs, jobs\n"
-              "without GPUs, jobs that never ran and those that cannot be read are left out, and counted.",
-          .declare = declare_import_jobs};
+  return {
+      .name = "jobs",
+      .summary = "jobs of Slurm's accounting or of another cluster's trace, as the jobs of a cluster",
+      .examples =
+          "  sacct -a -P -S 2026-11-01 -o JobID,User,Submit,ElapsedRaw,AllocTRES,Priority,State > sacct.txt\n"
+          "  ganymede import jobs sacct.txt -o jobs.csv\n"
+          "  ganymede import jobs gavel.csv --virtual-cluster 0e4a51 -o jobs.csv\n",
+      .about =
+          "Writes the CSV that \"jobs\": { \"trace\": FILE } of a ganymede.cluster/1 file names. It reads sacct "
+          "(-P with any\n"
+          "--delimiter of one character, --json or columns of fixed width), squeue (--json, or -o with bars), Gavel's "
+          "own traces, Philly, Helios, "
+          "ACME (Seren, Kalos), Alibaba's PAI of 2020 "
+          "and\n"
+          "2023, Pollux's workloads, other CSV with usual names of columns, the standard workload format (SWF), "
+          "and workloads of "
+          "Batsim. Of\n"
+          "sacct it needs JobID, Submit, Elapsed (or Start and End), and AllocTRES or ReqTRES (gres/gpu=N). Steps of "
+          "jobs, jobs\n"
+          "without GPUs, jobs that never ran and those that cannot be read are left out, and counted.",
+      .declare = declare_import_jobs};
 }
 
 // ganymede import simgrid: a platform file of SimGrid as one of this program.

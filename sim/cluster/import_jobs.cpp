@@ -54,14 +54,19 @@ void note_columns(const CsvTable& table, const std::vector<std::string>& read, I
   if (!others.empty()) out.remarks.push_back(fmt::format("columns that are not read: {}", fmt::join(others, ", ")));
 }
 
-/// What `sacct -P` prints, or its columns of fixed width.
+/// What `sacct -P` prints, or its columns of fixed width, or `squeue -o` with bars: of what is in a queue, the limit is
+/// how long it runs.
 ImportedJobs import_slurm(const CsvTable& table) {
-  const std::string id = column_of(table, {"JobID", "JobIDRaw"}), submit = column_of(table, {"Submit"});
-  const std::string time = column_of(table, {"ElapsedRaw", "Elapsed"}),
-                    tres = column_of(table, {"AllocTRES", "ReqTRES", "AllocGRES", "ReqGRES"});
+  const std::string id = column_of(table, {"JobID", "JobIDRaw", "JOBID"});
+  const std::string submit = column_of(table, {"Submit", "SUBMIT_TIME", "Eligible", "Start"});
+  const bool between = !table.has("Elapsed") && !table.has("ElapsedRaw") && table.has("Start") && table.has("End");
+  const std::string time = between ? "End" : column_of(table, {"ElapsedRaw", "Elapsed", "TIME_LIMIT", "TIME"}),
+                    tres = column_of(
+                        table, {"AllocTRES", "ReqTRES", "AllocGRES", "ReqGRES", "TRES_ALLOC", "TRES_PER_NODE", "GRES"});
   // What GRES counts is of a node, what TRES counts of the job.
-  const std::string nodes = tres.ends_with("GRES") ? any_of(table, {"NNodes", "AllocNodes", "ReqNodes"}) : "";
-  const std::string owner = any_of(table, {"User", "Account"});
+  const bool of_node = tres.ends_with("GRES") || tres == "TRES_PER_NODE";
+  const std::string nodes = of_node ? any_of(table, {"NNodes", "AllocNodes", "ReqNodes", "NODES"}) : "";
+  const std::string owner = any_of(table, {"User", "Account", "USER"});
   RecordedJobs jobs(table.file());
   for (const CsvTable::Row& row : table.rows()) {
     if (table.at(row, id).find('.') != std::string::npos) continue;  // a step of a job
@@ -69,7 +74,12 @@ ImportedJobs import_slurm(const CsvTable& table) {
       RecordedJob job;
       job.name = table.at(row, id);
       job.submitted = checked_moment(table, row, submit);
-      job.seconds = checked_duration(table, row, time, duration_of(table.at(row, time)));
+      // What has not ended has "Unknown" there.
+      if (between && !moment_of(table.at(row, time))) return job;
+      job.seconds = checked_duration(
+          table, row, time,
+          between ? seconds_between(checked_moment(table, row, "Start"), checked_moment(table, row, time))
+                  : duration_of(table.at(row, time)));
       job.gpus = checked_gpus(table, row, tres,
                               static_cast<double>(gpus_of(table.at(row, tres))) *
                                   (nodes.empty() ? 1 : duration_of(table.at(row, nodes)).value_or(1)));
@@ -79,7 +89,12 @@ ImportedJobs import_slurm(const CsvTable& table) {
     });
   }
   ImportedJobs out = jobs.written();
-  note_columns(table, {id, submit, time, tres, nodes, owner, "Priority"}, out);
+  if (submit != "Submit" && submit != "SUBMIT_TIME")
+    out.remarks.push_back(fmt::format("no column \"Submit\": jobs arrive at their \"{}\"", submit));
+  if (time.starts_with("TIME"))
+    out.remarks.emplace_back(time == "TIME" ? "a queue: jobs are taken to end now"
+                                            : "a queue: jobs are taken to run until their time limit");
+  note_columns(table, {id, submit, between ? "Start" : "", time, tres, nodes, owner, "Priority"}, out);
   return out;
 }
 
@@ -115,16 +130,16 @@ void check_units(const CsvTable& table, const JobColumns& columns) {
 
 JobColumns columns_of(const CsvTable& table) {
   JobColumns columns;
-  columns.id = any_of(table, {"job_id", "jobid", "job_name", "name", "job", "id"});
-  columns.gpus = column_of(
-      table, {"gpu_num", "num_gpus", "num_gpu", "gpus", "gpu_count", "plan_gpu", "scale_factor", "num_replicas"});
-  static constexpr auto kSubmits = {"submit_time",  "submitted_time", "submission_time", "creation_time",
-                                    "arrival_time", "submit",         "arrival",         "start_time",
-                                    "start",        "time",           "timestamp"};
+  columns.id = any_of(table, {"job_id", "jobid", "job_name", "name", "job", "id", "id_job"});
+  columns.gpus = column_of(table, {"gpu_num", "num_gpus", "num_gpu", "gpus", "gpu_count", "plan_gpu", "scale_factor",
+                                   "num_replicas", "gres_used", "gres_alloc", "gres_req"});
+  static constexpr auto kSubmits = {"submit_time", "submitted_time", "submission_time", "creation_time", "arrival_time",
+                                    "submit",      "arrival",        "time_submit",     "start_time",    "start",
+                                    "time",        "timestamp"};
   columns.submit = times_of(table, kSubmits);
   if (columns.submit.empty()) column_of(table, kSubmits);
-  columns.start = times_of(table, {"start_time", "scheduled_time", "creation_time", "start", "begin"});
-  columns.end = times_of(table, {"end_time", "deletion_time", "stop_time", "finish_time", "end", "finish"});
+  columns.start = times_of(table, {"start_time", "scheduled_time", "creation_time", "start", "begin", "time_start"});
+  columns.end = times_of(table, {"end_time", "deletion_time", "stop_time", "finish_time", "end", "finish", "time_end"});
   columns.length = times_of(table, {"duration", "run_time", "runtime"});
   if (columns.length.empty() && (columns.start.empty() || columns.end.empty()))
     throw ConfigError(
@@ -132,7 +147,7 @@ JobColumns columns_of(const CsvTable& table) {
                     "\"end_time\"; their names may end with a unit (_ms, _s, _min, _hours)",
                     table.file()));
   columns.group = any_of(table, {"vc", "virtual_cluster", "cluster"});
-  columns.owner = any_of(table, {"user", "user_id", "owner", "vc", "virtual_cluster", "cluster"});
+  columns.owner = any_of(table, {"user", "user_id", "owner", "id_user", "vc", "virtual_cluster", "cluster"});
   if (columns.length.units > 0)
     columns.units = columns.length.units;
   else if (!columns.length.empty())
@@ -148,7 +163,10 @@ RecordedJob job_of(const CsvTable& table, const CsvTable::Row& row, const JobCol
   job.name = columns.id.empty() ? fmt::format("line-{}", row.line) : table.at(row, columns.id);
   if (!columns.owner.empty() && !table.at(row, columns.owner).empty()) job.owner = table.at(row, columns.owner);
   const std::string& count = table.at(row, columns.gpus);
-  const auto asked = count.empty() ? std::optional(0.0) : duration_of(count);
+  const bool is_gres = columns.gpus.starts_with("gres_");  // "gpu:volta:2", as Slurm's database keeps it
+  const auto asked = count.empty() ? std::optional(0.0)
+                     : is_gres     ? std::optional(static_cast<double>(gpus_of(count)))
+                                   : duration_of(count);
   if (!asked) table.fail(row, columns.gpus, fmt::format("found \"{}\", expected a number", count));
   double wanted = *asked;
   if (columns.gpus == "plan_gpu")
@@ -316,7 +334,8 @@ ImportedJobs import_jobs(std::string_view text, const std::string& name, const s
     throw ConfigError(fmt::format("--virtual-cluster {}: {} has no virtual clusters", virtual_cluster, name));
   if (is_json(text)) return import_job_json(text, name);
   if (is_swf(text)) return import_swf(text, name);
-  const bool names_slurm = first.find("JobID") != first.npos && first.find("Submit") != first.npos;
+  const bool names_slurm = first.find("JobID") != first.npos &&
+                           (first.find("Submit") != first.npos || first.find("AllocTRES") != first.npos);
   if (first.find('\t') != first.npos && !names_slurm) return import_gavel_tabs(text, name);
   const char bar = slurm_delimiter(first);
   const bool fixed = bar == '\0' && is_fixed_width(text), slurm = bar != '\0' || fixed || names_slurm;

@@ -69,6 +69,8 @@ std::int64_t gpus_of(std::string_view tres) {
     std::string_view part = tres.substr(at, end - at);
     part = part.substr(0, part.find('('));  // "gpu:v100:2(S:0-1)" says on which sockets
     const std::size_t equals = part.find('=');
+    // What squeue says of a node: "gres:gpu:2", and since Slurm 21 "gres/gpu:2".
+    if (equals == part.npos && (part.starts_with("gres:") || part.starts_with("gres/"))) part.remove_prefix(5);
     if (part == "gpu" || part.starts_with("gpu:")) {  // a column of GRES: gpu, gpu:2 or gpu:v100:2
       const auto count = integer(part.substr(part.rfind(':') + 1)).value_or(1);
       typed += std::clamp<std::int64_t>(count, 0, kMostImportedGpus + 1);

@@ -59,5 +59,20 @@ TEST(ImportJobs, RefusesAUnitOfOneColumnOnly) {
               HasSubstr("their names may end with a unit"));
 }
 
+// People ask sacct for other columns than the help names; a queue has limits in place of ends.
+TEST(ImportJobs, ReadsOtherColumnsOfSlurm) {
+  const std::string day = "2026-01-02T";
+  EXPECT_EQ(jobs_of("JobID|User|Submit|Start|End|AllocTRES\n7|a|" + day + "03:00:00|" + day + "03:10:00|" + day +
+                    "04:10:00|cpu=8,gres/gpu=4\n8|a|" + day + "03:00:00|" + day + "03:10:00|Unknown|gres/gpu=4\n"),
+            "7,0,4,3600,a,\n");
+  EXPECT_EQ(jobs_of("JobID|Start|Elapsed|AllocTRES\n7|" + day + "03:00:00|01:00:00|gres/gpu=4\n"), "7,0,4,3600,all,\n");
+  EXPECT_EQ(jobs_of("JOBID|USER|SUBMIT_TIME|TIME|TIME_LIMIT|TRES_PER_NODE|NODES\n7|a|" + day +
+                    "03:00:00|10:00|2:00:00|gres:gpu:4|2\n8|a|" + day + "03:00:10|0:00|2:00:00|gres/gpu:a100:2|1\n"),
+            "7,0,8,7200,a,\n8,10,2,7200,a,\n");
+  EXPECT_EQ(jobs_of("id_job,id_user,time_submit,time_start,time_end,gres_used\n7,3,100,160,220,gpu:volta:2\n"
+                    "8,3,100,160,220,\n"),
+            "7,0,2,60,3,\n");
+}
+
 }  // namespace
 }  // namespace ganymede::sim

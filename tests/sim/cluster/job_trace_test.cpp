@@ -151,7 +151,7 @@ TEST(ImportJobs, SaysWhatItCannotRead) {
   EXPECT_THAT(message_of<ConfigError>([] { import_jobs("JobID|Submit|Elapsed|AllocTRES\n1|today|1|\n", "s.txt", ""); }),
               HasSubstr("s.txt: line 2: Submit: found \"today\""));
   EXPECT_THAT(message_of<ConfigError>([] { import_jobs("JobID|Submit\n1|today\n", "s.txt", ""); }),
-              HasSubstr("found no column \"ElapsedRaw\" or \"Elapsed\""));
+              HasSubstr("found no column \"ElapsedRaw\", \"Elapsed\""));
 }
 
 /// The jobs of a trace in another dialect, without its line of names.
