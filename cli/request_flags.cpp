@@ -281,10 +281,10 @@ bool keep_shape(const report::LikeAnswer& answer, plan::Request& request) {
 
 void run_like(const std::string& file, const RequestFlags& flags, Shared& shared) {
   keep_input(shared, file);
-  const studies::AskedResources asked = studies::read_task_file(file);
   std::string gpu;
   for (const auto& [pointer, value] : flags.members.overrides())
     if (pointer == "/search/gpus") gpu = Json::parse(value)[0].get<std::string>();
+  const studies::AskedResources asked = studies::read_priced_task(file, gpu);
   const report::LikeAnswer answer = studies::task_offers(asked, gpu);
   const std::size_t width = result_width(shared);
   const bool trains = !flags.file.empty() || flags.members.has("/workload/model") ||

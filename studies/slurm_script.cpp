@@ -7,6 +7,7 @@
 #include "common/plain_text.hpp"
 #include "common/printable.hpp"
 #include "studies/task_file.hpp"
+#include "studies/task_offers.hpp"
 
 namespace ganymede::studies {
 namespace {

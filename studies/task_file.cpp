@@ -6,7 +6,6 @@
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
-#include <set>
 #include <sstream>
 #include <utility>
 
@@ -66,17 +65,29 @@ void set_tpu(AskedResources& out) {
 
 // ---- SkyPilot (docs.skypilot.co, task YAML) ----
 
-/// Accelerators are a name, a map from names to counts, or a list or set of choices, of which the first counts.
+/// The alternative among `count` that `out.choice` stands for: those that are read first change fastest.
+std::size_t taken_of(std::size_t count, bool ordered, AskedResources& out) {
+  constexpr std::size_t kMostChoices = 1000;
+  const auto before = static_cast<std::size_t>(out.choices);
+  if (before * count > kMostChoices) return 0;
+  out.choices = static_cast<int>(before * count);
+  out.ordered = out.ordered || (ordered && count > 1);
+  return static_cast<std::size_t>(out.choice) / before % count;
+}
+
+/// Accelerators are a name, a map from names to counts, a set of choices, or a list of them by preference.
 void read_accelerators(const std::string& file, const YAML::Node& node, AskedResources& out) {
   if (node.IsScalar()) return set_accelerator(file, node, node.Scalar(), out);
   const auto choices = std::count_if(node.begin(), node.end(), [&](const auto& one) {
     return node.IsSequence() || !text_of(one.first).empty();  // "{A100: 8,, }" has a name that is empty
   });
   if (choices == 0) return;
-  if (choices > 1) out.notes.emplace_back("of several accelerators the first is taken");
-  if (node.IsSequence() && node[0].IsScalar()) return set_accelerator(file, node, node[0].Scalar(), out);
+  const std::size_t taken = taken_of(static_cast<std::size_t>(choices), node.IsSequence(), out);
+  if (node.IsSequence() && node[taken].IsScalar()) return set_accelerator(file, node, node[taken].Scalar(), out);
   if (node.IsSequence()) fail(file, node, "accelerators: expected names of GPUs");
-  const auto first = *node.begin();
+  auto at = node.begin();
+  for (std::size_t named = 0; text_of(at->first).empty() || named++ < taken;) ++at;
+  const auto first = *at;
   if (!first.second.IsScalar() && !first.second.IsNull()) fail(file, node, "accelerators: expected a count of each");
   const std::string count = text_of(first.second);
   set_accelerator(file, node,
@@ -88,11 +99,8 @@ void read_resources(const std::string& file, const YAML::Node& node, AskedResour
   if (!node.IsMap()) return;
   if (depth > kDeepest) fail(file, node, fmt::format("found more than {} levels of choices", kDeepest));
   for (const char* choices : {"any_of", "ordered"})
-    if (node[choices] && node[choices].IsSequence() && node[choices].size() > 0) {
-      if (node[choices].size() > 1)
-        out.notes.push_back(fmt::format("{}: the first of {} choices is taken", choices, node[choices].size()));
-      read_resources(file, node[choices][0], out, depth + 1);
-    }
+    if (node[choices] && node[choices].IsSequence() && node[choices].size() > 0)
+      read_resources(file, node[choices][taken_of(node[choices].size(), choices[0] == 'o', out)], out, depth + 1);
   if (node["accelerators"]) read_accelerators(file, node["accelerators"], out);
   set_tpu(out);
   if (const std::string infra = text_of(node["infra"]); !infra.empty()) {
@@ -109,6 +117,7 @@ void read_resources(const std::string& file, const YAML::Node& node, AskedResour
   if (const YAML::Node& type = node["instance_type"]; type && !type.IsScalar() && !type.IsNull())
     fail(file, type, "instance_type: expected one name");
   take("cloud", out.cloud), take("region", out.region), take("instance_type", out.instance);
+  out.cloud = lower_case(out.cloud);
   if (!node["use_spot"] || node["use_spot"].IsNull()) return;
   if (!YAML::convert<bool>::decode(node["use_spot"], out.spot))
     fail(file, node["use_spot"],
@@ -334,13 +343,13 @@ class DocumentsGoOn final : public YAML::EventHandler {
   int last_ = -1;
 };
 
-AskedResources read_yaml(const std::string& file, const std::string& text) {
+AskedResources read_yaml(const std::string& file, const std::string& text, int choice) {
   std::istringstream stream(text);
   YAML::Parser parser(stream);
   for (DocumentsGoOn ends; parser.HandleNextDocument(ends);) {
   }
   const std::vector<YAML::Node> documents = YAML::LoadAll(text);
-  AskedResources out{.format = "Kubernetes manifest", .gpu = ""};
+  AskedResources out{.format = "Kubernetes manifest", .gpu = "", .choice = choice};
   Manifest manifest(file, out);
   for (const YAML::Node& document : documents) {
     if (!document.IsMap()) continue;
@@ -365,13 +374,13 @@ AskedResources read_yaml(const std::string& file, const std::string& text) {
 
 }  // namespace
 
-AskedResources read_task_file(const std::string& file) {
+AskedResources read_task_file(const std::string& file, int choice) {
   const std::string text = read_file(file);
   if (text.size() > kMostBytes)
     throw ConfigError(file + ": larger than 1 MiB, expected a task, a script or a manifest");
   AskedResources out;
   try {
-    out = text.find("#SBATCH") != std::string::npos ? read_slurm_script(file, text) : read_yaml(file, text);
+    out = text.find("#SBATCH") != std::string::npos ? read_slurm_script(file, text) : read_yaml(file, text, choice);
   } catch (const YAML::Exception& error) {
     throw ConfigError(fmt::format("{}: line {}: {}", file, error.mark.line + 1, error.msg));
   }
@@ -381,20 +390,6 @@ AskedResources read_task_file(const std::string& file) {
                       "--gpus, a manifest "
                       "whose pods have nvidia.com/gpu, or an Azure ML job whose resources have instance_type");
   return out;
-}
-
-std::vector<std::string> gpus_meant(const std::string& name) {
-  std::set<std::string> names;
-  int best = 1;
-  for (const std::string& provider : platforms::provider_names())
-    for (const platforms::Gpu& gpu : platforms::catalog(provider).gpus) {
-      const int points = name.empty() ? gpu.kind == platforms::Gpu::Kind::gpu : platforms::gpu_likeness(name, gpu);
-      if (points < best) continue;
-      if (points > best) names.clear();
-      best = points;
-      names.insert(gpu.name);
-    }
-  return {names.begin(), names.end()};
 }
 
 }  // namespace ganymede::studies

@@ -20,16 +20,15 @@ struct AskedResources {
   bool spot = false;
   std::optional<Seconds> time = {};  ///< the limit of a Slurm script
   std::vector<std::string> notes = {};
+  int choice = 0, choices = 1;  ///< which of the file's alternatives this is, and how many there are
+  bool ordered = false;         ///< alternatives stand in the order of preference
 };
 
 /// Reads a file. Throws ConfigError, with the line where there is one, for text that is none of these and for files
-/// that ask for no GPU.
-AskedResources read_task_file(const std::string& file);
+/// that ask for no GPU. Of alternatives it takes the one that `choice` says, counted from 0.
+AskedResources read_task_file(const std::string& file, int choice = 0);
 
 /// Reads the options of a script for sbatch (man sbatch). Throws ConfigError, with the line, for values it cannot read.
 AskedResources read_slurm_script(const std::string& file, const std::string& text);
-
-/// GPUs of the catalogs that the name may mean: those that fit it best; all if it is "".
-std::vector<std::string> gpus_meant(const std::string& name);
 
 }  // namespace ganymede::studies

@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
+#include <set>
 
 #include "common/errors.hpp"
 #include "common/plain_text.hpp"
@@ -80,6 +83,20 @@ struct Least {
 
 }  // namespace
 
+std::vector<std::string> gpus_meant(const std::string& name) {
+  std::set<std::string> names;
+  int best = 1;
+  for (const std::string& provider : platforms::provider_names())
+    for (const platforms::Gpu& gpu : platforms::catalog(provider).gpus) {
+      const int points = name.empty() ? gpu.kind == platforms::Gpu::Kind::gpu : platforms::gpu_likeness(name, gpu);
+      if (points < best) continue;
+      if (points > best) names.clear();
+      best = points;
+      names.insert(gpu.name);
+    }
+  return {names.begin(), names.end()};
+}
+
 report::LikeAnswer task_offers(const AskedResources& asked, const std::string& gpu) {
   constexpr std::size_t kShown = 12;
   report::LikeAnswer answer{asked.format,
@@ -139,6 +156,27 @@ report::LikeAnswer task_offers(const AskedResources& asked, const std::string& g
   answer.offers = std::move(others);
   answer.offers.insert(answer.offers.end(), as_asked.begin(), as_asked.end());
   return answer;
+}
+
+AskedResources read_priced_task(const std::string& file, const std::string& gpu) {
+  constexpr int kMostRead = 32;
+  AskedResources best = read_task_file(file);
+  double least = std::numeric_limits<double>::infinity();
+  int choices = best.choices;  // a choice may have choices of its own
+  for (int i = 0; choices > 1 && i < std::min(choices, kMostRead) && !(best.ordered && std::isfinite(least)); ++i) {
+    AskedResources one = read_task_file(file, i);
+    choices = std::max(choices, one.choices);
+    try {
+      for (const LikeOffer& offer : task_offers(one, gpu).offers)
+        if (offer.asked && offer.usd_per_hour < least) least = offer.usd_per_hour, best = one;
+    } catch (const ConfigError&) {  // no catalog has it
+    }
+  }
+  if (choices > 1)
+    best.notes.push_back(fmt::format("of several alternatives the {} is taken{}",
+                                     best.ordered ? "first with a price" : "cheapest",
+                                     choices > kMostRead ? fmt::format(", of the first {}", kMostRead) : ""));
+  return best;
 }
 
 }  // namespace ganymede::studies

@@ -241,6 +241,19 @@ TEST(TaskFile, OffersNothingSlowerWhereTheCloudLacksTheGpu) {
   }
 }
 
+TEST(TaskFile, TakesTheCheapestAlternative) {
+  const TemporaryFolder folder;
+  const auto taken = [&](const char* text) { return read_priced_task(folder.add("job.yaml", text).string(), ""); };
+  EXPECT_EQ(taken("resources:\n  accelerators: {H100:8, T4:8}\n").gpu, "T4");
+  EXPECT_EQ(taken("resources:\n  accelerators: ['H100:8', 'T4:8']\n").gpu, "H100");
+  EXPECT_EQ(taken("resources:\n  accelerators: ['nothing:8', 'T4:4']\n").gpu, "T4");
+  const AskedResources nested = taken(
+      "resources:\n  any_of:\n    - accelerators: {H100: 8, A100: 8}\n    - {cloud: AWS, accelerators: 'T4:8'}\n");
+  EXPECT_EQ(nested.gpu, "T4");
+  EXPECT_EQ(nested.cloud, "aws");
+  EXPECT_THAT(nested.notes, Contains(HasSubstr("of several alternatives the cheapest is taken")));
+}
+
 TEST(TaskFile, RefusesWithAPlace) {
   EXPECT_THAT(refusal("just words\n"), HasSubstr("asks for no GPU; expected a SkyPilot task"));
   EXPECT_THAT(refusal("resources:\n  accelerators: A100:many\n"),
