@@ -28,6 +28,7 @@ struct LinkCause {
   bool (*change)(CheckedMachine& machine, double degree);
   std::vector<double> degrees;
   double weight = 1;                           ///< how often it is the cause beside the others, an assumption
+  bool within_node = false;                    ///< of the links inside a node
   bool counts_nics = false;                    ///< the number of NICs that a log names speaks for it or against it
   std::vector<std::string_view> signs = {};    ///< words in a log that speak for it
   std::vector<std::string_view> against = {};  ///< and against it

@@ -152,6 +152,16 @@ TEST(LinkCheck, NamesWhatIsWrong) {
   }
 }
 
+// The version that --scheme states is that of forced protocols too.
+TEST(LinkCheck, TakesTheVersionOfTheScheme) {
+  const Measured run{.nodes = 2, .bus = 20, .before = "NCCL_PROTO=LL\n"};
+  Measured named = run;
+  named.before += "NCCL version 2.9.9+cuda11.0\n";
+  LinkCheckOptions stated = with_nic("8x200Gbit/s");
+  stated.scheme = "nccl:2.9.9";
+  EXPECT_EQ(likeliest_fault(check(run, stated)).bus, likeliest_fault(check(named, with_nic("8x200Gbit/s"))).bus);
+}
+
 // As three nodes in two racks did (NVIDIA/nccl, issue 1453): six times less from some size on.
 TEST(LinkCheck, NamesANetworkThatLosesPackets) {
   const Measured run{.nodes = 3, .gpu = "NVIDIA H100 80GB HBM3", .bus = 60, .latency = 300, .collapsed = 5.3};
