@@ -175,7 +175,7 @@ class TextReader {
  private:
   /// Reads a row of the table; any other line comes from another program and is skipped.
   void read_row(const std::string& line) {
-    constexpr std::string_view kBetween = " \t\r,\"";  // also of CSV, and of strings in JSON
+    constexpr std::string_view kBetween = " \t\r,;\"";  // also of CSV, and of strings in JSON
     std::vector<std::string> tokens;
     for (std::size_t at = line.find_first_not_of(kBetween); at != line.npos;
          at = line.find_first_not_of(kBetween, at)) {

@@ -133,7 +133,9 @@ TEST(NcclLog, ReadsColoursUtf16MarkdownCsvAndJsonAroundIt) {
     markdown += "|\n";
     csv += cells + "\n";
   }
-  for (const std::string& text : {coloured, wide, big, markdown, csv, notebook, container}) {
+  std::string semicolons = csv;
+  std::replace(semicolons.begin(), semicolons.end(), ',', ';');
+  for (const std::string& text : {coloured, wide, big, markdown, csv, semicolons, notebook, container}) {
     const NcclLog log = read_log(text);
     EXPECT_EQ(log.ranks, 2);
     EXPECT_EQ(log.gpu, "NVIDIA A100-SXM4-40GB");
