@@ -100,7 +100,7 @@ void run_allreduce(const AllReduceOptions& options, const Shared& shared) {
   if (options.machine.catalog.empty() || options.machine.instances.empty())
     throw ConfigError(fmt::format("{} is required, unless --real executes the schedules",
                                   options.machine.catalog.empty() ? "--catalog" : "--instance"));
-  if (!options.timeline.empty()) check_writable(options.timeline);
+  check_second_output(shared, options.timeline);
   const sim::CollectiveMachine machine(options.machine);
   Json rows = sim::benchmark_rows(
       sim::chosen_benchmarks(machine.fabric(), options.calls),

@@ -269,6 +269,13 @@ void check_output(const Shared& shared) {
   if (!shared.output.empty()) check_writable(shared.output);
 }
 
+void check_second_output(const Shared& shared, const std::string& file) {
+  if (file.empty()) return;
+  check_writable(file);
+  if (!shared.output.empty() && written_path(file) == written_path(shared.output))
+    throw ConfigError(fmt::format("{}: found twice as an output, expected once", file));
+}
+
 void keep_input(const Shared& shared, const std::string& input) {
   std::error_code ignored;
   if (!shared.output.empty() && std::filesystem::equivalent(shared.output, input, ignored))

@@ -26,7 +26,7 @@ struct CompareOwnOptions {
 
 void run_compare_own(const CompareOwnOptions& options, const Shared& shared) {
   check_output(shared);
-  if (!options.plot.empty()) check_writable(options.plot);
+  check_second_output(shared, options.plot);
   if (!options.request.file.empty()) keep_input(shared, options.request.file);
   plan::OwnQuestion question = options.question;
   question.request = [&options](const std::vector<JsonOverride>& more) {

@@ -100,6 +100,7 @@ void check_forecast(const std::string& model, const std::string& curve) {
 
 void run_quality_forecast(const QualityForecastOptions& options, Shared& shared) {
   check_output(shared);
+  check_second_output(shared, options.plot);
   check_forecast(options.model, options.curve);
   const calibration::QualityModel model = calibration::load_quality_model(options.curve);
   traces::QualityLog given = options.given;

@@ -116,9 +116,7 @@ bool is_folder(const std::filesystem::path& path) {
 /// What a symbolic link points to, or else the path itself.
 std::filesystem::path target_of(const std::filesystem::path& named) {
   std::error_code error;
-  if (!std::filesystem::is_symlink(named, error)) return named;
-  std::filesystem::path target = std::filesystem::weakly_canonical(named, error);
-  return error ? named : target;
+  return std::filesystem::is_symlink(named, error) ? written_path(named) : named;
 }
 
 /// Throws if the path is a directory, which renaming a file onto it cannot replace, or a file that this user may not
@@ -328,8 +326,20 @@ bool create_file(const std::filesystem::path& path, std::string_view content) {
   return true;
 }
 
-void check_writable(const std::filesystem::path& path) {
-  refuse_unwritable(path);
+std::filesystem::path written_path(const std::filesystem::path& named) {
+  namespace fs = std::filesystem;
+  constexpr int kMostLinks = 40;  // as the system follows
+  std::error_code error, ignored;
+  fs::path path = fs::weakly_canonical(fs::absolute(named), error);
+  // It may be a link to what is not there.
+  for (int links = 0; !error && links < kMostLinks && fs::is_symlink(path, ignored); ++links)
+    path = fs::weakly_canonical(path.parent_path() / fs::read_symlink(path, ignored), error);
+  return error ? fs::absolute(named) : path;
+}
+
+void check_writable(const std::filesystem::path& named) {
+  refuse_unwritable(named);
+  const std::filesystem::path path = target_of(named);
   if (struct stat info{}; ::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) return;
   Temporary temporary;
   const Descriptor file(open_temporary(path, temporary));

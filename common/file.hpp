@@ -24,6 +24,10 @@ void write_file(const std::filesystem::path& path, std::string_view content);
 /// create one file at the same moment, one succeeds.
 bool create_file(const std::filesystem::path& path, std::string_view content);
 
+/// Where write_file() puts what is written to this name: symbolic links are followed, also to a file that is not there
+/// yet. Absolute; two names of one file that is to be written have the same.
+std::filesystem::path written_path(const std::filesystem::path& named);
+
 /// Takes the next piece of a file's content.
 using ContentSink = std::function<void(std::string_view piece)>;
 

@@ -65,12 +65,6 @@ double peak_resident_bytes() {
   return 1024.0 * static_cast<double>(usage.ru_maxrss);
 }
 
-/// The file's name with the step: "dir/samples.png" becomes "dir/samples-000500.png".
-std::string name_at_step(const std::filesystem::path& file, std::int64_t step) {
-  return (file.parent_path() / fmt::format("{}-{:06}{}", file.stem().string(), step, file.extension().string()))
-      .string();
-}
-
 /// The steps of each stage of a growing model, unless the user or the checkpoint to resume from sets them: the model
 /// then reaches its full size within the training.
 std::int64_t stage_steps_of(const SessionOptions& options) {

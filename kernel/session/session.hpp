@@ -78,6 +78,9 @@ SessionReport run_session(const SessionOptions& options, const SessionView& view
 std::string to_table(const SessionReport& report, const SessionOptions& options);
 std::string to_json(const SessionReport& report, const SessionOptions& options);
 
+/// Where the picture of a step is written: "dir/samples.png" becomes "dir/samples-000500.png".
+std::string name_at_step(const std::filesystem::path& file, std::int64_t step);
+
 /// Refuses a directory with checkpoints of an earlier training unless it is resumed, because a new one would remove
 /// them.
 void refuse_earlier_checkpoints(const SessionOptions& options);

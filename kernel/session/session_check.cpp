@@ -7,6 +7,7 @@
 #include "common/errors.hpp"
 #include "common/file.hpp"
 #include "common/json.hpp"
+#include "common/plain_text.hpp"
 #include "kernel/checkpoint.hpp"
 #include "kernel/ops/cuda/cuda_backend.hpp"
 #include "kernel/parallel/communicator.hpp"
@@ -49,6 +50,15 @@ void check_checkpoints(const SessionOptions& options) {
   check_checkpoint_directory(options.checkpoint);
 }
 
+/// True if the training writes the picture of a step to this path.
+bool is_name_of_samples(const SessionOptions& options, const std::filesystem::path& path) {
+  if (options.samples_every == 0) return false;
+  const std::string stem = path.stem().string();
+  const auto step = parse_number<std::int64_t>(std::string_view(stem).substr(stem.rfind('-') + 1));
+  return step && *step % options.samples_every == 0 && *step < options.steps &&
+         written_path(name_at_step(options.samples, *step)) == path;
+}
+
 std::string shared_text(const std::optional<float>& value) { return value ? fmt::format("{}", *value) : ""; }
 
 /// The options that all processes share, as text. Where files are read or written, and with how many threads, may
@@ -81,6 +91,11 @@ NamedValues shared_options(const SessionOptions& options) {
 
 }  // namespace
 
+std::string name_at_step(const std::filesystem::path& file, std::int64_t step) {
+  return (file.parent_path() / fmt::format("{}-{:06}{}", file.stem().string(), step, file.extension().string()))
+      .string();
+}
+
 void check(const SessionOptions& options, const std::string& report_file) {
   check(options.train);
   check_measurements(options);
@@ -94,16 +109,18 @@ void check(const SessionOptions& options, const std::string& report_file) {
   for (const auto& file :
        {options.samples, options.weights, options.trace, options.quality_curve, options.metrics, report_file}) {
     if (file.empty()) continue;
-    std::error_code failed;  // is set where a name has no path, such as that of a pipe
-    fs::path path = fs::weakly_canonical(fs::absolute(file), failed);
-    if (failed) path = fs::absolute(file);
+    std::error_code failed;
+    const fs::path path = written_path(file);
     const bool is_stream = fs::exists(file, failed) && !fs::is_regular_file(file, failed);
     if (!is_stream && !outputs.insert(path).second)
       throw ConfigError(fmt::format("{}: found twice as an output, expected once", file));
     if (!options.checkpoint.empty() && is_name_of_checkpoints(path.filename().string()) &&
-        path.parent_path() == fs::weakly_canonical(fs::absolute(options.checkpoint), failed))
+        path.parent_path() == written_path(options.checkpoint))
       throw ConfigError(
           fmt::format("{}: found a name that --checkpoint gives to its own files, expected another", file));
+    if (is_name_of_samples(options, path))
+      throw ConfigError(
+          fmt::format("{}: found a name that --samples-every gives to a picture, expected another", file));
     check_writable(file);
   }
   if (options.quality_curve.empty() || !std::filesystem::exists(options.quality_curve)) return;

@@ -233,6 +233,19 @@ TEST_F(Files, OfAnotherUserAreNotReplacedThroughALink) {
   EXPECT_EQ(status, 0);
 }
 
+// A link that leads to nothing yet is a second name of what is written through it.
+TEST_F(Files, LinksToWhatIsNotThereYetAreFollowed) {
+  std::filesystem::create_directory(folder_ / "below");
+  std::filesystem::create_symlink("below/link", folder_ / "one");
+  std::filesystem::create_symlink("../target", folder_ / "below/link");
+  EXPECT_EQ(written_path(folder_ / "one"), written_path(folder_ / "below/../target"));
+  EXPECT_NE(written_path(folder_ / "one"), written_path(folder_ / "other"));
+  check_writable(folder_ / "one");
+  write_file(folder_ / "one", "through two links");
+  EXPECT_TRUE(std::filesystem::is_symlink(folder_ / "one"));
+  EXPECT_EQ(read_file(folder_ / "target"), "through two links");
+}
+
 TEST_F(Files, LinksThatLeadToEachOtherAreNamed) {
   std::filesystem::create_symlink("two", folder_ / "one");
   std::filesystem::create_symlink("one", folder_ / "two");

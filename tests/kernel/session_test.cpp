@@ -181,6 +181,18 @@ TEST(Session, RefusesOptionsThatContradictEachOther) {
   expect_refused([&](auto& o) { o.samples = o.weights = scratch.file("x").string(); }, "found twice as an output");
   expect_refused([&](auto& o) { o.samples = scratch.file("report").string(); }, "found twice as an output");
   expect_refused([&](auto& o) { o.samples = scratch.file("./report").string(); }, "found twice as an output");
+  std::filesystem::create_symlink("nowhere", scratch.file("link"));
+  expect_refused([&](auto& o) { o.samples = scratch.file("nowhere"), o.weights = scratch.file("link"); },
+                 "link: found twice as an output");
+  const auto every_two = [&](auto& o, const char* weights) {
+    o.samples = scratch.file("s.png"), o.samples_every = 2, o.weights = scratch.file(weights);
+  };
+  expect_refused([&](auto& o) { every_two(o, "s-000004.png"); }, "s-000004.png: found a name that --samples-every");
+  SessionOptions apart = small_session(scratch, 6);
+  for (const char* weights : {"s-000003.png", "s-000006.png", "s-4.png", "t-000004.png"}) {
+    every_two(apart, weights);
+    EXPECT_NO_THROW(check(apart)) << weights;
+  }
   for (const char* name : {"lock", "step-000000000009.ckpt"})
     expect_refused(
         [&](auto& o) { o.metrics = (std::filesystem::path(o.checkpoint = scratch.file("c").string()) / name); },
