@@ -229,9 +229,11 @@ void make_own_folder(const fs::path& folder) {
         folder.string(), info.st_uid, ::geteuid()));
   if ((info.st_mode & 022) != 0)
     throw ConfigError(fmt::format(
-        "--data: {0}: found a folder to which others may write ({1:04o}), who could replace jobs; choose another, or "
-        "\"chmod go-w {0}\"",
-        folder.string(), info.st_mode & 07777U));
+        "--data: {0}: found a folder to which others may write ({1:04o}), who could replace jobs; choose another{2}",
+        folder.string(), info.st_mode & 07777U,
+        // A folder that others share, as /tmp is, would be closed to them.
+        (info.st_mode & S_ISVTX) != 0 ? fmt::format(", for example {}", (folder / "ganymede").string())
+                                      : fmt::format(", or \"chmod go-w {}\"", folder.string())));
 }
 
 }  // namespace

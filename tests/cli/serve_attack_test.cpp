@@ -157,9 +157,16 @@ TEST(ServeAttack, AFolderToWhichOthersMayWriteIsRefusedAndStays) {
     const Outcome outcome = run_program("serve --port 0 --data " + data.string());
     EXPECT_EQ(outcome.code, 2) << folder;
     EXPECT_THAT(outcome.err, HasSubstr("--data: " + folder.string() + ": found a folder to which others may write"));
+    EXPECT_THAT(outcome.err, HasSubstr("chmod go-w"));
     EXPECT_EQ(static_cast<unsigned>(std::filesystem::status(folder).permissions()), 0775U);
     std::filesystem::permissions(folder, std::filesystem::perms(0755));
   }
+  // One that is shared as /tmp is would be closed to others.
+  std::filesystem::permissions(data, std::filesystem::perms(01777));
+  const Outcome shared = run_program("serve --port 0 --data " + data.string());
+  EXPECT_EQ(shared.code, 2);
+  EXPECT_THAT(shared.err, testing::AllOf(HasSubstr("choose another, for example " + (data / "ganymede").string()),
+                                         testing::Not(HasSubstr("chmod"))));
 }
 
 TEST(ServeAttack, AnotherUsersFolderIsRefused) {
