@@ -176,8 +176,9 @@ void merge_validation(studies::ShardFolder& folder, const MergeOptions& options,
   std::vector<documents::ValidatedStudy> studies;
   for (std::size_t i = 0; i < folder.work().size(); ++i)
     if (folder.kind(i))
-      folder.read(
-          i, [&](const std::string& text) { studies.push_back(documents::validated_study_in(Json::parse(text))); });
+      folder.read(i, [&](const std::string& text) {
+        studies.push_back(documents::validated_study_in(studies::held_by_row(folder.work(), i, text).value()));
+      });
   const auto result = studies::validation_result(studies);
   emit(shared, documents::validation_json(result).dump(1) + "\n");
   if (!studies::promises_kept(result)) shared.exit_code = ExitCode::goal_missed;

@@ -33,18 +33,12 @@ std::pair<std::string, FinishedRun> read_journal_row(const std::string& line, co
   return {run.at("provenance").at("scenario_hash").get<std::string>(), {line, facts_of(run)}};
 }
 
-constexpr std::string_view kBegin = R"({"schema":"ganymede.result/1")";  // of each row
-
-/// Refuses what no sweep has written: rows would be added to it, and at the end it would be removed.
-void require_journal(const std::filesystem::path& journal, std::string_view text) {
+/// True if a sweep has written this text. To any other file no row may be added, and it may not be removed.
+bool is_journal(std::string_view text) {
   const std::size_t zeros = std::min(text.find_first_not_of('\0'), text.size());  // which a loss of power leaves
   const std::string_view first = text.substr(std::min(text.find_first_not_of("\r\n", zeros), text.size()));
-  const bool has_rows = zeros > 0 ? text.find(kBegin) != text.npos : first.starts_with(kBegin);
-  if (!has_rows && !kBegin.starts_with(first))
-    throw ConfigError(
-        fmt::format("{}: found a file that no sweep has written, expected the journal of this one; move "
-                    "it, or give another --output",
-                    journal.string()));
+  const bool has_rows = zeros > 0 ? text.find(kResultBegin) != text.npos : first.starts_with(kResultBegin);
+  return has_rows || kResultBegin.starts_with(first);
 }
 
 /// The JSON library's message without its bracketed code.
@@ -70,7 +64,11 @@ std::map<std::string, FinishedRun> read_journal(const std::filesystem::path& jou
   if (!std::filesystem::is_regular_file(status))
     throw ConfigError(journal.string() + ": is no regular file, expected the journal of this sweep");
   const std::string text = read_file(journal);
-  require_journal(journal, text);
+  if (!is_journal(text))
+    throw ConfigError(
+        fmt::format("{}: found a file that no sweep has written, expected the journal of this one; move "
+                    "it, or give another --output",
+                    journal.string()));
   if (tell) tell("going on from " + journal.string());
   std::istringstream lines(text);
   std::size_t number = 0;
@@ -94,11 +92,10 @@ std::map<std::string, FinishedRun> read_journal(const std::filesystem::path& jou
 void remove_journal(const std::filesystem::path& journal) {
   std::error_code unknown;
   if (!std::filesystem::is_regular_file(std::filesystem::symlink_status(journal, unknown))) return;
-  std::string begin(kBegin.size(), '\0');
-  std::ifstream file(journal, std::ios::binary);
-  file.read(begin.data(), static_cast<std::streamsize>(begin.size()));
-  begin.resize(static_cast<std::size_t>(file.gcount()));
-  if (kBegin.starts_with(begin) || begin[0] == '\0') storage::remove(journal.c_str());
+  try {
+    if (is_journal(read_file(journal))) storage::remove(journal.c_str());
+  } catch (const ConfigError&) {  // what cannot be read stays
+  }
 }
 
 namespace {

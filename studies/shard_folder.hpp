@@ -17,6 +17,7 @@
 #include <string_view>
 #include <vector>
 
+#include "common/json.hpp"
 #include "studies/shards.hpp"
 
 namespace ganymede::studies {
@@ -50,6 +51,10 @@ struct ShardRow {
   std::string_view text;
 };
 std::string row_text(std::uint64_t work, const ShardRow& row);
+/// The text of a row that says which run it is of, because what it holds does not.
+std::string row_holding(const ShardedWork& work, std::size_t run, Json held);
+/// What row_holding() was given. Throws ConfigError for the text of another run.
+JsonNode held_by_row(const ShardedWork& work, std::size_t run, std::string_view text);
 /// The first row of a file.
 std::string head_text(std::uint64_t work, const ShardedWork& whole);
 

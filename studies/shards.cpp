@@ -165,6 +165,19 @@ std::uint64_t ShardedWork::key(std::size_t run) const {
 
 Shard ShardedWork::shard_of(std::size_t run, std::uint64_t count) const { return {spread(key(run)) % count, count}; }
 
+std::string row_holding(const ShardedWork& work, std::size_t run, Json held) {
+  return Json{{"run", work.label(run)}, {"key", work.key(run)}, {"held", std::move(held)}}.dump();
+}
+
+JsonNode held_by_row(const ShardedWork& work, std::size_t run, std::string_view text) {
+  JsonObject row(JsonNode::parse(text, "the row of " + work.label(run)));
+  const std::string label = row.required("run").as_string();
+  if (row.required("key").as_seed() != work.key(run)) throw ConfigError("found the row of another run, " + label);
+  const JsonNode held = row.required("held");
+  row.finish();
+  return held;
+}
+
 ShardOutcome run_shard(const ShardedWork& work, const Shard& shard, const std::filesystem::path& folder,
                        const ShardRuns& runs, const ShardOptions& options) {
   prepare_folder(work, folder);

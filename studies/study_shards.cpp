@@ -9,6 +9,7 @@
 
 #include "common/errors.hpp"
 #include "common/json.hpp"
+#include "common/json_parse.hpp"
 #include "common/json_value.hpp"
 #include "common/random.hpp"
 #include "documents/result.hpp"
@@ -37,14 +38,41 @@ ShardOutcome run_study_shard(const Study& study, const std::string& program, con
                    options);
 }
 
+namespace {
+
+/// Throws ConfigError or JsonError unless the text is the result of this run: its scenario's hash is the run's key.
+void require_result_of(const ShardedWork& work, std::size_t run, std::string_view result, const RunFacts& facts) {
+  const std::string hash = fmt::format(R"("scenario_hash":"{:016x}")", work.key(run));
+  if (facts.seed == work.seeds[run % work.seeds.size()] && result.starts_with(kResultBegin) &&
+      result.find(hash) != result.npos && is_json(result))
+    return;
+  JsonObject in(JsonNode::parse(result, "its result"));
+  check_schema(in, documents::kResultSchema);
+  throw ConfigError("found the result of another run");
+}
+
+/// Throws ConfigError or JsonError unless the text is an entry of "failed" for this run. Returns why it failed.
+std::string reason_of(const ShardedWork& work, std::size_t run, std::string_view text) {
+  const auto row = Json::parse(text);
+  const std::string label = row.at("run").get<std::string>();
+  std::size_t same = run;  // runs with the same content have one row, which names the first
+  if (label != work.label(run))
+    for (same = 0; same < run && (work.key(same) != work.key(run) || work.label(same) != label);) ++same;
+  if (label != work.label(same)) throw ConfigError("found the failure of another run, " + label);
+  return label + ": " + row.at("reason").get<std::string>();
+}
+
+}  // namespace
+
 MergedStudy::MergedStudy(ShardFolder& folder, const ShardFolder::Remark& remark) : folder_(folder) {
   const std::size_t runs = folder.work().size();
   facts_.resize(runs);
   std::map<RunGroup, std::shared_ptr<const RunGroup>> groups;
   folder.scan(
       [&](std::size_t run, RowKind kind, std::string_view text) {
-        if (kind != RowKind::result) return;
+        if (kind != RowKind::result) return (void)reason_of(folder.work(), run, text);
         RunFacts facts = read_facts(text);
+        require_result_of(folder.work(), run, text, facts);
         facts.group = groups.try_emplace(*facts.group, facts.group).first->second;
         facts_[run] = std::move(facts);
       },
@@ -54,10 +82,7 @@ MergedStudy::MergedStudy(ShardFolder& folder, const ShardFolder::Remark& remark)
     if (!kind || *kind == RowKind::result) continue;
     ++(*kind == RowKind::endless ? outcome_.endless : outcome_.failed);
     if (!outcome_.first_reason.empty()) continue;
-    folder.read(run, [&](const std::string& text) {
-      const auto row = Json::parse(text);
-      outcome_.first_reason = row.at("run").get<std::string>() + ": " + row.at("reason").get<std::string>();
-    });
+    folder.read(run, [&](const std::string& text) { outcome_.first_reason = reason_of(folder.work(), run, text); });
   }
   std::erase_if(facts_, [](const RunFacts& facts) { return !facts.group; });
 }
@@ -67,18 +92,10 @@ void MergedStudy::write(const ContentSink& sink) const {
   const std::size_t runs = folder_.work().size();
   for (std::size_t run = 0; run < runs; ++run)
     if (folder_.kind(run) == RowKind::result)
-      folder_.read(run, [&](const std::string& text) {
-        const FinishedRun row = read_row(text);
-        JsonObject result(JsonNode::parse(row.line, "its result"));
-        check_schema(result, documents::kResultSchema);
-        writer.add_result(row.line);
-      });
+      folder_.read(run, [&](const std::string& text) { writer.add_result(read_row(text).line); });
   for (std::size_t run = 0; run < runs; ++run)
     if (const auto kind = folder_.kind(run); kind && *kind != RowKind::result)
-      folder_.read(run, [&](const std::string& text) {
-        (void)Json::parse(text);
-        writer.add_failed(text);
-      });
+      folder_.read(run, [&](const std::string& text) { writer.add_failed(text); });
   writer.finish(summarize(facts_));
 }
 
@@ -102,9 +119,9 @@ ShardedWork sharded_plan(const plan::Request& request, bool exhaustive, const pl
 }
 
 /// The outcome that a row holds.
-plan::UnitOutcome outcome_of(const plan::Search& search, std::size_t unit, std::string_view row,
-                             const std::string& label) {
-  return plan::read_outcome(JsonNode::parse(row, "the row of " + label), search.member_count(unit));
+plan::UnitOutcome outcome_of(const ShardedWork& work, const plan::Search& search, std::size_t unit,
+                             std::string_view row) {
+  return plan::read_outcome(held_by_row(work, unit, row), search.member_count(unit));
 }
 
 /// The findings of the shards of a folder so far.
@@ -131,7 +148,7 @@ class FoundUnits {
   void keep(const ShardRow& row) {
     const auto unit = missing_.find(row.key);
     if (unit == missing_.end() || row.kind != RowKind::result) return;
-    found_.emplace(unit->second, outcome_of(search_, unit->second, row.text, work_.label(unit->second)));
+    found_.emplace(unit->second, outcome_of(work_, search_, unit->second, row.text));
     missing_.erase(unit);
   }
 
@@ -157,7 +174,7 @@ ShardOutcome run_plan_shard(const plan::Request& request, bool exhaustive, const
                    {.work =
                         [&](std::size_t unit) {
                           found.take_before(unit);
-                          return plan::outcome_json(search.evaluate(unit)).dump();
+                          return row_holding(work, unit, plan::outcome_json(search.evaluate(unit)));
                         }},
                    options);
 }
@@ -178,9 +195,7 @@ MergedPlan merge_plan(const ShardFolder& folder, const std::filesystem::path& pa
   options.known_outcome = [&](std::size_t unit) -> std::optional<plan::UnitOutcome> {
     if (folder.kind(unit) != RowKind::result) return {};
     std::optional<plan::UnitOutcome> outcome;
-    folder.read(unit, [&](const std::string& text) {
-      outcome = plan::read_outcome(JsonNode::parse(text, "its outcome"), search.member_count(unit));
-    });
+    folder.read(unit, [&](const std::string& text) { outcome = outcome_of(work, search, unit, text); });
     return outcome;
   };
   merged.plan = plan::make_plan(merged.request, options);
@@ -243,13 +258,14 @@ ShardedWork sharded_learning(const LearnQuestion& question, const sim::Scenario&
 ShardOutcome run_learn_shard(const LearnQuestion& question, const std::string& program, const Shard& shard,
                              const std::filesystem::path& folder, const ShardOptions& options) {
   const sim::Scenario scenario = plan::load_scenario_or_plan(question.scenario, question.overrides);
-  return run_shard(
-      sharded_learning(question, scenario, program, folder), shard, folder,
-      {.work =
-           [&](std::size_t learner) {
-             return plan::lesson_json(plan::learn_lesson(scenario, question.options, static_cast<int>(learner)));
-           }},
-      options);
+  const ShardedWork work = sharded_learning(question, scenario, program, folder);
+  return run_shard(work, shard, folder,
+                   {.work =
+                        [&](std::size_t learner) {
+                          const auto lesson = plan::learn_lesson(scenario, question.options, static_cast<int>(learner));
+                          return row_holding(work, learner, Json::parse(plan::lesson_json(lesson)));
+                        }},
+                   options);
 }
 
 MergedTable merge_table(const ShardFolder& folder, const std::filesystem::path& path, const std::string& program) {
@@ -260,7 +276,7 @@ MergedTable merge_table(const ShardFolder& folder, const std::filesystem::path& 
   std::vector<plan::Lesson> lessons;
   for (std::size_t learner = 0; learner < folder.work().size(); ++learner)
     folder.read(learner, [&](const std::string& text) {
-      lessons.push_back(plan::read_lesson(JsonNode::parse(text, "its lesson")));
+      lessons.push_back(plan::read_lesson(held_by_row(folder.work(), learner, text)));
     });
   return {question.options, plan::table_of(scenario, question.options, lessons)};
 }

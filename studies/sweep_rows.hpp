@@ -20,6 +20,9 @@ struct FinishedRun {
   RunFacts facts;
 };
 
+/// Each result begins so.
+inline constexpr std::string_view kResultBegin = R"({"schema":"ganymede.result/1")";
+
 /// Simulates runs of one study. Child processes fork a copy, which keeps what runs have in common.
 class StudySimulator {
  public:

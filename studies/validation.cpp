@@ -330,11 +330,13 @@ ShardOutcome run_validation_shard(AskedValidations asked, const std::string& pro
   for (std::size_t i = 0; i < asked.names.size(); ++i)
     work.parts.push_back({asked.names[i], hash_of_study(asked.documents[i], asked.studies[i])});
   how.use = ChildUse::once;
-  return run_shard(
-      work, shard, folder,
-      {.work =
-           [&](std::size_t i) { return documents::validated_study_text(run_validation(std::move(asked.studies[i]))); }},
-      how);
+  return run_shard(work, shard, folder,
+                   {.work =
+                        [&](std::size_t i) {
+                          const auto validated = run_validation(std::move(asked.studies[i]));
+                          return row_holding(work, i, Json::parse(documents::validated_study_text(validated)));
+                        }},
+                   how);
 }
 
 RehearsedLinks read_rehearsals(const std::vector<std::string>& files) {

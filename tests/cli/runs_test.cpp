@@ -258,7 +258,9 @@ TEST_F(Runs, OnlyTheJournalIsRemovedAtTheEnd) {
     studies::remove_journal(journal);
     EXPECT_FALSE(std::filesystem::exists(journal)) << own;
   }
-  for (const std::string mine : {"my notes", "{\"schema\": 1}", "x"}) {  // put there while the sweep ran
+  const std::string zeros(5, '\0');
+  for (const std::string& mine : {std::string("my notes"), std::string("{\"schema\": 1}"), std::string("x"),
+                                  zeros + "x"}) {  // put there while the sweep ran
     scratch_.write("out.json.partial", mine);
     studies::remove_journal(journal);
     EXPECT_EQ(content_of(journal), mine);

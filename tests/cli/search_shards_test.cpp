@@ -163,8 +163,10 @@ TEST_F(SearchShards, OfAPlanWithForeignRowsAreRefused) {
     return merged.err;
   };
   EXPECT_THAT(merge_with("garbage"), HasSubstr("the row of aws "));
-  EXPECT_THAT(merge_with("{}"), HasSubstr("\"answers\" is missing"));
-  EXPECT_THAT(merge_with(R"({"answers": []})"), HasSubstr("expected an answer for each of"));
+  EXPECT_THAT(merge_with("{}"), HasSubstr("\"run\" is missing"));
+  std::ofstream(file, std::ios::binary) << rows;
+  give_rows_the_first_text(file);
+  EXPECT_THAT(merge().err, HasSubstr("found the row of another run, aws "));
 }
 
 class LearnShards : public SearchShards {
@@ -185,6 +187,8 @@ TEST_F(LearnShards, MergeToTheBytesOfOneProcess) {
   EXPECT_EQ(merged.code, 0) << merged.err;
   EXPECT_EQ(merged.out, one.out);
   EXPECT_THAT(merged.err, HasSubstr("On 2 seeds from 1000012 on"));
+  give_rows_the_first_text(scratch_ / "out/shard-0-of-2.rows");
+  EXPECT_THAT(merge().err, HasSubstr("found the row of another run, learner "));
 }
 
 TEST_F(LearnShards, NeedLearnersAndAllOfThem) {

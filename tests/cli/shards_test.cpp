@@ -181,11 +181,21 @@ TEST_F(Shards, RowsThatFitTheirChecksumsAndAreNoResultsAreRefusedWithTheirPlace)
                                  text.substr(0, kind + 2), failed + "{}", failed + "{", failed + "{\"run\":7}"}) {
     std::ofstream(rows("shard-0-of-1"), std::ios::binary)
         << good.substr(0, last) << fmt::format("{:016x}\t{}\n", fnv1a(bad), bad);
-    const Outcome refused = merge("--partial -o " + (scratch_ / "all.json").string());
+    const Outcome refused = merge("--partial");
     EXPECT_EQ(refused.code, 2) << bad << refused.err;
     EXPECT_THAT(refused.err, HasSubstr("shard-0-of-1.rows: the row of "));
-    EXPECT_FALSE(std::filesystem::exists(scratch_ / "all.json"));
+    EXPECT_EQ(refused.out, "");
   }
+}
+
+TEST_F(Shards, ARowWithTheResultOfAnotherRunIsRefused) {
+  (void)whole(study(2));
+  ASSERT_EQ(shard("0/1").code, 0);
+  give_rows_the_first_text(rows("shard-0-of-1"));
+  const Outcome refused = merge();
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_THAT(refused.err, AllOf(HasSubstr("the row of aws"), HasSubstr("found the result of another run")));
+  EXPECT_EQ(refused.out, "");
 }
 
 TEST_F(Shards, DamagedRowsAreSaidAndDoneAgain) {
@@ -282,6 +292,10 @@ TEST_F(Shards, OfAValidationMergeToItsBytes) {
   EXPECT_EQ(run_program(validate + "--shard 0/2 -o " + out).code, 0);
   EXPECT_EQ(run_program(validate + "--shard 1/2 -o " + out).code, 0);
   EXPECT_EQ(merge().out, all.out);
+  std::ofstream(rows("shard-0-of-2"), std::ios::app) << content_of(rows("shard-1-of-2"));
+  std::filesystem::remove(rows("shard-1-of-2"));
+  give_rows_the_first_text(rows("shard-0-of-2"));
+  EXPECT_THAT(merge().err, HasSubstr("found the row of another run, v"));
   const Outcome other = run_program("validate vtrain_v100 --shard 0/1 -o " + out);
   EXPECT_EQ(other.code, 2);
   EXPECT_THAT(other.err, HasSubstr("holds shards of more: vidur_a100"));
