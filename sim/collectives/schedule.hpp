@@ -134,6 +134,9 @@ class Schedule {
 
   /// The number of transfers in all rounds.
   std::int64_t messages() const;
+  /// The messages, each counted as often as it takes the time of one that is alone to simulate it beside the others of
+  /// its round.
+  double work() const;
 
  private:
   void visit_stage(int number, const VisitSpan& visit) const;

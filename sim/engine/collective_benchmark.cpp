@@ -10,6 +10,7 @@
 #include "common/errors.hpp"
 #include "common/json_value.hpp"
 #include "common/process.hpp"
+#include "common/text.hpp"
 #include "common/units.hpp"
 #include "sim/collectives/nccl_bound.hpp"
 #include "sim/collectives/nccl_tuner.hpp"
@@ -126,10 +127,10 @@ void check_all_messages(const std::vector<CollectiveBenchmark>& benchmarks, cons
     const Bytes bytes{static_cast<double>(benchmark.request().bytes)};
     all += messages;
     if (method.fidelity == CollectiveFidelity::message)
-      check_work(
-          static_cast<double>(messages), "message",
-          fmt::format("--fidelity message: {} of {}", benchmark.request().scheme.name(), ganymede::to_string(bytes)),
-          "folded gives the same time");
+      check_work(benchmark.work(), "message",
+                 fmt::format("--fidelity message: {} of {}: of {} messages, counted by what they take beside others",
+                             benchmark.request().scheme.name(), ganymede::to_string(bytes), with_thousands(messages)),
+                 "folded gives the same time");
   }
   if (method.record && all > kMaxTimelineMessages)
     throw ConfigError(fmt::format("--timeline: {} messages, expected at most {}; ask for fewer ranks, sizes or schemes",
@@ -166,6 +167,12 @@ std::int64_t CollectiveBenchmark::messages() const {
   std::int64_t messages = 0;
   for (const Schedule& schedule : schedules_) messages += schedule.messages();
   return messages;
+}
+
+double CollectiveBenchmark::work() const {
+  double work = 0;
+  for (const Schedule& schedule : schedules_) work += schedule.work();
+  return work;
 }
 
 std::string CollectiveBenchmark::nccl_version() const {

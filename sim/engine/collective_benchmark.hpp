@@ -79,6 +79,7 @@ class CollectiveBenchmark {
   const BenchmarkRequest& request() const { return request_; }
   /// The number of messages of all schedules.
   std::int64_t messages() const;
+  double work() const;  ///< the messages as Schedule::work() counts them
   /// The version of NCCL that is assumed, and what another would change (nccl_bound.hpp); "" for other schemes.
   std::string nccl_version() const;
 

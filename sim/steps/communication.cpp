@@ -152,6 +152,12 @@ double Communication::messages_per_step() const {
   return sum + static_cast<double>(exchanges_.size()) * 2 * (count - 1) * count;
 }
 
+double Communication::work_per_step() const {
+  double more = 0;
+  for (const auto& site : inside_) more += site->work_per_step() - site->messages_per_step();
+  return messages_per_step() + more;
+}
+
 double Communication::simulated_messages_per_step() const {
   double sum = 0;
   for (const auto& site : inside_) sum += site->simulated_messages_per_step();

@@ -49,6 +49,7 @@ class Communication {
   std::string nccl_version() const;  ///< of the first site that states one
   bool starts_late() const;
   double messages_per_step() const;
+  double work_per_step() const;  ///< the messages as Schedule::work() counts them
   double simulated_messages_per_step() const;
   Seconds busiest_link() const;
 

@@ -181,6 +181,7 @@ void SiteCommunication::measure_load() {
   std::vector<Path> paths;
   for (const auto& schedule : schedules_) {
     schedule.check_list();
+    work_ += schedule.work();
     for (const Stage& stage : schedule.stages()) {
       transfers.clear();
       stage.expand(0, transfers);

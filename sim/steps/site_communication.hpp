@@ -76,6 +76,7 @@ class SiteCommunication {
   /// simulate each.
   bool starts_late() const { return late_; }
   double messages_per_step() const { return messages_; }
+  double work_per_step() const { return work_; }  ///< the messages as Schedule::work() counts them
   /// Number of messages that must be simulated anew for each step.
   double simulated_messages_per_step() const { return after_last_.empty() ? messages_ : 0; }
   /// Time for which a step needs the busiest link at its full bandwidth.
@@ -97,7 +98,7 @@ class SiteCommunication {
   std::vector<Schedule> schedules_;              // by bucket
   std::vector<Seconds> after_last_;  // by bucket: time from the last arrival; empty: arrivals enter the schedule
   bool late_ = false;
-  double messages_ = 0;  // of one step
+  double messages_ = 0, work_ = 0;  // of one step
   Seconds busiest_link_;
   std::map<std::vector<std::int64_t>, std::vector<std::vector<Seconds>>> known_;  // by pattern of arrivals
   KnownReductions* shared_ = nullptr;                                             // null: nothing is shared

@@ -259,7 +259,7 @@ SamplingOptions StepSimulator::sampling_options(const Workers& workers) const {
 }
 
 void StepSimulator::check_message_count() const {
-  const double messages = communication_ ? communication_->messages_per_step() : 0;
+  const double messages = communication_ ? communication_->work_per_step() : 0;
   check_work((messages + 1) * static_cast<double>(scenario_.steps), "message",
              fmt::format("{}: /fidelity/mode: of {} steps", scenario_.file, scenario_.steps),
              "\"sampled\", fewer steps");

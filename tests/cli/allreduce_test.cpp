@@ -203,12 +203,21 @@ TEST(AllReduce, MessagesAreWork) {
   EXPECT_EQ(run_program(star + "--nodes 1k --bytes 1MiB").out, run_program(star + "--nodes 1000 --bytes 1MiB").out);
   for (const auto& [arguments, expected] :
        {std::pair("--nodes 4 --bytes 1MiB --max-work 23",
-                  "of 1 MiB: more than 23 messages would be simulated, 24; folded gives the same time, or --max-work"),
-        {"--nodes 9999 --bytes 1", "more than 50,000,000 messages would be simulated, 199,940,004"}}) {
+                  "of 1 MiB: of 24 messages, counted by what they take beside others: more than 23 messages would be "
+                  "simulated, 24; folded gives the same time, or --max-work"),
+        {"--nodes 9999 --bytes 1",
+         "of 199,940,004 messages, counted by what they take beside others: more than "
+         "50,000,000 messages would be simulated, "}}) {
     const Outcome outcome = run_program(star + "--fidelity message " + arguments);
     EXPECT_EQ(outcome.code, 3) << arguments;
     EXPECT_THAT(outcome.err, HasSubstr(expected));
   }
+  // Seventeen million, which no bound on their number would refuse, but each beside a million others.
+  const Outcome crowded = run_program(
+      "allreduce --catalog aws --instance p3.16xlarge --nodes 8192 --scheme double-binary-tree --bytes 64MiB "
+      "--fidelity message");
+  EXPECT_EQ(crowded.code, 3);
+  EXPECT_THAT(crowded.err, HasSubstr("of 16,776,960 messages, counted by what they take beside others"));
 }
 
 }  // namespace
