@@ -54,6 +54,10 @@ void try_input(const Target& target, std::string_view bytes);
 /// A file that holds the bytes, for readers that take a path. Every call replaces the content of the one before.
 std::filesystem::path file_of(std::string_view bytes);
 
+/// A folder with the files that scenarios and clusters may name: recordings, the table of a policy that learns, jobs,
+/// and the scenario of a workload.
+const std::filesystem::path& folder_of_scenarios();
+
 /// Fails, and says what was expected, if `holds` is false.
 void expect(bool holds, std::string_view what);
 

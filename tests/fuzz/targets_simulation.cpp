@@ -23,10 +23,7 @@
 #include "target.hpp"
 
 namespace ganymede::fuzz {
-namespace {
 
-/// A folder with the files that scenarios and clusters may name: recordings, the table of a policy that learns, jobs,
-/// and the scenario of a workload.
 const std::filesystem::path& folder_of_scenarios() {
   struct Folder {
     std::filesystem::path path =
@@ -51,6 +48,8 @@ const std::filesystem::path& folder_of_scenarios() {
   static const Folder kFolder;
   return kFolder.path;
 }
+
+namespace {
 
 JsonNode in_folder_of_scenarios(std::string_view bytes, const char* name) {
   return JsonNode::wrap(JsonNode::parse(bytes, name).value(), name, folder_of_scenarios());
