@@ -83,9 +83,9 @@ std::int64_t Schedule::messages() const {
 }
 
 double Schedule::work() const {
-  // Of 2,048 messages at a time each took 37 us, of 512 at a time 11 us (recursive-doubling on p3.16xlarge, --fidelity
-  // message), and in a ring, where all end together, 2.5 us: some 17 ns more for each of the others at most. Half of
-  // that is counted, and nothing of 500, so that rings are not refused that take seconds.
+  // A message took 37 us where 2,048 were under way, 11 us where 512 were (recursive-doubling on p3.16xlarge,
+  // --fidelity message), and 2.5 us in a ring, where all end together: at most some 17 ns more for each other one. A
+  // third of that is counted, and nothing for the first 500, so that rings are not refused that take seconds.
   constexpr double kOthers = 500;
   const auto all = static_cast<double>(messages());
   return rounds_ == 0 ? all : all * std::max(1.0, all / static_cast<double>(rounds_) / kOthers);
