@@ -19,6 +19,7 @@ import argparse
 import json
 import math
 import os
+import re
 import statistics
 import subprocess
 import tempfile
@@ -191,14 +192,19 @@ def recipe_rows():
 
 # What is beside a kernel, as in calibration/kernel_steps.hpp: times the kernel, most seconds at so many bytes a second, and how many
 # times as long grouped convolutions in 16 bits take.
-SHARE, BANDWIDTH, BUILT_IN = 3, 900e9, 2
+SHARE, BANDWIDTH, BUILT_IN = 3, 900e9, 2.5
 MOST, GROUPED = [60e-6 * 1.1 ** i for i in range(12)], [1, 1.15, 1.3, 1.5, 1.75, 2, 2.5, 3]
 BANDWIDTHS = {"K80": 240e9, "P100": 732e9, "P100-SXM2": 732e9, "V100": 900e9, "A100-80GB": 2039e9, "A100-40GB": 1555e9,
               "RTX 2080 Ti": 616e9, "Titan RTX": 672e9, "Quadro RTX 6000": 672e9}
 
 
-def is_grouped(kernel):
-    return "groups" in kernel["shape"] and kernel["precision"] in ("fp16", "bf16")
+def is_grouped(kernel, gpu):
+    """True if the kernel takes GROUPED times as long, as has_slow_groups() of calibration/kernel_steps.cpp says."""
+    shape = re.fullmatch(r"\d+x(\d+)x.* -> (\d+),.* in (\d+) groups.*", kernel["shape"])
+    if shape is None or kernel["precision"] not in ("fp16", "bf16"):
+        return False
+    inputs, outputs, groups = map(int, shape.groups())
+    return not (gpu.startswith("A100") and inputs // groups % 2 == 0 and outputs // groups % 2 == 0)
 
 
 def step_s(row, most, grouped):
@@ -300,7 +306,7 @@ def main():
         steps.setdefault(carried_by, {})[gpu] = (published, alone)
         errors.setdefault(publication, []).append((error, before, low <= published <= high))
         publications.setdefault(publication, []).append(
-            (gpu, [(k["seconds"] / (BUILT_IN if is_grouped(k) else 1), k["launches"], is_grouped(k)) for k in kernels], published))
+            (gpu, [(k["seconds"] / (BUILT_IN if is_grouped(k, gpu) else 1), k["launches"], is_grouped(k, gpu)) for k in kernels], published))
         print(f"| {name} ({publication}) | {gpu} | {batch} | {precision} | {published * 1e3:.1f} ms | {step['seconds'] * 1e3:.1f} ms | "
               f"{100 * error:+.0f} % | {'yes' if low <= published <= high else 'no'} | {alone * 1e3:.1f} ms | {100 * before:+.0f} % |")
     print()

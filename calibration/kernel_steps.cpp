@@ -97,6 +97,17 @@ auto shape_of(const Kernel& k) {
 }
 
 /// True if two rates differ by less than a factor of 1.5: one GPU by other figures, and not another one of its name.
+/// True for grouped convolutions in 16 bits that take kSlowGroups times as long as the model of kernel times says. From
+/// Ampere on those whose groups have even numbers of channels do not: cp.async, by which its kernels load, copies at
+/// least four bytes (PTX ISA), which is two channels.
+bool has_slow_groups(const Kernel& kernel, const GpuSheet& gpu) {
+  constexpr int kAmpere = 80;
+  if (kernel.groups == 1 || (kernel.precision != KernelPrecision::kFp16 && kernel.precision != KernelPrecision::kBf16))
+    return false;
+  const bool in_pairs = kernel.in_channels / kernel.groups % 2 == 0 && kernel.out_channels / kernel.groups % 2 == 0;
+  return gpu.capability < kAmpere || !in_pairs;
+}
+
 bool about(double a, double b) { return a < 1.5 * b && b < 1.5 * a; }
 
 GpuSheet stated_sheet(const platforms::Gpu& gpu) {
@@ -153,11 +164,6 @@ std::vector<StepKernel> kernels_at(const traces::StepTrace& trace, const traces:
   return executor_of(trace) == "compiled" ? fused(std::move(kernels)) : kernels;
 }
 
-bool is_grouped_in_16_bits(const Kernel& kernel) {
-  return kernel.groups > 1 &&
-         (kernel.precision == KernelPrecision::kFp16 || kernel.precision == KernelPrecision::kBf16);
-}
-
 void predict(std::vector<StepKernel>& kernels, const KernelModel& model, bool of_layers) {
   const double most_s = of_layers ? kBeside_s * kBesideBandwidth / model.sheet().memory_bandwidth : 0;
   std::map<decltype(shape_of(Kernel{})), KernelTime> known;
@@ -165,8 +171,8 @@ void predict(std::vector<StepKernel>& kernels, const KernelModel& model, bool of
     const auto [at, added] = known.try_emplace(shape_of(kernel.kernel));
     if (added) {
       at->second = model.time(kernel.kernel);
-      if (of_layers && is_grouped_in_16_bits(kernel.kernel))
-        for (double* time : {&at->second.central_s, &at->second.low_s, &at->second.high_s}) *time *= kGrouped16Bit;
+      if (of_layers && has_slow_groups(kernel.kernel, model.sheet()))
+        for (double* time : {&at->second.central_s, &at->second.low_s, &at->second.high_s}) *time *= kSlowGroups;
     }
     kernel.time = at->second;
     kernel.beside_s = std::min(kBesideShare * kernel.time.central_s, most_s);

@@ -38,17 +38,6 @@ std::vector<StepKernel> kernels_of_pass(const traces::Recipe& recipe, int pass) 
   return kernels_at(trace_of(recipe), entry);
 }
 
-/// True if one of the GPUs is older than Ampere, the other one is not, and the recipe has convolutions in groups in 16
-/// bits. These take 2.5 times as long as other kernels say on a V100 and less on an A100, so that neither's ratio tells
-/// of the other: StyleGAN3-T's steps are 13.8 and 17.4 % off with it, 11.0 and 14.3 % without (bench/recipes.py).
-bool tells_nothing(const traces::Recipe& recipe, int pass, const GpuSheet& a, const GpuSheet& b) {
-  constexpr int kAmpere = 80;
-  if ((a.capability < kAmpere) == (b.capability < kAmpere)) return false;
-  const std::vector<StepKernel> kernels = kernels_of_pass(recipe, pass);
-  return std::any_of(kernels.begin(), kernels.end(),
-                     [](const StepKernel& kernel) { return is_grouped_in_16_bits(kernel.kernel); });
-}
-
 /// What the model of kernel times says of a step of so many passes, in seconds; networks are updated once.
 double predicted_s(const traces::Recipe& recipe, int pass, int passes, const GpuSheet& sheet) {
   std::vector<StepKernel> kernels = kernels_of_pass(recipe, pass);
@@ -94,8 +83,7 @@ std::optional<RecipeAnchor> find_anchor(const std::string& name, const GpuSheet&
   RecipeAnchor anchor;
   anchor.ratio = step_s / predicted_s(measured, best->batch_per_gpu, passes, sheet);
   const bool of_gpu = sheet.name == target.name, near = of_gpu && !is_of_another(*best);
-  const bool of_the_list = tells_nothing(measured, best->batch_per_gpu, sheet, target);
-  if (!near) anchor.ratio = of_the_list ? 1 : std::sqrt(anchor.ratio);
+  if (!near) anchor.ratio = std::sqrt(anchor.ratio);
   anchor.error = near ? kSameGpuError : kCarriedError;
   anchor.is_it = of_gpu && best->config == asked.config && best->image == asked.training.image &&
                  best->batch_per_gpu == pass && measured.settings == asked.settings &&
@@ -106,7 +94,6 @@ std::optional<RecipeAnchor> find_anchor(const std::string& name, const GpuSheet&
                             is_of_another(*best) ? fmt::format(" of {}", best->config)
                             : passes == 1        ? ""
                                                  : fmt::format(" in {} passes", passes));
-  if (of_the_list) anchor.text += fmt::format(", which says nothing of groups in 16 bits on {}", target.name);
   return anchor;
 }
 

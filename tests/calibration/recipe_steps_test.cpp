@@ -83,25 +83,6 @@ TEST(RecipeSteps, OfTheNearestGpuAreTaken) {
   EXPECT_FALSE(recipe_anchor("pix2pix", *find_gpu_sheet("V100"), 1));
 }
 
-// Convolutions in groups in 16 bits: of StyleGAN3 only V100 and A100 are known, and neither tells of the other.
-TEST(RecipeSteps, OfGpusWithoutTheirTensorCoresTellNothingOfGroups) {
-  std::ostringstream text;
-  text << std::ifstream(GANYMEDE_SOURCE_DIR "/traces/recipes/stylegan3-t.json").rdbuf();
-  Json recipe = Json::parse(text.str());
-  Json& measured = recipe["measured"];
-  for (std::size_t i = measured.size(); i-- > 0;)
-    if (measured[i]["gpu"] != "V100") measured.erase(i);
-  const TemporaryFolder folder;
-  const std::string file = folder.add("of-v100.json", recipe.dump()).string();
-  const auto anchor = [&](const char* options, const char* gpu) {
-    return *recipe_anchor(file + options, *find_gpu_sheet(gpu), 4);
-  };
-  EXPECT_EQ(anchor("", "A100-40GB").ratio, 1);
-  EXPECT_THAT(anchor("", "A100-40GB").text, HasSubstr("says nothing of groups in 16 bits on A100-40GB"));
-  EXPECT_NE(anchor("", "T4").ratio, 1);
-  EXPECT_EQ(anchor("?precision=fp32", "A100-40GB").ratio, 1) << "it was measured in 16 bits";
-}
-
 // A step of another GPU tells half of the ratio.
 TEST(RecipeSteps, OfAnotherGpuTellHalf) {
   const auto ratio = [](const char* gpu) { return recipe_anchor("stylegan3-t", *find_gpu_sheet(gpu), 4)->ratio; };
