@@ -14,6 +14,7 @@ struct TrainingLimits {
   double flops = 0;    ///< of convolutions and matrix products with their gradients, in FLOP/s
   double bytes = 0;    ///< of kernels that only move data, in bytes/s
   bool known = false;  ///< the shares of the data sheet's rates were measured for this kind of GPU
+  bool tf32 = false;   ///< a framework runs the trace's fp32 convolutions and products in TF32 there
 };
 
 /// The limits of a platform's device for a trace's precision. PyTorch and TensorFlow convolve fp32 numbers in TF32

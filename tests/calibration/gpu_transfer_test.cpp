@@ -173,6 +173,22 @@ TEST(GpuTransfer, Fp32OfFrameworksRunsAsTf32WhereTheGpuCan) {
   EXPECT_GT(tf32, 2 * training_limits(trace, board_of("A100-40GB")).flops);
 }
 
+// BERT large in FP32 on a V100 and in TF32 on an RTX A6000 (lambdal/deeplearning-benchmark @0551cb70ffdc): 12 and 33
+// sequences a second. Where no FLOPs are counted, nothing says that these are products.
+TEST(GpuTransfer, SaysThatUncountedWorkInTf32MayGainMuchMore) {
+  const auto off = [](const char* from, const char* to, double ratio) {
+    const traces::StepTrace trace = trace_on(board_of(from), "fp32");
+    const TrainingLimits source = recorded_limits(trace), target = training_limits(trace, board_of(to));
+    return std::pair(std::abs(std::log(carried_s(phase_with(0, 0), 1, source, target) * ratio)),
+                     transfer_error(source, target, false));
+  };
+  const auto [error, stated] = off("V100", "RTX-A6000", 33 / 12.0);
+  EXPECT_GT(error, 0.7);
+  EXPECT_LT(error, stated);
+  EXPECT_LT(off("RTX-A6000", "H100", 1).second, 0.4) << "both take TF32";
+  EXPECT_LT(off("P100", "V100", 1).second, 0.4) << "neither does";
+}
+
 TEST(GpuTransfer, IsLessSureOfUnknownGpusAndUnknownWork) {
   const TrainingLimits slow{1e12, 1e11, true}, fast{2e12, 2e11, true}, unknown{2e12, 2e11, false};
   EXPECT_GT(transfer_error(slow, fast, false), transfer_error(slow, fast, true));
