@@ -93,10 +93,10 @@ std::vector<RangeError> errors_of(const std::vector<FittedSample>& samples) {
   return errors;
 }
 
-LinkFit fit_links(std::span<const CollectiveSample> samples, const PredictCollective& predict, StatedBandwidth stated) {
+LinkFit fit_links(std::span<const CollectiveSample> samples, const PredictCollective& predict, StatedLink stated) {
   assert(samples.size() >= 2);
   const CollectiveSample &small = samples.front(), &large = samples.back();
-  double latency = 0, bandwidth = stated.value.si;
+  double latency = 0, bandwidth = stated.bandwidth.si;
   const auto time = [&](double l, double b, std::int64_t bytes) {
     return predict(Seconds{l}, BytesPerSecond{b}, bytes).si;
   };
@@ -104,10 +104,11 @@ LinkFit fit_links(std::span<const CollectiveSample> samples, const PredictCollec
   for (int i = 0; i < kMaxAlternations; ++i) {
     const double before_latency = latency, before_bandwidth = bandwidth;
     if (!stated.keep)
-      bandwidth = nearest_bandwidth(stated.value.si, large.time.si,
+      bandwidth = nearest_bandwidth(stated.bandwidth.si, large.time.si,
                                     [&](double candidate) { return time(latency, candidate, large.bytes); });
     latency =
-        time(0, bandwidth, small.bytes) >= small.time.si
+        stated.latency ? stated.latency->si
+        : time(0, bandwidth, small.bytes) >= small.time.si
             ? 0
             : solve(kMinLatency, kMaxLatency, small.time.si, [&](double l) { return time(l, bandwidth, small.bytes); });
     if (std::abs(latency - before_latency) <= 2 * kPrecision * latency &&
@@ -115,16 +116,16 @@ LinkFit fit_links(std::span<const CollectiveSample> samples, const PredictCollec
       break;
   }
 
-  if (!stated.keep && latency == 0)
+  if (!stated.keep && !stated.latency && latency == 0)
     bandwidth = between_both(bandwidth, [&](double candidate) {
       return std::pair{time(0, candidate, small.bytes) / small.time.si,
                        time(0, candidate, large.bytes) / large.time.si};
     });
 
-  LinkFit fit{Seconds{latency}, BytesPerSecond{bandwidth}, !stated.keep, true, {}, {}, {}};
+  LinkFit fit{Seconds{latency}, BytesPerSecond{bandwidth}, !stated.latency, !stated.keep, true, {}, {}};
   const double slope = (large.time - small.time).si / static_cast<double>(large.bytes - small.bytes);
   for (const CollectiveSample& sample : samples) {
-    const bool fitted = &sample == &small || (!stated.keep && &sample == &large);
+    const bool fitted = (!stated.latency && &sample == &small) || (!stated.keep && &sample == &large);
     const Seconds predicted = predict(fit.latency, fit.bandwidth, sample.bytes);
     const Seconds line{small.time.si + slope * static_cast<double>(sample.bytes - small.bytes)};
     fit.samples.push_back({sample, predicted, line, fitted});
@@ -134,7 +135,6 @@ LinkFit fit_links(std::span<const CollectiveSample> samples, const PredictCollec
     const double no_cost = time(0, kMaxBandwidth, large.bytes);
     if (no_cost > large.time.si * (1 + kMeetsWithin)) fit.predicted_at_no_cost = Seconds{no_cost};
   }
-  fit.errors = errors_of(fit.samples);
   return fit;
 }
 

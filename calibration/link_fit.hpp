@@ -44,24 +44,25 @@ std::vector<RangeError> errors_of(const std::vector<FittedSample>& samples);
 struct LinkFit {
   Seconds latency;
   BytesPerSecond bandwidth;
-  bool bandwidth_fitted = true;
+  bool latency_fitted = true, bandwidth_fitted = true;
   bool meets_ends = true;  ///< false: no latency and bandwidth give both fitted times within 2 %
   /// The predicted time of the largest size without latency over links of unlimited bandwidth; set if no bandwidth is
   /// enough and even that is longer than measured.
   std::optional<Seconds> predicted_at_no_cost;
   std::vector<FittedSample> samples;
-  std::vector<RangeError> errors;  ///< all three ranges
 };
 
-/// The knowledge of the bandwidth before a fit.
-struct StatedBandwidth {
-  BytesPerSecond value;
-  bool keep = false;  ///< true: only the latency is fitted
+/// The knowledge of the link before a fit.
+struct StatedLink {
+  BytesPerSecond bandwidth;
+  bool keep = false;                    ///< true: the bandwidth is kept
+  std::optional<Seconds> latency = {};  ///< kept, if set
 };
 
 /// Fits both parameters to the first and the last sample. The model must not be faster with more latency, and should
 /// not be with less bandwidth; where a model's choices make it so, the bandwidth nearest to the stated one that gives
-/// the time is taken. Requires at least two samples of ascending sizes, with times above zero.
-LinkFit fit_links(std::span<const CollectiveSample> samples, const PredictCollective& predict, StatedBandwidth stated);
+/// the time is taken. What is kept is not fitted. Requires at least two samples of ascending sizes, with times above
+/// zero.
+LinkFit fit_links(std::span<const CollectiveSample> samples, const PredictCollective& predict, StatedLink stated);
 
 }  // namespace ganymede::calibration

@@ -2,6 +2,7 @@
 // A measured curve of a collective: its time by size on some nodes of an instance type, as nccl-tests prints it. What
 // was measured is the model; links only say how times go on beyond it.
 
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -20,25 +21,22 @@ struct MeasuredCollective {
   int nodes = 1, gpus_per_node = 1;
   std::string collective, scheme;  ///< as users name them
   std::vector<Size> sizes;         ///< at least two, by ascending bytes; times are above zero
+  /// |ln(measured / expected)| of the first and the last size, the larger of both, where expected is what the machine
+  /// was stated to take before anything was fitted; by default nothing is known of it.
+  double stated_off = std::numeric_limits<double>::infinity();
 
   /// Measured over what the links give, between the sizes in proportion to the logarithms; beyond them that of the
   /// nearest one.
   double ratio(double bytes) const;
-  /// The time of a size for which links alone give `links`. Between two measured sizes it is a latency and a bandwidth:
-  /// a straight line. The links' shape takes part where sizes lie more than four times apart, up to half of it (a
-  /// geometric mean), and is all of it where `follows_links()`. Beyond the sizes it is the links' time times ratio().
+  /// The time of a size for which links alone give `links`. Between two measured sizes it is a latency and a bandwidth,
+  /// a straight line, of which the links' shape takes a share (a geometric mean) that grows with the gap. Beyond the
+  /// sizes it is the links' time times ratio().
   Seconds time(double bytes, Seconds links) const;
-  /// True if the links' shape predicts sizes that are left out twice as well as straight lines between the others.
-  bool follows_links() const { return follows_links_; }
   /// The time of one of the sizes but the first and the last, predicted from all others.
   Seconds left_out(std::size_t index) const;
 
-  /// Decides follows_links(); call it once `sizes` is complete.
-  void compare_shapes();
-
  private:
-  Seconds between(const Size& low, const Size& high, double bytes, Seconds links, bool follows) const;
-  bool follows_links_ = false;
+  Seconds between(const Size& low, const Size& high, double bytes, Seconds links) const;
 };
 
 /// Reads the `fit` of an overlay, which people may have written too; the curve has no sizes if it holds none.

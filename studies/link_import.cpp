@@ -76,6 +76,32 @@ class Setting : public LoggedCollective {
 
   /// The link as the platform states it.
   const platforms::Link& stated() { return link_of(stated_, link); }
+  /// The links that explain the samples best, or nearly with the platform's bandwidth kept. Sizes from 1 MiB on tell
+  /// little of a latency: if there are no others, the platform's is kept.
+  calibration::LinkFit fit(std::span<const calibration::CollectiveSample> samples, bool keep_bandwidth = false) {
+    constexpr std::int64_t kTellsLatency = 1 << 20;
+    calibration::StatedLink before{stated().bandwidth, keep_bandwidth};
+    if (samples.front().bytes >= kTellsLatency) before.latency = stated().latency;
+    return calibration::fit_links(
+        samples,
+        [this](Seconds latency, BytesPerSecond bandwidth, std::int64_t bytes) {
+          return predict(latency, bandwidth, bytes, false).time;
+        },
+        before);
+  }
+  /// MeasuredCollective::stated_off of the samples.
+  double stated_off(std::span<const calibration::CollectiveSample> samples) const {
+    platforms::Platform platform = platform_;
+    platforms::Instance& instance = platform.instances[instance_] = stated_;
+    double off = 0;
+    for (const calibration::CollectiveSample& sample : {samples.front(), samples.back()})
+      off = std::max(
+          off,
+          std::abs(std::log(
+              sample.time /
+              LoggedCollective::predict(platform, {{&instance, nodes, gpus_per_node}}, sample.bytes, false).time)));
+    return off;
+  }
 
   FittedLink link{};
 
@@ -156,7 +182,7 @@ std::vector<std::string> doubts(const traces::NcclLog& log, Setting& setting, co
 /// is that of the links that are fitted under it.
 std::vector<std::string> other_schemes(const traces::NcclLog& log, Setting& setting,
                                        std::span<const calibration::CollectiveSample> samples,
-                                       const calibration::PredictCollective& predict, const calibration::LinkFit& fit) {
+                                       const calibration::LinkFit& fit) {
   constexpr double kBetter = 0.7;
   if (!setting.scheme.row->by_kernels || !log.algorithm.empty() || setting.is_large() || samples.size() < 3) return {};
   const auto error_of = [](const calibration::LinkFit& tried) {
@@ -173,7 +199,7 @@ std::vector<std::string> other_schemes(const traces::NcclLog& log, Setting& sett
     if (!sim::parse_nccl_options(forced.substr(forced.find(':') + 1))) return {};  // an algorithm is forced already
     const sim::Scheme kept = std::exchange(setting.scheme, sim::parse_scheme(forced));
     try {
-      const double error = error_of(calibration::fit_links(samples, predict, {setting.stated().bandwidth}));
+      const double error = error_of(setting.fit(samples));
       if (error < best) best = error, best_name = forced;
     } catch (const sim::SchemeRefused&) {
       // NCCL does not use it on this machine.
@@ -190,11 +216,10 @@ std::vector<std::string> other_schemes(const traces::NcclLog& log, Setting& sett
 /// bandwidth hardly matters, and the stated one is kept, as `notes` say.
 calibration::LinkFit without_endless_links(const traces::NcclLog& log, Setting& setting,
                                            std::span<const calibration::CollectiveSample> samples,
-                                           const calibration::PredictCollective& predict,
                                            const calibration::LinkFit& fit, std::vector<std::string>& notes) {
   const BytesPerSecond stated = setting.stated().bandwidth;
   if (!fit.bandwidth_fitted || fit.bandwidth <= kTooFast * stated) return fit;
-  calibration::LinkFit kept = calibration::fit_links(samples, predict, {stated, true});
+  calibration::LinkFit kept = setting.fit(samples, true);
   const calibration::FittedSample& last = kept.samples.back();
   const std::string found =
       fmt::format("{}: found {} for {}, which needs {} of the {} with {}", log.where(last.measured.bytes),
@@ -217,10 +242,7 @@ ImportedLinks import_links(const LinkImport& options, std::size_t width) {
   Setting setting(log, options, platforms::load_platform_choice(options.catalog, options.overlay));
   std::vector<std::string> notes = log.notes;
   const auto samples = samples_of(log);
-  const auto predict = [&](Seconds latency, BytesPerSecond bandwidth, std::int64_t bytes) {
-    return setting.predict(latency, bandwidth, bytes, false).time;
-  };
-  calibration::LinkFit fit = calibration::fit_links(samples, predict, {setting.stated().bandwidth});
+  calibration::LinkFit fit = setting.fit(samples);
   if (fit.predicted_at_no_cost && *fit.predicted_at_no_cost / samples.back().time > kAnotherMachine)
     throw ConfigError(
         fmt::format("{}: {}: found {} for {}, but {} takes {} over links of endless bandwidth; --scheme, --nodes or "
@@ -232,21 +254,22 @@ ImportedLinks import_links(const LinkImport& options, std::size_t width) {
     // No bandwidth of this link explains the log, so the platform's stands, and only the latency is fitted.
     const auto bound = setting.predict(Seconds{0}, fit.bandwidth, samples.back().bytes, true);
     notes.push_back(fmt::format(
-        "{}: {} for {}, but {} ({}) takes {} over a {} of endless bandwidth, bounded by {}; the platform's bandwidth "
-        "was kept. Do --scheme, --nodes and --instance say what ran?",
+        "{}: {} for {}, but {} ({}) takes {} over a {} of endless bandwidth{}; the platform's bandwidth was kept. "
+        "Do --scheme, --nodes and --instance say what ran?",
         log.where(samples.back().bytes), to_string(samples.back().time),
         to_string(Bytes{static_cast<double>(samples.back().bytes)}), setting.scheme.name(), bound.choice,
-        to_string(*fit.predicted_at_no_cost), setting.link.title, bound.bottleneck));
-    fit = calibration::fit_links(samples, predict, {setting.stated().bandwidth, true});
+        to_string(*fit.predicted_at_no_cost), setting.link.title,
+        bound.bottleneck.empty() ? "" : ", bounded by " + bound.bottleneck));
+    fit = setting.fit(samples, true);
   }
-  fit = without_endless_links(log, setting, samples, predict, fit, notes);
-  const auto others =
-      options.scheme.empty() ? other_schemes(log, setting, samples, predict, fit) : std::vector<std::string>();
+  fit = without_endless_links(log, setting, samples, fit, notes);
+  const auto others = options.scheme.empty() ? other_schemes(log, setting, samples, fit) : std::vector<std::string>();
   for (const auto& more : {doubts(log, setting, fit), explanations(setting, fit), others})
     notes.insert(notes.end(), more.begin(), more.end());
-  return imported_links({log.file, log.version, setting.instance().name, setting.link.name, setting.link.title,
-                         setting.scheme.name(), setting.collective, setting.nodes, setting.gpus_per_node, fit, notes},
-                        width);
+  return imported_links(
+      {log.file, log.version, setting.instance().name, setting.link.name, setting.link.title, setting.scheme.name(),
+       setting.collective, setting.nodes, setting.gpus_per_node, setting.stated_off(samples), fit, notes},
+      width);
 }
 
 }  // namespace ganymede::studies

@@ -18,8 +18,15 @@ platforms::MeasuredCollective curve_of(const LinkReport& of) {
     curve.sizes.push_back({static_cast<double>(sample.measured.bytes), sample.measured.time, sample.predicted});
   curve.instance = of.instance, curve.nodes = of.nodes, curve.gpus_per_node = of.gpus_per_node;
   curve.collective = of.collective, curve.scheme = of.scheme;
-  curve.compare_shapes();
+  curve.stated_off = of.stated_off;
   return curve;
+}
+
+/// The errors of the links alone, over the sizes that the curve's errors are of.
+std::vector<calibration::RangeError> errors_of_links(const calibration::LinkFit& fit,
+                                                     std::vector<calibration::FittedSample> predicted) {
+  for (std::size_t i = 0; i < predicted.size(); ++i) predicted[i].predicted = fit.samples[i].predicted;
+  return errors_of(predicted);
 }
 
 /// The samples as the curve predicts each of them from all others; the smallest and the largest are the curve's ends.
@@ -58,7 +65,8 @@ OrderedJson overlay_of(const LinkReport& of, const std::vector<calibration::Fitt
                     {"links_s", of.fit.samples[i].predicted.si},
                     {"line_s", predicted[i].line.si},
                     {"fitted", predicted[i].fitted}});
-  const std::vector<calibration::RangeError> of_curve = errors_of(predicted), of_links = errors_of(of.fit.samples);
+  const std::vector<calibration::RangeError> of_curve = errors_of(predicted),
+                                             of_links = errors_of_links(of.fit, predicted);
   for (std::size_t i = 0; i < of_curve.size(); ++i)
     errors.push_back({{"range", of_curve[i].range},
                       {"sizes", of_curve[i].samples},
@@ -75,6 +83,7 @@ OrderedJson overlay_of(const LinkReport& of, const std::vector<calibration::Fitt
             {"nodes", of.nodes},
             {"gpus_per_node", of.gpus_per_node},
             {"link", of.link},
+            {"stated_off", of.stated_off},
             {"errors", errors},
             {"rows", rows},
             {"notes", of.notes}}}};
@@ -87,7 +96,9 @@ std::string report_of(const LinkReport& of, const std::vector<calibration::Fitte
       "that {} {} {}\n\n",
       of.nodes, of.instance, of.nodes * of.gpus_per_node, of.link_title, to_string(of.fit.latency),
       to_string(of.fit.bandwidth), of.scheme, of.fit.meets_ends ? "meets" : "comes nearest to",
-      of.fit.bandwidth_fitted ? "the first and the last size" : "the first size; the bandwidth is the platform's");
+      !of.fit.bandwidth_fitted ? "the first size; the bandwidth is the platform's"
+      : of.fit.latency_fitted  ? "the first and the last size"
+                               : "the last size; the latency is the platform's, as all sizes are large");
   report::Table rows({">size", ">measured", ">by the others", ">off by", ">by links", ">straight line"});
   const auto off = [](const calibration::FittedSample& sample, Seconds is) {
     return sample.fitted ? "fitted" : fmt::format("{:+.1f} %", 100 * (is / sample.measured.time - 1));
@@ -98,7 +109,8 @@ std::string report_of(const LinkReport& of, const std::vector<calibration::Fitte
               off(of.fit.samples[i], of.fit.samples[i].predicted), off(predicted[i], predicted[i].line)});
   out += rows.text(width) + "\n";
   report::Table errors({"sizes", ">left out", ">error", ">of links alone", ">of a straight line"});
-  const std::vector<calibration::RangeError> of_curve = errors_of(predicted), of_links = errors_of(of.fit.samples);
+  const std::vector<calibration::RangeError> of_curve = errors_of(predicted),
+                                             of_links = errors_of_links(of.fit, predicted);
   for (std::size_t i = 0; i < of_curve.size(); ++i) {
     const auto percent = [](const calibration::RangeError& range, double error) {
       return range.samples > 0 ? fmt::format("{:.1f} %", 100 * error) : "";

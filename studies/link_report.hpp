@@ -15,6 +15,7 @@ struct LinkReport {
   std::string link, link_title;  ///< the fitted one: the instance's member, and its name for people
   std::string scheme, collective;
   int nodes = 1, gpus_per_node = 1;
+  double stated_off = 0;  ///< MeasuredCollective::stated_off
   calibration::LinkFit fit;
   std::vector<std::string> notes;
 };

@@ -30,9 +30,9 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BLOCK = re.compile(r"(<!-- validated: (\w+)((?:;\s[^;]*?)*)\s*-->\n).*?(<!-- /validated -->)", re.S)
 PRIORS = os.path.join(ROOT, "bench/priors.json")
 CONSTANTS = ["calibration/worker_variation.hpp", "calibration/batch_step.*", "calibration/interval_classes.cpp",
-             "calibration/gpu_transfer.cpp", "calibration/tpu_steps.cpp", "calibration/kernels/*.cpp", "sim/collectives/nccl_*.cpp",
+             "calibration/gpu_transfer.cpp", "calibration/kernel_steps.*", "calibration/tpu_steps.cpp", "calibration/kernels/*.cpp", "sim/collectives/nccl_*.cpp",
              "sim/collectives/host_paths.cpp", "sim/collectives/server_placement.cpp", "sim/steps/interference.cpp",
-             "platforms/catalog/*.json"]
+             "platforms/measured_collective.cpp", "platforms/catalog/*.json"]
 PAPERS = ["multi_gpu_mirrored_2023", "distributed_gans_2025", "resource_aware_2025", "kubernetes_platforms",
           "infrastructure_survey"]
 CALIBRATED = 10  # sources; a class with fewer has no interval that is calibrated on sources left out

@@ -11,7 +11,7 @@
 namespace ganymede::calibration {
 namespace {
 
-constexpr StatedBandwidth kStated{BytesPerSecond{50e9}};
+constexpr StatedLink kStated{BytesPerSecond{50e9}};
 
 /// The model of a ring of four: six rounds, each of a latency and a quarter of the bytes.
 Seconds ring_of_four(Seconds latency, BytesPerSecond bandwidth, std::int64_t bytes) {
@@ -77,6 +77,16 @@ TEST(LinkFit, FitsTheLatencyAloneIfTheBandwidthIsKnown) {
 }
 
 // The latency grows by steps, which the model knows and a straight line does not.
+TEST(LinkFit, KeepsALatencyThatIsKnown) {
+  const auto samples = samples_of(ring_of_four, Seconds{5e-6}, BytesPerSecond{10e9});
+  const LinkFit fit = fit_links(samples, ring_of_four, {BytesPerSecond{20e9}, false, Seconds{8e-6}});
+  EXPECT_EQ(fit.latency.si, 8e-6);
+  EXPECT_FALSE(fit.latency_fitted);
+  EXPECT_NEAR(fit.samples.back().predicted / samples.back().time, 1, 1e-3);
+  EXPECT_FALSE(fit.samples.front().fitted);
+  EXPECT_TRUE(fit.meets_ends) << "the smallest size is not fitted";
+}
+
 TEST(LinkFit, TellsTheErrorOfEachRangeOverWhatWasNotFitted) {
   const PredictCollective model = [](Seconds latency, BytesPerSecond bandwidth, std::int64_t bytes) {
     return ring_of_four(latency, bandwidth, bytes) * (bytes >= 64 * 1024 && bytes < 1 << 20 ? 2 : 1);
@@ -87,14 +97,15 @@ TEST(LinkFit, TellsTheErrorOfEachRangeOverWhatWasNotFitted) {
   samples[1].time = 1.1 * samples[1].time;
   samples[4].time = samples[4].time / 1.2;
   const LinkFit fit = fit_links(samples, model, kStated);
-  ASSERT_EQ(fit.errors.size(), 3U);
-  EXPECT_EQ(fit.errors[0].samples, 1);  // 8 bytes were fitted
-  EXPECT_EQ(fit.errors[1].samples, 2);
-  EXPECT_EQ(fit.errors[2].samples, 2);  // so were 64 MiB
-  EXPECT_NEAR(fit.errors[0].model, 0.1, 1e-4);
-  EXPECT_NEAR(fit.errors[1].model, 1.0, 1e-4);
-  EXPECT_NEAR(fit.errors[1].line, 0.0, 1e-4);
-  EXPECT_NEAR(fit.errors[2].model, std::sqrt(1.2) - 1, 1e-4);
+  const std::vector<RangeError> errors = errors_of(fit.samples);
+  ASSERT_EQ(errors.size(), 3U);
+  EXPECT_EQ(errors[0].samples, 1);  // 8 bytes were fitted
+  EXPECT_EQ(errors[1].samples, 2);
+  EXPECT_EQ(errors[2].samples, 2);  // so were 64 MiB
+  EXPECT_NEAR(errors[0].model, 0.1, 1e-4);
+  EXPECT_NEAR(errors[1].model, 1.0, 1e-4);
+  EXPECT_NEAR(errors[1].line, 0.0, 1e-4);
+  EXPECT_NEAR(errors[2].model, std::sqrt(1.2) - 1, 1e-4);
 }
 
 TEST(LinkFit, SaysWhenNoLinkMeetsBothEnds) {

@@ -84,14 +84,14 @@ TEST(Overlay, KnowsTheMessagesThatItsLinksWereFittedTo) {
     EXPECT_FALSE(load_overlaid("aws", ".", overlay(unknown)).measured_sizes) << unknown;
 }
 
-// The shape of the links is believed where it predicts sizes that are left out twice as well as straight lines.
+// Between sizes the shape of the links takes a share that grows with the gap, most of it where the machine was known.
 TEST(Overlay, HoldsTheMeasuredCurve) {
-  const auto curve_of = [](const std::string& rows) {
+  const auto curve_of = [](const std::string& rows, const std::string& more = "") {
     return load_overlaid("aws", ".",
                          JsonNode::parse(R"({"schema": "ganymede.overlay/1", "platform": {}, "fit": {
                            "instance": "p4d.24xlarge", "nodes": 2, "gpus_per_node": 8, "collective": "all-reduce",
-                           "scheme": "nccl", "rows": [)" +
-                                             rows + "]}}",
+                           "scheme": "nccl", )" +
+                                             more + R"("rows": [)" + rows + "]}}",
                                          "overlay.json"))
         .measured;
   };
@@ -101,16 +101,25 @@ TEST(Overlay, HoldsTheMeasuredCurve) {
   };
   const auto curve = curve_of(row(1, 1, 1) + "," + row(2, 3, 1) + "," + row(4, 4, 2));
   ASSERT_TRUE(curve);
-  EXPECT_FALSE(curve->follows_links());
   EXPECT_EQ(curve->time(2, Seconds{9}), Seconds{3});
-  EXPECT_NEAR(curve->time(3, Seconds{9}).si, 3.5, 1e-12);
+  EXPECT_NEAR(curve->time(3, Seconds{1.5}).si, 3.5, 1e-12);
   EXPECT_NEAR(curve->time(8, Seconds{9}).si, 18, 1e-12);
   EXPECT_NEAR(curve->time(0.5, Seconds{9}).si, 9, 1e-12);
-  const auto wide = curve_of(row(1, 1, 1) + "," + row(1024, 1024, 512));  // half of the links' shape, no more
-  EXPECT_NEAR(wide->time(32, Seconds{64}).si, std::sqrt(32 * 64 * std::sqrt(2)), 1e-6);
-  const auto shaped = curve_of(row(1, 2, 1) + "," + row(2, 20, 10) + "," + row(4, 8, 4) + "," + row(8, 30, 15));
-  EXPECT_TRUE(shaped->follows_links());
-  EXPECT_NEAR(shaped->time(3, Seconds{7}).si, 14, 1e-9);
+  // At 32 a straight line gives 32, links that have 64 there 1 + 63 / 511 of the 1023 between the ends.
+  const double shaped = 1 + 63.0 / 511 * 1023;
+  const std::string ends = row(1, 1, 1) + "," + row(1024, 1024, 512);
+  for (const auto& [off, share] :
+       {std::pair("", 0.2), {R"("stated_off": 0.6, )", 0.2}, {R"("stated_off": 0.4, )", 0.8}})
+    EXPECT_NEAR(curve_of(ends, off)->time(32, Seconds{64}).si, std::pow(32, 1 - share) * std::pow(shaped, share), 1e-6);
+  // A gap of a factor of 4 is one doubling above 2.
+  EXPECT_NEAR(curve_of(row(1, 2, 1) + "," + row(4, 8, 4), R"("stated_off": 0, )")->time(2, Seconds{3}).si,
+              std::pow(4, 7.0 / 8) * std::pow(6, 1.0 / 8), 1e-6);
+  // Links that fold between near sizes, as where NCCL changes its protocol, are followed: a line has 2.5 at 1.5.
+  EXPECT_NEAR(curve_of(row(1, 2, 4) + "," + row(2, 3, 5), R"("stated_off": 0, )")->time(1.5, Seconds{6}).si,
+              std::pow(2.5, 0.2) * std::pow(2 + 2, 0.8), 1e-6);
+  // Links that fall where times rise have no shape to give.
+  EXPECT_NEAR(curve_of(row(1, 2, 4) + "," + row(1024, 1025, 3), R"("stated_off": 0, )")->time(512, Seconds{9}).si, 513,
+              1e-6);
   EXPECT_FALSE(curve_of(row(1, 1, 1)));
   EXPECT_FALSE(curve_of(row(2, 1, 1) + "," + row(1, 1, 1)));
   EXPECT_FALSE(curve_of(row(1, 1, 0) + "," + row(2, 1, 1)));
