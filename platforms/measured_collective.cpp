@@ -11,12 +11,12 @@ namespace {
 
 // The share of the links' shape grows from a gap of a factor of 2 on by an eighth with each further doubling, and is
 // all that it may be where the links fold between both sizes, which no line can. It may be most where the machine was
-// known: as it was stated, both ends of the curve are within exp(kKnown) of what was measured. Chosen on 70 curves of
-// bench/nccl_logs.py, from 1 MiB on: between their smallest and largest size alone they are 7.3 % off in the geometric
-// mean (7.4 with the bounds chosen without a source at a time; 8.3 by half of the shape, 11.7 by a straight line), with
-// every sixth size known 5.7 % (5.8; 5.7, 6.4), with both neighbours 4.0 % (4.0; 4.0, 4.1).
+// known. Chosen on 70 curves of bench/nccl_logs.py, from 1 MiB on: between their smallest and largest size alone they
+// are 7.3 % off in the geometric mean (8.4 by half of the shape, 11.7 by a straight line), with every sixth size known
+// 5.8 % (5.9, 6.4), with both neighbours 4.0 % (4.0, 4.1). With bounds chosen without a source at a time its curves
+// are 7.3, 5.7 and 4.0 % off.
 constexpr double kPlainGap = 1, kWideGap = 8;  // gaps as logarithms to base 2
-constexpr double kKnown = 0.5, kMostOfKnown = 0.8, kMostOfUnknown = 0.2;
+constexpr double kMostOfKnown = 0.8, kMostOfUnknown = 0.2;
 
 double logarithm(double value) { return portable_log(value); }
 

@@ -24,6 +24,7 @@ struct MeasuredCollective {
   /// |ln(measured / expected)| of the first and the last size, the larger of both, where expected is what the machine
   /// was stated to take before anything was fitted; by default nothing is known of it.
   double stated_off = std::numeric_limits<double>::infinity();
+  static constexpr double kKnown = 0.8;  ///< below it the machine was known
 
   /// Measured over what the links give, between the sizes in proportion to the logarithms; beyond them that of the
   /// nearest one.

@@ -10,6 +10,7 @@
 #include "calibration/link_fit.hpp"
 #include "common/errors.hpp"
 #include "common/units.hpp"
+#include "platforms/measured_collective.hpp"
 #include "platforms/overlay.hpp"
 #include "sim/collectives/allreduce.hpp"
 #include "sim/collectives/nccl_tuner.hpp"
@@ -77,11 +78,12 @@ class Setting : public LoggedCollective {
   /// The link as the platform states it.
   const platforms::Link& stated() { return link_of(stated_, link); }
   /// The links that explain the samples best, or nearly with the platform's bandwidth kept. Sizes from 1 MiB on tell
-  /// little of a latency: if there are no others, the platform's is kept.
+  /// little of a latency: if there are no others, and the machine was known, the platform's is kept.
   calibration::LinkFit fit(std::span<const calibration::CollectiveSample> samples, bool keep_bandwidth = false) {
     constexpr std::int64_t kTellsLatency = 1 << 20;
     calibration::StatedLink before{stated().bandwidth, keep_bandwidth};
-    if (samples.front().bytes >= kTellsLatency) before.latency = stated().latency;
+    if (samples.front().bytes >= kTellsLatency && stated_off(samples) < platforms::MeasuredCollective::kKnown)
+      before.latency = stated().latency;
     return calibration::fit_links(
         samples,
         [this](Seconds latency, BytesPerSecond bandwidth, std::int64_t bytes) {

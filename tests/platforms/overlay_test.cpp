@@ -109,7 +109,7 @@ TEST(Overlay, HoldsTheMeasuredCurve) {
   const double shaped = 1 + 63.0 / 511 * 1023;
   const std::string ends = row(1, 1, 1) + "," + row(1024, 1024, 512);
   for (const auto& [off, share] :
-       {std::pair("", 0.2), {R"("stated_off": 0.6, )", 0.2}, {R"("stated_off": 0.4, )", 0.8}})
+       {std::pair("", 0.2), {R"("stated_off": 0.9, )", 0.2}, {R"("stated_off": 0.7, )", 0.8}})
     EXPECT_NEAR(curve_of(ends, off)->time(32, Seconds{64}).si, std::pow(32, 1 - share) * std::pow(shaped, share), 1e-6);
   // A gap of a factor of 4 is one doubling above 2.
   EXPECT_NEAR(curve_of(row(1, 2, 1) + "," + row(4, 8, 4), R"("stated_off": 0, )")->time(2, Seconds{3}).si,
