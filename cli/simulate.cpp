@@ -46,7 +46,15 @@ struct SimulateOptions {
 
 /// The scenario's JSON before any change, or that of the scenario that a plan has chosen.
 Json unchanged_scenario(const std::string& file) {
-  const JsonNode root = JsonNode::load(file);
+  const JsonNode root = [&] {
+    try {
+      return JsonNode::load(file);
+    } catch (const ConfigError& error) {
+      if (!file.ends_with(".csv") && !file.ends_with(".tsv") && !file.ends_with(".swf")) throw;
+      throw ConfigError(std::string(error.what()) +
+                        "; of a trace of jobs 'ganymede import jobs' makes what a cluster names (example cluster)");
+    }
+  }();
   const JsonPointer chosen("/chosen/scenario");
   if (root.is_object() && root.value().contains("service") && sim::is_service(root.value()["service"]))
     return root.value()["service"];  // of a plan

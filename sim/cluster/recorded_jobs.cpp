@@ -72,7 +72,9 @@ std::int64_t gpus_of(std::string_view tres) {
     // What squeue says of a node: "gres:gpu:2", and since Slurm 21 "gres/gpu:2".
     if (equals == part.npos && (part.starts_with("gres:") || part.starts_with("gres/"))) part.remove_prefix(5);
     if (part == "gpu" || part.starts_with("gpu:")) {  // a column of GRES: gpu, gpu:2 or gpu:v100:2
-      const auto count = integer(part.substr(part.rfind(':') + 1)).value_or(1);
+      const std::string_view said = part.substr(part.rfind(':') + 1);
+      const bool is_number = !said.empty() && said.find_first_not_of("0123456789") == said.npos;
+      const auto count = integer(said).value_or(is_number ? kMostImportedGpus + 1 : 1);
       typed += std::clamp<std::int64_t>(count, 0, kMostImportedGpus + 1);
     } else if (equals != std::string_view::npos) {
       const auto count = integer(part.substr(equals + 1)).value_or(0);

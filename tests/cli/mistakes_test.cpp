@@ -170,6 +170,11 @@ TEST(Mistakes, ASchemaOrAPointerOfTheWrongKindIsRefusedAtItsPlace) {
                  "/claims/0/value: found \"time\", expected a JSON pointer into a result");
 }
 
+TEST(Mistakes, ATraceOfJobsLeadsToItsImporter) {
+  const Scratch scratch;
+  expect_refused("simulate " + scratch.write("jobs.csv", "id,submit\n1,0\n"), "'ganymede import jobs'");
+}
+
 TEST(Mistakes, StudiesAreFilesOfAnyNameAndCountOnce) {
   const TemporaryFolder folder;
   const std::string file = folder.add("empty.csv", "").string();

@@ -146,6 +146,12 @@ TEST(Verdicts, ComparePutsMachinesSideBySide) {
   // Paperspace has an instance type of this name, which is dearer than others with the GPU.
   const Json v100 = Json::parse(run_program("compare V100 --format json" + what).out);
   EXPECT_NE(v100["rows"][0]["row"]["provider"], "paperspace");
+  // So many of a GPU, in three spellings.
+  const std::string more = " --model layers:dcgan --batch 64 --images 1M --market on-demand --seeds 1 --format json";
+  const Json several = Json::parse(run_program("compare 2xT4 T4x4 V100:8" + more).out);
+  for (const auto& [row, gpus] : {std::pair{0, 2}, {1, 4}, {2, 8}})
+    EXPECT_EQ(several["rows"][row]["row"]["gpus"], gpus) << several["rows"][row];
+  EXPECT_EQ(run_program("compare 2xnothing" + more).code, 2);
   EXPECT_EQ(run_program("compare p3.2xlarge nothing" + what).code, 2);
   EXPECT_EQ(run_program("compare p3.2xlarge --budget 0.0001USD" + what).code, 3);
 }
