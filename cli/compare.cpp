@@ -69,8 +69,9 @@ void run_compare(const CompareOptions& options, Shared& shared) {
 void declare_compare(Parser command, Shared& shared) {
   auto options = std::make_shared<CompareOptions>();
   command
-      .add_option("names", options->names,
-                  "instance types, GPUs, so many of a GPU (8xV100), clouds or platform files, two or more of any of these")
+      .add_option(
+          "names", options->names,
+          "instance types, GPUs, so many of a GPU (8xV100), clouds or platform files, two or more of any of these")
       .required()
       .check(suggest("@instances @rented-gpus @providers @files"));
   command.add_option("--request", options->request.file,

@@ -189,9 +189,6 @@ void describe(Walk& walk, Plan& plan) {
   walk.member("simulated", plan.simulated, kRequired);
   walk.member_unless("missed", plan.missed, {},
                      {.says = "further candidates that were simulated, with why each misses the goals"});
-  walk.member_unless("at_least", plan.at_least, {},
-                     {.says = "seconds and dollars that candidates on some nodes were found to take at least, so that "
-                              "`why` need not find out again"});
   walk.member_unless("asked", plan.asked, {}, {.says = "the request, from which the plan can be made again"});
   walk.object("provenance", [&] {
     walk.member("tool", plan.tool);

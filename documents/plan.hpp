@@ -155,8 +155,7 @@ struct Plan {
   std::vector<CannotRun> cannot_run;
   std::vector<PlanRow> simulated;
   std::map<std::string, std::string> missed;
-  std::map<std::string, Interval> at_least;  ///< as PlanRow::bounds, of the median run
-  JsonText asked;                            ///< the request, from which the plan can be made again
+  JsonText asked;  ///< the request, from which the plan can be made again
   std::string tool, caveat;
   JsonText request_content;
   std::map<std::string, std::string> file_hashes;

@@ -237,14 +237,6 @@ class Enumeration {
   std::map<std::string, std::set<std::string>> left_out_;
 };
 
-/// "2 x p3.8xlarge (3 of 4 GPUs)".
-std::string nodes_text(const PlanCandidate& candidate) {
-  const std::string part = candidate.part_of_instance()
-                               ? fmt::format(" ({} of {} GPUs)", candidate.gpus_per_node, candidate.instance->gpus)
-                               : "";
-  return fmt::format("{} x {}{}", candidate.nodes, candidate.instance->name, part);
-}
-
 }  // namespace
 
 std::string left_out_line(const std::string& why, const std::set<std::string>& names) {
@@ -319,17 +311,15 @@ platforms::PriceDoubt doubt_of(const Request& request, const PlanCandidate& cand
 }
 
 std::string label_of(const Request& request, const PlanCandidate& candidate) {
+  const std::string part = candidate.part_of_instance()
+                               ? fmt::format(" ({} of {} GPUs)", candidate.gpus_per_node, candidate.instance->gpus)
+                               : "";
   const std::string sure =
       candidate.on_demand_nodes > 0 ? fmt::format(" ({} of them on demand)", candidate.on_demand_nodes) : "";
-  return fmt::format("{} {} {}, {}{}, {}, {}{}", request.catalogs[candidate.catalog].platform->name, candidate.region,
-                     platforms::to_string(candidate.market), nodes_text(candidate), sure, candidate.scheme,
-                     candidate.policy->name(),
+  return fmt::format("{} {} {}, {} x {}{}{}, {}, {}{}", request.catalogs[candidate.catalog].platform->name,
+                     candidate.region, platforms::to_string(candidate.market), candidate.nodes,
+                     candidate.instance->name, part, sure, candidate.scheme, candidate.policy->name(),
                      candidate.checkpoint.empty() ? "" : ", checkpoint " + candidate.checkpoint);
-}
-
-std::string unit_key_of(const Request& request, const PlanCandidate& candidate) {
-  return fmt::format("{} {}, batch {}{}", request.catalogs[candidate.catalog].platform->name, nodes_text(candidate),
-                     request.batches[candidate.batch].per_gpu, candidate.at_risk() ? ", at risk" : "");
 }
 
 std::string key_of(const Request& request, PlanCandidate candidate) {

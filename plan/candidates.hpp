@@ -98,8 +98,5 @@ platforms::PriceDoubt doubt_of(const Request& request, const PlanCandidate& cand
 std::string label_of(const Request& request, const PlanCandidate& candidate);
 /// The same with its batch and without its scheme, which tells it from all others unless two policies have one name.
 std::string key_of(const Request& request, PlanCandidate candidate);
-/// What the candidates of a group that are at risk, or those that are not, have in common:
-/// "aws 2 x p3.8xlarge, batch 64, at risk".
-std::string unit_key_of(const Request& request, const PlanCandidate& candidate);
 
 }  // namespace ganymede::plan

@@ -116,12 +116,4 @@ std::vector<bool> with_slower_batch(const Request& request, const Candidates& ca
   return out;
 }
 
-std::vector<bool> with_another_instead(const Request& request, const Candidates& candidates,
-                                       const std::function<bool(const PlanCandidate&)>& searched) {
-  std::vector<bool> out = in_dearer_region(request, candidates, searched);
-  const std::vector<bool> slower = with_slower_batch(request, candidates, searched);
-  std::transform(out.begin(), out.end(), slower.begin(), out.begin(), std::logical_or());
-  return out;
-}
-
 }  // namespace ganymede::plan

@@ -28,8 +28,4 @@ std::vector<bool> in_dearer_region(const Request& request, const Candidates& can
 std::vector<bool> with_slower_batch(const Request& request, const Candidates& candidates,
                                     const std::function<bool(const PlanCandidate&)>& searched = {});
 
-/// Candidates for which another one stands by one of the two, so that nothing is found out about them.
-std::vector<bool> with_another_instead(const Request& request, const Candidates& candidates,
-                                       const std::function<bool(const PlanCandidate&)>& searched = {});
-
 }  // namespace ganymede::plan

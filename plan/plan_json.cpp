@@ -300,27 +300,6 @@ std::vector<std::string> assumptions_of(const Request& request, const PlanCandid
   return out;
 }
 
-/// What the search found out about units beyond their bounds: what each beaten candidate in them takes and costs at
-/// least, rounded down.
-std::map<std::string, documents::Interval> at_least_of(const Request& request, const Plan& plan) {
-  const auto rounded = [](double value) { return std::floor(1000 * value) / 1000; };
-  std::map<std::string, documents::Interval> found;
-  std::set<std::string> beyond;
-  for (std::size_t i = 0; i < plan.runs.size(); ++i) {
-    const RunsAtLeast& least = plan.runs[i].at_least;
-    if (plan.runs[i].verdict != Verdict::beaten || least.time_s == 0) continue;
-    const PlanCandidate& candidate = plan.candidates.all[i];
-    const std::string key = unit_key_of(request, candidate);
-    const auto [unit, first] = found.try_emplace(key, documents::Interval{least.time_s, least.usd_at_worst});
-    unit->second = {std::min(unit->second.low, rounded(least.time_s)),
-                    std::min(unit->second.high, rounded(least.usd_at_worst))};
-    if (least.time_s > candidate.bounds.time_s || least.usd_at_worst > candidate.bounds.usd_at_worst)
-      beyond.insert(key);
-  }
-  std::erase_if(found, [&](const auto& unit) { return !beyond.contains(unit.first); });
-  return found;
-}
-
 }  // namespace
 
 std::string plan_json(const Request& request, const Plan& plan, const std::filesystem::path& folder) {
@@ -369,7 +348,6 @@ std::string plan_json(const Request& request, const Plan& plan, const std::files
   out.simulated = rows(request, plan, {order.begin(), further});
   for (auto i = further; i != order.end(); ++i)
     out.missed.emplace(key_of(request, plan.candidates.all[*i]), plan.runs[*i].reason);
-  out.at_least = at_least_of(request, plan);
   out.asked.text = request_document(request, folder).dump();
   out.tool = "ganymede " GANYMEDE_VERSION;
   out.caveat = "quota and availability are not known and not promised";

@@ -7,7 +7,6 @@
 #include <tuple>
 
 #include "common/json.hpp"
-#include "plan/dearer_regions.hpp"
 #include "plan/planner.hpp"
 
 namespace ganymede::plan {
@@ -81,16 +80,6 @@ void check_price(const JsonNode& node, const documents::PlanRow& row, const Plan
                           row.price ? decimal(row.price->usd_per_hour) : "another price", decimal(now), kPlanAgain));
 }
 
-/// Nothing is known of candidates for which another one stands.
-void take_at_least(const Request& request, const std::map<std::string, documents::Interval>& at_least, Plan& plan) {
-  const std::vector<bool> left_out = with_another_instead(request, plan.candidates);
-  for (std::size_t i = 0; i < plan.runs.size(); ++i) {
-    if (left_out[i] || plan.runs[i].verdict != Verdict::beaten) continue;
-    const auto unit = at_least.find(unit_key_of(request, plan.candidates.all[i]));
-    if (unit != at_least.end()) plan.runs[i].at_least = {unit->second.low, unit->second.high};
-  }
-}
-
 }  // namespace
 
 KnownPlan read_plan(const JsonNode& node) {
@@ -136,7 +125,6 @@ KnownPlan read_plan(const JsonNode& node) {
       plan.runs[i].reason = missed->second;
       ++plan.simulated;
     }
-  if (!file.at_least.empty()) take_at_least(known.request, file.at_least, plan);
   const auto best = places.find(row_key_of(*file.chosen));
   if (best == places.end() || plan.runs[best->second].verdict != Verdict::meets)
     node.child("chosen").fail(

@@ -31,7 +31,11 @@ Search::Search(const Request& request, PlanOptions options)
   if (options_.known) plan_.runs = options_.known->runs;
   plan_.runs.resize(plan_.candidates.all.size());
   left_out_.resize(plan_.runs.size());
-  if (!exhaustive) left_out_ = with_another_instead(request, plan_.candidates, options_.only);
+  if (!exhaustive) {
+    left_out_ = in_dearer_region(request, plan_.candidates, options_.only);
+    const std::vector<bool> slower = with_slower_batch(request, plan_.candidates, options_.only);
+    for (std::size_t i = 0; i < slower.size(); ++i) left_out_[i] = left_out_[i] || slower[i];
+  }
   for (std::size_t i = 0; i < plan_.runs.size(); ++i) {
     if (plan_.runs[i].simulated()) plan_.candidates.all[i].scheme = options_.known->candidates.all[i].scheme;
     const RunsAtLeast& least = plan_.runs[i].at_least;

@@ -30,14 +30,20 @@ struct MeasuredCollective {
   /// nearest one.
   double ratio(double bytes) const;
   /// The time of a size for which links alone give `links`. Between two measured sizes it is a latency and a bandwidth,
-  /// a straight line, of which the links' shape takes a share (a geometric mean) that grows with the gap. Beyond the
-  /// sizes it is the links' time times ratio().
+  /// a straight line, of which the links' shape takes a share (a geometric mean) that grows with the gap, and is all of
+  /// it where the links predict sizes that are left out twice as well as lines between the others. Beyond the sizes it
+  /// is the links' time times ratio().
   Seconds time(double bytes, Seconds links) const;
   /// The time of one of the sizes but the first and the last, predicted from all others.
   Seconds left_out(std::size_t index) const;
 
+  /// Compares the links' shape with lines; call it once `sizes` is complete.
+  void compare_shapes();
+
  private:
-  Seconds between(const Size& low, const Size& high, double bytes, Seconds links) const;
+  Seconds between(const Size& low, const Size& high, double bytes, Seconds links, bool follows) const;
+
+  bool follows_links_ = false;
 };
 
 /// Reads the `fit` of an overlay, which people may have written too; the curve has no sizes if it holds none.

@@ -19,6 +19,7 @@ platforms::MeasuredCollective curve_of(const LinkReport& of) {
   curve.instance = of.instance, curve.nodes = of.nodes, curve.gpus_per_node = of.gpus_per_node;
   curve.collective = of.collective, curve.scheme = of.scheme;
   curve.stated_off = of.stated_off;
+  curve.compare_shapes();
   return curve;
 }
 
@@ -96,9 +97,10 @@ std::string report_of(const LinkReport& of, const std::vector<calibration::Fitte
       "that {} {} {}\n\n",
       of.nodes, of.instance, of.nodes * of.gpus_per_node, of.link_title, to_string(of.fit.latency),
       to_string(of.fit.bandwidth), of.scheme, of.fit.meets_ends ? "meets" : "comes nearest to",
-      !of.fit.bandwidth_fitted ? "the first size; the bandwidth is the platform's"
-      : of.fit.latency_fitted  ? "the first and the last size"
-                               : "the last size; the latency is the platform's, as all sizes are large");
+      !of.fit.bandwidth_fitted && !of.fit.latency_fitted ? "no size; latency and bandwidth are the platform's"
+      : !of.fit.bandwidth_fitted                         ? "the first size; the bandwidth is the platform's"
+      : of.fit.latency_fitted                            ? "the first and the last size"
+                              : "the last size; the latency is the platform's, as all sizes are large");
   report::Table rows({">size", ">measured", ">by the others", ">off by", ">by links", ">straight line"});
   const auto off = [](const calibration::FittedSample& sample, Seconds is) {
     return sample.fitted ? "fitted" : fmt::format("{:+.1f} %", 100 * (is / sample.measured.time - 1));

@@ -154,37 +154,6 @@ TEST_F(WhysOfSpot, UpToWhereTheChoiceOfAPlanIsTooOftenLate) {
   EXPECT_LT(verified_threshold(), 10);
 }
 
-// The file keeps what the search found candidates to take at least beyond their bounds, so that `why` need not find out
-// again. It is below what they take, and the answers are the same without it.
-TEST_F(WhysOfSpot, KnowFromTheFileWhatBeatenCandidatesTakeAtLeast) {
-  spot().update({{"per_hour", "1.80USD/h"}, {"interrupted_per_month", 0.99}});
-  content["search"]["checkpoints"] = {"1h", "50h"};
-  content["checkpoint"] = {{"on_notice", false}};
-  const Json file = planned();
-  ASSERT_EQ(file["at_least"].size(), 1U) << file["at_least"].dump();
-  const std::string key = "lab 1 x one, batch 64, at risk";
-  const double time_s = file["at_least"][key][0].get<double>(), usd = file["at_least"][key][1].get<double>();
-  const Request of = request();
-  const Plan all = make_plan(of, {.effort = Effort::exhaustive});
-  const auto read = [&](const Json& plan) { return read_plan(JsonNode::load(folder_.add("plan.json", plan.dump()))); };
-  const KnownPlan known = read(file);
-  int beaten = 0;
-  for (std::size_t i = 0; i < all.runs.size(); ++i) {
-    const PlanCandidate& one = all.candidates.all[i];
-    if (known.plan.runs[i].verdict != Verdict::beaten || !one.at_risk()) continue;
-    ++beaten;
-    EXPECT_EQ(known.plan.runs[i].at_least.usd_at_worst, usd);
-    EXPECT_GE(all.runs[i].time_s.median, time_s) << label_of(of, one);
-    EXPECT_GE(all.runs[i].usd_at_worst, usd) << label_of(of, one);
-    EXPECT_LT(one.bounds.usd_at_worst, usd) << label_of(of, one);
-  }
-  EXPECT_GT(beaten, 0);
-  Json without = file;
-  without.erase("at_least");
-  EXPECT_EQ(read(without).plan.runs.back().at_least.time_s, 0);
-  EXPECT_EQ(why_json(known, why(known, 1), file), why_json(known, why(read(without), 1), file));
-}
-
 // With neither a goal nor an alternative no value changes the choice: 50 times the price and the steps, ten days of
 // boot.
 TEST_F(Whys, NothingChangesTheChoiceOfTheOnlyNodes) {

@@ -84,7 +84,8 @@ TEST(Overlay, KnowsTheMessagesThatItsLinksWereFittedTo) {
     EXPECT_FALSE(load_overlaid("aws", ".", overlay(unknown)).measured_sizes) << unknown;
 }
 
-// Between sizes the shape of the links takes a share that grows with the gap, most of it where the machine was known.
+// Between sizes the shape of the links takes a share that grows with the gap, most of it where the machine was known,
+// and all of it where it predicts sizes that are left out twice as well as straight lines.
 TEST(Overlay, HoldsTheMeasuredCurve) {
   const auto curve_of = [](const std::string& rows, const std::string& more = "") {
     return load_overlaid("aws", ".",
@@ -114,9 +115,23 @@ TEST(Overlay, HoldsTheMeasuredCurve) {
   // A gap of a factor of 4 is one doubling above 2.
   EXPECT_NEAR(curve_of(row(1, 2, 1) + "," + row(4, 8, 4), R"("stated_off": 0, )")->time(2, Seconds{3}).si,
               std::pow(4, 7.0 / 8) * std::pow(6, 1.0 / 8), 1e-6);
-  // Links that fold between near sizes, as where NCCL changes its protocol, are followed: a line has 2.5 at 1.5.
+  // Links that fold between near sizes, as where NCCL changes its protocol, are followed by their ratio: a line has 2.5
+  // at 1.5, and the ratio goes from 0.5 to 0.6.
+  const double ratio = 0.5 * std::pow(1.2, std::log(1.5) / std::log(2));
   EXPECT_NEAR(curve_of(row(1, 2, 4) + "," + row(2, 3, 5), R"("stated_off": 0, )")->time(1.5, Seconds{6}).si,
-              std::pow(2.5, 0.2) * std::pow(2 + 2, 0.8), 1e-6);
+              std::pow(2.5, 0.2) * std::pow(6 * ratio, 0.8), 1e-6);
+  // Links that hardly differ at both ends do not blow up what is between them.
+  const std::string flat = row(1, 2, 4) + "," + R"({"bytes": 2, "measured_s": 3, "links_s": 4.000000000000001})";
+  for (const double links : {3.9, 4.0, 4.1}) {
+    EXPECT_GT(curve_of(flat, R"("stated_off": 0, )")->time(1.5, Seconds{links}).si, 2) << links;
+    EXPECT_LT(curve_of(flat, R"("stated_off": 0, )")->time(1.5, Seconds{links}).si, 3) << links;
+  }
+  // A distance that is none tells nothing.
+  for (const char* off : {R"("stated_off": "x", )", R"("stated_off": -5, )"})
+    EXPECT_EQ(curve_of(ends, off)->time(32, Seconds{64}), curve_of(ends)->time(32, Seconds{64})) << off;
+  // Links that predict what is left out twice as well as lines are followed wholly, though the machine was unknown.
+  const std::string exact = row(1, 2, 1) + "," + row(2, 10, 5) + "," + row(4, 12, 6) + "," + row(8, 40, 20);
+  EXPECT_NEAR(curve_of(exact)->time(6, Seconds{16}).si, 32, 1e-9);
   // Links that fall where times rise have no shape to give.
   EXPECT_NEAR(curve_of(row(1, 2, 4) + "," + row(1024, 1025, 3), R"("stated_off": 0, )")->time(512, Seconds{9}).si, 513,
               1e-6);

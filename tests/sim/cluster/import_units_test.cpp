@@ -74,9 +74,10 @@ TEST(ImportJobs, ReadsOtherColumnsOfSlurm) {
             "7,0,2,60,3,\n");
   // A number beyond any cluster is not a name of one GPU.
   EXPECT_THAT(message_of<ConfigError>([] {
-                import_jobs("id_job,id_user,time_submit,time_start,time_end,gres_used\n7,3,100,160,220,"
-                            "gpu:99999999999999999999\n",
-                            "s.csv", "");
+                import_jobs(
+                    "id_job,id_user,time_submit,time_start,time_end,gres_used\n7,3,100,160,220,"
+                    "gpu:99999999999999999999\n",
+                    "s.csv", "");
               }),
               HasSubstr("gres_used: found"));
 }
