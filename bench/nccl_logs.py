@@ -2,7 +2,7 @@
 """How far `nccl` is off on public nccl-tests logs and on curves of other programs.
 
   bench/nccl_logs.py [--program build/release/bin/ganymede] [--nothing-fitted] [--log NAME] [--format table|json]
-  bench/nccl_logs.py --falls [--program build/release/bin/ganymede]
+  bench/nccl_logs.py --falls | --two-sizes [--program build/release/bin/ganymede]
 
 Of every log in bench/nccl_logs/curves.csv, `ganymede import nccl-tests` predicts each size from all others; printed is
 exp(mean |ln(predicted / measured)|) - 1 over all sizes but the smallest and the largest, in three ranges, beside that of
@@ -13,6 +13,9 @@ of 1 + error, less 1, and the median, from 1 MiB on, without the checks. --log p
 --falls predicts all-reduces of 1 KiB to 1 GiB, doubling, on every instance of the catalogs with GPUs, 1 to 16 of them,
 and prints which curves fall by more than 5 % where a size doubles; it takes some minutes. Of the logs and curves, 5 of 39 do from 64 KiB on, at
 most by 1.30.
+
+--two-sizes imports the smallest and the largest size of each log alone, and prints which logs are then further off than a
+straight line or than with nothing fitted by more than one percent, over their other sizes from 1 MiB on.
 
 The logs of the group "seen" were looked at while the model was made; none of its constants is fitted to them. Those of
 "used" named a mechanism or gave a constant, as the code says where it uses them. Those of "held" were predicted first and
@@ -130,13 +133,13 @@ def samples(name):
                 for row in csv.DictReader(file) if row["log"] == name]
 
 
-def write_log(name, ranks, path):
-    """The rows in the columns of nccl-tests; algbw and busbw follow from size and time."""
+def write_log(name, ranks, path, rows=None):
+    """The rows, by default all of the log, in the columns of nccl-tests; algbw and busbw follow from size and time."""
     collective = COLLECTIVES.get(name, "all_reduce")
     factor = (2 if collective == "all_reduce" else 1) * (ranks - 1) / ranks
     with open(path, "w") as log:
         log.write(f"# Collective test starting: {collective}_perf\n")
-        for size, out_of_place, in_place in samples(name):
+        for size, out_of_place, in_place in rows or samples(name):
             text = ""
             for time in filter(None, (out_of_place, in_place)):
                 algbw = size / float(time) / 1e3
@@ -164,14 +167,13 @@ def fitted(options, name, folder):
     return fit["errors"], fit["notes"]
 
 
-def from_catalog(options, name):
-    """The errors by range of times that the description of the machine alone predicts."""
+def from_catalog(options, name, rows, more=()):
+    """The errors by range of times that the description of the machine alone predicts, or with `more` options."""
     _, ranks, catalog, instance, nodes, scheme, _ = LOGS[name]
-    rows = samples(name)
     done = run([options.program, "allreduce", "--catalog", catalog, "--instance", instance, "--nodes", str(nodes),
                 "--gpus-per-node", str(ranks // nodes), "--scheme", scheme, "--collective",
                 COLLECTIVES.get(name, "all_reduce").replace("_", "-"), "--bytes", ",".join(str(r[0]) for r in rows),
-                "--format", "csv"])
+                "--format", "csv", *more])
     times = {int(row["bytes"]): row for row in csv.DictReader(done.stdout.splitlines())}
     off = []
     for size, out_of_place, _ in rows:
@@ -210,6 +212,30 @@ def print_falls(options):
     print(f"{len(worst)} of {len(curves)} curves fall by more than 5 %, at most {max(worst)[0]:.2f} times")
 
 
+def print_two_sizes(options, folder):
+    found, worse = [], {"line": [], "nothing fitted": []}
+    for name, (_, ranks, catalog, instance, nodes, scheme, _) in LOGS.items():
+        low, *rows, high = samples(name)
+        rows = [row for row in rows if row[0] >= 1 << 20]
+        if not rows:
+            continue
+        log, overlay = (os.path.join(folder, name + end) for end in (".log", ".json"))
+        write_log(name, ranks, log, [low, high])
+        run([options.program, "import", "nccl-tests", log, "--catalog", catalog, "--instance", instance, "--nodes", str(nodes),
+             "--gpus-per-node", str(ranks // nodes), "--scheme", scheme, "--output", overlay])
+        error, nothing = (from_catalog(options, name, rows, more)[0][2]["error"] for more in (("--overlay", overlay), ()))
+        (x, y), (x1, y1) = ((row[0], float(row[1])) for row in (low, high))
+        line = math.expm1(statistics.mean(abs(math.log((y + (row[0] - x) / (x1 - x) * (y1 - y)) / float(row[1]))) for row in rows))
+        found.append((error, line, nothing))
+        for what, other in (("line", line), ("nothing fitted", nothing)):
+            if error > other + 0.01:
+                worse[what].append(f"{name} {100 * error:.1f} % ({100 * other:.1f} %)")
+    means = (f"{100 * math.expm1(statistics.mean(map(math.log1p, column))):.1f} %" for column in zip(*found))
+    print(f"{len(found)} logs, geometric means of two sizes, line and nothing fitted: {', '.join(means)}")
+    for what, logs in worse.items():
+        print(f"{len(logs)} worse than {what}: {', '.join(logs)}")
+
+
 def print_table(rows, with_line):
     wide = 26 if with_line else 8
     print(f"{'':20} {'':5}  {'below 64 KiB':>{wide}}  {'to 1 MiB':>{wide}}  {'from 1 MiB':>{wide}}")
@@ -232,6 +258,7 @@ def main():
     parser.add_argument("--nothing-fitted", action="store_true")
     parser.add_argument("--log", choices=sorted(LOGS))
     parser.add_argument("--falls", action="store_true")
+    parser.add_argument("--two-sizes", action="store_true")
     parser.add_argument("--format", choices=("table", "json"), default="table")
     options = parser.parse_args()
     if options.falls:
@@ -239,10 +266,13 @@ def main():
         return
     rows = []
     with tempfile.TemporaryDirectory() as folder:
+        if options.two_sizes:
+            print_two_sizes(options, folder)
+            return
         for name, (group, _, _, _, _, scheme, source) in LOGS.items():
             if options.log not in (None, name):
                 continue
-            errors, notes = from_catalog(options, name) if options.nothing_fitted else fitted(options, name, folder)
+            errors, notes = from_catalog(options, name, samples(name)) if options.nothing_fitted else fitted(options, name, folder)
             rows.append({"log": name, "group": group, "scheme": scheme, "source": source, "errors": errors, "notes": notes})
     if options.format == "json":
         print(json.dumps(rows, indent=2))

@@ -24,6 +24,8 @@ import statistics
 import subprocess
 import tempfile
 
+import step_fits
+
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
@@ -248,7 +250,8 @@ def carried(steps):
     """Errors of steps that are carried from the published step of another GPU: by the model's ratio of the two GPUs, as
     "workload.measured" does it, and by that of their bandwidths. Both directions of each pair count."""
     print("\n| network | batch | from | to | carried | published | error | by bandwidths |\n|---|---|---|---|---|---|---|---|")
-    errors = {}
+    errors, rows = {}, []
+    generation = lambda gpu: "Turing" if "RTX" in gpu else gpu[:2]
     for (name, layers, batch, *_), gpus in steps.items():
         for source, (source_s, source_model_s) in gpus.items():
             for target, (target_s, target_model_s) in gpus.items():
@@ -257,6 +260,8 @@ def carried(steps):
                 seconds = target_model_s * source_s / source_model_s
                 by_bandwidths = source_s * BANDWIDTHS[source] / BANDWIDTHS[target] / target_s - 1
                 errors.setdefault(name, []).append((seconds / target_s - 1, by_bandwidths))
+                rows.append((f"{'one' if generation(source) == generation(target) else 'another'} generation", name, {source, target},
+                             math.log(seconds / target_s), math.log1p(by_bandwidths)))
                 print(f"| {layers} ({name}) | {batch} | {source} | {target} | {seconds * 1e3:.1f} ms | {target_s * 1e3:.1f} ms | "
                       f"{100 * errors[name][-1][0]:+.0f} % | {100 * by_bandwidths:+.0f} % |")
     every = [pair for of in errors.values() for pair in of]
@@ -265,7 +270,8 @@ def carried(steps):
     for name, of in [*errors.items(), ("carried", every)]:
         print(f"{name}: mean error {100 * statistics.mean(abs(e) for e, _ in of):.1f} % of {len(of)}, by the ratio of bandwidths "
               f"{100 * statistics.mean(abs(e) for _, e in of):.1f} %")
-    print(f"90 % within a factor of {math.exp(logs[math.ceil(0.9 * len(logs)) - 1]):.2f}")
+    print(f"90 % within a factor of {math.exp(logs[math.ceil(0.9 * len(logs)) - 1]):.2f}\n")
+    step_fits.print_carriers(rows)
 
 
 def asked(options, folder):

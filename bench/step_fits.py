@@ -95,6 +95,7 @@ def print_transfer():
     print("  as the program predicts  ", percent(mean(map(transfer_error, pairs))))
     print("  without FLOPs and bytes  ", percent(mean(transfer_error(pair, counted=False) for pair in pairs)))
     print("  ratio of the bandwidths  ", percent(mean(map(bandwidth_error, pairs))))
+    print_carriers([(family(p), p["source"], {p["from"], p["to"]}, transfer_error(p), bandwidth_error(p)) for p in pairs])
     grid = [(a / 100, k / 100) for a in range(80, 101) for k in range(18, 34)]
     for what, key in (("GPU pair", lambda p: f"{p['from']} to {p['to']}"), ("training", lambda p: p["training"]),
                       ("source", lambda p: p["source"])):
@@ -110,6 +111,39 @@ def print_transfer():
                   percent(mean(map(bandwidth_error, left))))
         print(f"    {'all':24}{len(errors):4}{'':14}", percent(mean(errors)),
               f"  root mean square {percent(math.sqrt(sum(e * e for e in errors) / len(errors)))}")
+
+
+def print_carriers(rows):
+    """Who would carry each family of steps: the model, the ratio of bandwidths or their geometric mean, whichever is best on
+    the family's other rows, the model where there are none. Rows: family, source, GPUs, ln(predicted / published) of both."""
+    carriers = {"model": lambda model, ratio: model, "ratio": lambda model, ratio: ratio, "mean": lambda model, ratio: (model + ratio) / 2}
+
+    def error(rows, name):
+        return mean(carriers[name](*row[3:]) for row in rows)
+
+    print("  family: pairs, errors of model, ratio and mean; of the choice with its source or one GPU left out, and what is chosen then")
+    left_out = {"source": [], "GPU": []}
+    for family in sorted({row[0] for row in rows}):
+        mine = [row for row in rows if row[0] == family]
+        text = f"    {family:40}{len(mine):4} " + " ".join(percent(error(mine, name)) for name in carriers)
+        for what, names in (("source", lambda row: {row[1]}), ("GPU", lambda row: row[2])):
+            found, chosen = [], set()
+            for name in sorted(set().union(*map(names, mine))):
+                rest = [row for row in mine if name not in names(row)]
+                best = min(carriers, key=lambda carrier: error(rest, carrier)) if rest else "model"
+                found += [carriers[best](*row[3:]) for row in mine if name in names(row)]
+                chosen.add(best)
+            left_out[what] += found
+            text += f"  {what} {percent(mean(found))} {', '.join(sorted(chosen))}"
+        print(text)
+    print(f"    {'all':40}{len(rows):4} {percent(error(rows, 'model'))}  " +
+          ", ".join(f"{what} left out {percent(mean(found))}" for what, found in left_out.items()))
+
+
+def family(pair):
+    begins = pair["precision"] != "fp16" and kind(pair["from"])[6] != kind(pair["to"])[6]
+    return (f"{'uncounted' if pair['flop_share'] else 'counted'}, "
+            f"{'begins to run in TF32' if begins else 'since Ampere' if kind(pair['from'])[6] else 'from before Ampere'}")
 
 
 # Launches bind it, which the rule does not describe.
