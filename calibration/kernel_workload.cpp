@@ -111,8 +111,8 @@ KernelTimes predicted_times(const traces::StepTrace& trace, const traces::TraceB
   times.factor = std::max(sum.high_s / sum.seconds, sum.seconds / sum.low_s);
   std::string more;
   if (sum.beside_s > 0) more = fmt::format(" and {} beside them", to_string(Seconds{sum.beside_s}));
-  if (const double idle = sum.seconds - sum.device_s - sum.beside_s; idle > 0)
-    more += fmt::format(", {} of waiting for launches", to_string(Seconds{idle}));
+  if (const double busy_s = sum.device_s + sum.beside_s; sum.seconds > busy_s)
+    more += fmt::format(", {} of waiting for launches", to_string(Seconds{sum.seconds - busy_s}));
   times.rule =
       fmt::format("by the kernel model of {}: {:.0f} kernels of {}{}, within a factor of {:.2f}; decided by {}", gpu,
                   sum.launches, trace.model, more, times.factor, sum.decided_by);
