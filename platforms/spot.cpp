@@ -39,6 +39,9 @@ SpotModel read_spot_model(const JsonNode& root) {
   const JsonNode past = in.required("past");
   model.up_noise = past.child("mean_up_noise").as_number(0, 1e4);
   model.availability_noise = past.child("availability_noise").as_number(0, 1e4);
+  const JsonNode region = in.required("region");
+  model.follows = region.child("follows").as_number(0, 1);
+  model.alike = region.child("alike").as_number(0, 0.999);
   model.together = in.required("together").child("share").as_number(0, 1);
   for (const auto& [name, node] : in.required("classes").as_map()) model.classes.push_back(read_class(name, node));
   in.finish();
@@ -84,9 +87,8 @@ SpotClass SpotModel::given(const SpotClass& kind, const SpotPast& past) const {
   return out;
 }
 
-SpotZone SpotModel::draw(const SpotClass& kind, RandomStream& random) const {
-  const double up = random.normal();
-  const double own = random.normal();
+SpotZone SpotModel::draw(const SpotClass& kind, const std::array<double, 2>& normals) const {
+  const auto [up, own] = normals;
   return kind.zone(up, correlation * up + std::sqrt(1 - correlation * correlation) * own);
 }
 

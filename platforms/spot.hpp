@@ -3,6 +3,7 @@
 // the program; tools/fit_spot.py wrote it and says how it was fitted. A zone alternates between up (a node is granted
 // and kept) and down. Zones differ in how long they stay up and in the share of time in which they are up.
 
+#include <array>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -45,7 +46,9 @@ struct SpotModel {
   /// Variances of what a recording with a single up-time says of the logarithm of a zone's mean up-time in the time
   /// after it, and of the logit of its availability; of one with n up-times they are 1/n of that.
   double up_noise = 0, availability_noise = 0;
-  double together = 0;             ///< probability that a node follows the state of its zone and not one of its own
+  double follows = 0;   ///< share of the changes of a zone that come from shocks which its whole region sees
+  double alike = 0;     ///< correlation of the standard normal variables that draw zones of one region; below 1
+  double together = 0;  ///< probability that a node follows the state of its zone and not one of its own
   std::vector<SpotClass> classes;  ///< sorted by name
 
   /// The class of a family of GPUs; the class "other" if the family was not measured.
@@ -53,8 +56,8 @@ struct SpotModel {
   /// The class of zones that a zone with this past may be: the mean of the class and of the past, each weighted by how
   /// little it varies (Bayes' rule for normal distributions).
   SpotClass given(const SpotClass& kind, const SpotPast& past) const;
-  /// Draws a zone of the class.
-  SpotZone draw(const SpotClass& kind, RandomStream& random) const;
+  /// Draws a zone of the class from two independent standard normal variables.
+  SpotZone draw(const SpotClass& kind, const std::array<double, 2>& normals) const;
 };
 
 /// The embedded model, parsed on first use.

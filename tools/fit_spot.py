@@ -19,6 +19,7 @@ import csv
 import json
 import math
 import pathlib
+import random
 import statistics
 
 # Seconds between two samples of a recording. A duration is known to half of that in either direction; one shorter than
@@ -33,6 +34,10 @@ BAMBOO = {"p3_aws_nodes.csv": 32, "g4dn_aws_nodes.csv": 24}
 # skypilot-org/spot-traces @b26631383e2b, availability/16-node/aws-08-27-2023: sixteen nodes were available all
 # together or not at all, except for a few samples.
 SIXTEEN_NODES = 1.0
+# As platforms/spot_shocks.cpp: shared shocks of one kind an hour, and the hours before a run.
+SHARED_PER_H, BEFORE_H = 10.0, 100.0
+SHARES = (0.7, 0.8, 0.9, 0.95)
+SIMULATED_H = 2500
 # Factor on the spread for GPUs that nobody measured: an assumption.
 WIDER = 1.5
 WEEK = 7 * 86400.0
@@ -54,8 +59,9 @@ def read_zone(path):
         (up if int(state) else down).append((end - start, cut))
     total = rows[-1][0] - rows[0][0]
     scale = DOUBTFUL.get(period, 1.0)
+    place, _, gpus = name.split("_")
     return {
-        "series": f"{period}/{name}", "class": name.split("_")[1].upper(), "tick": tick, "rows": rows, "up": up, "down": down,
+        "series": f"{period}/{name}", "period": period, "region": place[:-1], "gpus": gpus, "class": name.split("_")[1].upper(), "tick": tick, "rows": rows, "up": up, "down": down,
         "availability": sum(length for length, _ in up) / total,
         "mean_up_s": statistics.mean(length for length, _ in up),
         "mean_down_s": statistics.mean(length for length, _ in down),
@@ -170,6 +176,102 @@ def class_of(zones, centre_of):
     return spread_up, spread_share, square(off_up, off_share) / (spread_up * spread_share)
 
 
+def pairs_of(zones):
+    """Pairs of zones of one region, for one period, GPU and number of GPUs."""
+    kind = lambda zone: tuple(zone[key] for key in ("period", "region", "class", "gpus"))
+    return [(one, other) for i, one in enumerate(zones) for other in zones[:i] if kind(one) == kind(other)]
+
+
+def correlation_of(pair):
+    """Correlation of the recorded states of two zones at the same moments."""
+    moments = range(0, int(min(zone["rows"][-1][0] for zone in pair)), 600)
+    return statistics.correlation(*(state_at(zone["rows"], moments) for zone in pair))
+
+
+def alike_of(zones, centre_of):
+    """Correlation of what zones of one region are drawn from: the mean of that of up-times and of availabilities."""
+    spreads = class_of(zones, centre_of)[:2]
+    off = lambda zone: [value - mean for value, mean in zip(centre([zone]), centre_of[zone["class"]])]
+    products = [statistics.mean(a * b / spread**2 for a, b, spread in zip(off(one), off(other), spreads))
+                for one, other in pairs_of(zones)]
+    return statistics.mean(products)
+
+
+class Shocks:
+    """The shocks that all zones of a region see, drawn as far as they are asked for: (hour, kind, size from 0 to 1)."""
+
+    def __init__(self, rng):
+        self.rng, self.list = rng, []
+
+    def __iter__(self):
+        at = 0
+        while True:
+            if at == len(self.list):
+                last = self.list[-1][0] if self.list else -BEFORE_H
+                self.list.append((last + self.rng.expovariate(2 * SHARED_PER_H), self.rng.random() < 0.5, self.rng.random()))
+            yield self.list[at]
+            at += 1
+
+
+def following(means, spreads, follows, shocks, rng):
+    """A zone's states from 0 on as (up, hours), with means in hours by state (platforms/spot_shocks.cpp)."""
+    middles = {up: math.log(means[up]) - spreads[up] ** 2 / 2 for up in means}
+
+    def hazard(up, age):
+        z = (math.log(age) - middles[up]) / spreads[up]
+        return math.exp(-z * z / 2) / (math.sqrt(2 * math.pi) * spreads[up] * age * max(1e-300, 0.5 * math.erfc(z / math.sqrt(2))))
+
+    most = {up: 1.01 * max(hazard(up, math.exp(middles[up] + spreads[up] * z / 10)) for z in range(-40, 20)) for up in means}
+    up = rng.random() < means[True] / (means[True] + means[False])
+    since = -BEFORE_H - math.exp(middles[up] + spreads[up] * (rng.gauss(0, 1) + spreads[up])) * rng.random()
+    shared = iter(shocks)
+    (when, takes, size), own = next(shared), -BEFORE_H + rng.expovariate(most[up])
+    reported = 0.0
+    while True:
+        now = min(when, own)
+        if when <= own:
+            size *= SHARED_PER_H
+            changes = takes == up and size < follows * most[up] and size < follows * hazard(up, now - since)
+            when, takes, size = next(shared)
+        else:
+            rate = hazard(up, now - since)
+            changes = rng.random() * most[up] < rate - min(follows * rate, SHARED_PER_H)
+            own = now + rng.expovariate(most[up])
+        if changes:
+            if now > 0:
+                yield up, now - reported
+                reported = now
+            up, since, own = not up, now, now + rng.expovariate(most[not up])
+
+
+def simulated_correlation(pair, spreads, follows):
+    """Correlation of the states of two zones with the means of a recorded pair that follow shared shocks."""
+    shocks, states = Shocks(random.Random(1)), []
+    for seed, zone in enumerate(pair):
+        means = {True: zone["mean_up_s"] * zone["scale"] / 3600, False: zone["mean_down_s"] * zone["scale"] / 3600}
+        sampled, end = [], 0.0
+        for up, hours in following(means, spreads, follows, shocks, random.Random(2 + seed)):
+            end += hours
+            while len(sampled) / 6 < min(end, SIMULATED_H):
+                sampled.append(up)
+            if end >= SIMULATED_H:
+                break
+        states.append(sampled)
+    return statistics.correlation(*states)
+
+
+def region_of(zones, spreads):
+    """How zones of a region follow each other. Simulated pairs correlate as measured on average; linear between SHARES."""
+    pairs = pairs_of(zones)
+    wanted = statistics.mean(correlation_of(pair) for pair in pairs)
+    means = [statistics.mean(simulated_correlation(pair, spreads, share) for pair in pairs) for share in SHARES]
+    at = next((i for i, mean in enumerate(means[1:-1]) if wanted <= mean), len(SHARES) - 2)
+    follows = SHARES[at] + (SHARES[at + 1] - SHARES[at]) * (wanted - means[at]) / (means[at + 1] - means[at])
+    centres = {name: centre([z for z in zones if z["class"] == name]) for name in {z["class"] for z in zones}}
+    return {"follows": rounded(min(max(follows, 0.0), 1.0)), "alike": rounded(alike_of(zones, centres)), "pairs": len(pairs),
+            "correlation": rounded(wanted)}
+
+
 def centre(zones):
     return (statistics.mean(math.log(zone["mean_up_s"] * zone["scale"] / 3600) for zone in zones),
             statistics.mean(logit(zone["availability"]) for zone in zones))
@@ -241,6 +343,12 @@ def fit(folder):
                      "the square is the correlation of two nodes' states, half way between what BAMBOO's (mean) and "
                      "SKYPILOT-16's (1) nodes show",
             "measured": nodes, "source": "BAMBOO, SKYPILOT-16",
+        },
+        "region": region_of(zones, {True: shape["up"], False: shape["down"]}) | {
+            "about": "follows: share of a zone's changes that come from shocks which all zones of its region see, with "
+                     "which simulated pairs of zones correlate as the recorded ones do on average; alike: correlation of "
+                     "the normal variables that zones of one region are drawn from (pairs of one period and instance)",
+            "source": "SKYPILOT",
         },
         "wider": {"factor": WIDER, "source": "assumption: other GPUs' zones differ by that much more"},
         "zones": [{

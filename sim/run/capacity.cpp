@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 
 #include "common/units.hpp"
 #include "platforms/providers.hpp"
@@ -36,6 +38,31 @@ double bathtub_mean(double most) {
   return sum;
 }
 
+/// True if the model makes the capacity of the pools' zones come and go together. Recordings show that of one region
+/// and instance type; different GPUs showed none of it.
+bool follow_each_other(const ScenarioPool& a, const ScenarioPool& b) {
+  return is_modelled(a.spot) && is_modelled(b.spot) && a.catalog == b.catalog && a.pool.region == b.pool.region &&
+         a.pool.instance == b.pool.instance && platforms::provider_of(a.platform->provider).bids.empty();
+}
+
+/// Two standard normal variables that draw the zone of a pool. Zones that follow each other are equally correlated:
+/// each is drawn given those before it, so that the first is drawn as if it were alone.
+std::array<double, 2> normals_of(const Scenario& scenario, const ScenarioPool& pool) {
+  const double alike = platforms::spot_model().alike;
+  std::array<double, 2> sums{}, last{};
+  int before = 0;
+  for (const ScenarioPool& one : scenario.pools) {
+    const bool own = one.name == pool.name;
+    if (!own && (one.spot != Spot::drawn || pool.spot != Spot::drawn || !follow_each_other(one, pool))) continue;
+    const double weight = alike / (1 + (before - 1) * alike), spread = std::sqrt(1 - before * alike * weight);
+    RandomStream random(scenario.seed, "run/spot/" + one.name);
+    for (std::size_t i : {0U, 1U}) sums[i] += last[i] = weight * sums[i] + spread * random.normal();
+    ++before;
+    if (own) break;
+  }
+  return last;
+}
+
 platforms::SpotZone zone_as_measured(const Scenario& scenario, const ScenarioPool& pool) {
   const platforms::SpotModel& model = platforms::spot_model();
   const platforms::SpotClass& of = model.of(pool.gpu().family);
@@ -45,10 +72,8 @@ platforms::SpotZone zone_as_measured(const Scenario& scenario, const ScenarioPoo
     case Spot::harsh:
       return of.zone(-kTenthQuantile, -kTenthQuantile);
     case Spot::past:
-    case Spot::drawn: {
-      RandomStream random(scenario.seed, "run/spot/" + pool.name);
-      return model.draw(pool.past ? model.given(of, *pool.past) : of, random);
-    }
+    case Spot::drawn:
+      return model.draw(pool.past ? model.given(of, *pool.past) : of, normals_of(scenario, pool));
     default:
       return of.zone(0, 0);
   }
@@ -62,19 +87,34 @@ Capacity::Capacity(const Scenario& scenario, const ScenarioPool& pool) : pool_(&
       if (row.at.si < kMaxRow_s) recorded_.push_back({to_nanoseconds(row.at), row.value});
   if (!is_modelled(pool.spot)) return;
   zone_ = spot_zone(scenario, pool);
-  const auto stream = [&](int place) {
-    return RandomStream(scenario.seed, fmt::format("run/spot/{}/{}", pool.name, place));
+  const auto stream = [&](std::string_view of, int place) {
+    return RandomStream(scenario.seed, fmt::format("run/spot/{}/{}", of, place));
   };
-  states_.push_back({stream(-1), true, 0, {}});
+  // Each place of the pool follows the same place of the other zones' pools, so that places of one pool depend on each
+  // other no more than in a pool alone.
+  const std::string zones = fmt::format("{}/{}/{}", pool.catalog, pool.pool.region, pool.pool.instance);
+  const bool follows_others = std::any_of(scenario.pools.begin(), scenario.pools.end(), [&](const ScenarioPool& other) {
+    return other.name != pool.name && follow_each_other(other, pool);
+  });
+  const auto add_state = [&](const RandomStream& own, const RandomStream& shared) {
+    states_.push_back({own, true, 0, {}});
+    if (follows_others) states_.back().following.emplace(zone_, shared, own);
+  };
+  add_state(stream(pool.name, -1), stream(zones, -1));
   for (int place = 0; place < std::min(pool.max_nodes, kMaxPlaces); ++place) {
-    State own{stream(place), true, 0, {}};
+    RandomStream own = stream(pool.name, place), shared = stream(zones, place);
     // Machines of hosts that take bids are not a zone: each is lost by itself.
-    const bool follows = own.random.uniform() < platforms::spot_model().together &&
-                         platforms::provider_of(pool.platform->provider).bids.empty();
-    places_.push_back(follows ? 0 : states_.size());
-    if (!follows) states_.push_back(std::move(own));
+    const bool with_zone = (follows_others ? shared : own).uniform() < platforms::spot_model().together &&
+                           platforms::provider_of(pool.platform->provider).bids.empty();
+    places_.push_back(with_zone ? 0 : states_.size());
+    if (!with_zone) add_state(own, shared);
   }
   for (State& state : states_) {
+    if (state.following) {
+      state.up_first = state.following->up_first();
+      state.changes.push_back(to_nanoseconds(state.following->next()));
+      continue;
+    }
     state.up_first = state.random.uniform() < zone_.availability();
     const Seconds mean = state.up_first ? zone_.mean_up : zone_.mean_down;
     const double spread = state.up_first ? platforms::spot_model().up_spread : platforms::spot_model().down_spread;
@@ -93,6 +133,10 @@ std::size_t Capacity::State::passed_at(Nanoseconds time) const {
 /// Draws changes until one after `time` is known.
 void Capacity::extend(State& state, Nanoseconds time) const {
   while (state.changes.back() <= time) {
+    if (state.following) {
+      state.changes.push_back(to_nanoseconds(state.following->next()));
+      continue;
+    }
     const bool up = (state.changes.size() % 2 == 0) == state.up_first;
     const Seconds length =
         up ? platforms::draw_duration(zone_.mean_up, platforms::spot_model().up_spread, state.random)

@@ -1,11 +1,13 @@
 #pragma once
 // How many nodes of a pool can be rented: without limit, as recorded, or as drawn by the model of spot capacity.
 
+#include <optional>
 #include <vector>
 
 #include "common/random.hpp"
 #include "platforms/platform.hpp"
 #include "platforms/spot.hpp"
+#include "platforms/spot_shocks.hpp"
 #include "sim/run/run_clock.hpp"
 #include "sim/scenario/scenario.hpp"
 
@@ -20,7 +22,8 @@ Nanoseconds draw(const platforms::Delay& delay, RandomStream& random);
 /// Draws the time from a node's grant to its end; kNever beyond 285 years.
 Nanoseconds draw(const Lifetimes& lifetimes, RandomStream& random);
 
-/// The zone of a pool of modelled spot capacity: the zone of its preset, or one that the scenario's seed draws.
+/// The zone of a pool of modelled spot capacity: the zone of its preset, or one that the scenario's seed draws, alike
+/// to those of earlier pools of its instance type and region.
 platforms::SpotZone spot_zone(const Scenario& scenario, const ScenarioPool& pool);
 
 /// Mean losses of one node per second: by crashes, and by the lifetimes, the recording or the modelled capacity of its
@@ -54,6 +57,7 @@ class Capacity {
     bool up_first;
     int nodes;                         // number of wanted nodes that are available while this is up
     std::vector<Nanoseconds> changes;  // ascending
+    std::optional<platforms::FollowingZone> following = {};  // of a zone that follows others: gives the changes
     std::size_t passed_at(Nanoseconds time) const;
   };
   void extend(State& state, Nanoseconds time) const;

@@ -9,6 +9,7 @@
 #include "common/file.hpp"
 #include "common/json_value.hpp"
 #include "common/units.hpp"
+#include "platforms/spot_shocks.hpp"
 
 namespace ganymede::platforms {
 namespace {
@@ -147,7 +148,7 @@ TEST(Spot, DrawnZonesSpreadAsTheClassSays) {
   RandomStream random(1, "test/zones");
   std::vector<double> up, share, product;
   for (int i = 0; i < 100'000; ++i) {
-    const SpotZone zone = model.draw(of, random);
+    const SpotZone zone = model.draw(of, {random.normal(), random.normal()});
     up.push_back((std::log(zone.mean_up.si) - std::log(of.mean_up.si)) / of.mean_up_spread);
     share.push_back((logit(zone.availability()) - logit(of.availability)) / of.availability_spread);
     product.push_back(up.back() * share.back());
@@ -157,6 +158,91 @@ TEST(Spot, DrawnZonesSpreadAsTheClassSays) {
   EXPECT_NEAR(deviation_of(up), 1, 0.02);
   EXPECT_NEAR(deviation_of(share), 1, 0.02);
   EXPECT_NEAR(mean_of(product), model.correlation, 0.02);
+}
+
+/// Changes of a zone that follows others, up to `limit_s`.
+std::vector<double> changes_of(const SpotZone& zone, int seed, const char* own, double limit_s, bool* up_first) {
+  const auto at = static_cast<std::uint64_t>(seed);
+  FollowingZone following(zone, RandomStream(at, "test/region"), RandomStream(at, own));
+  *up_first = following.up_first();
+  std::vector<double> changes{following.next().si};
+  while (changes.back() < limit_s) changes.push_back(following.next().si);
+  return changes;
+}
+
+// A zone that follows others is up as often as one that does not, and its durations are as long: as many are below each
+// quantile of the lognormal distribution as there must be, within four standard errors.
+TEST(Spot, AZoneThatFollowsOthersComesAndGoesAsOneAlone) {
+  constexpr int kSeeds = 2000;
+  const double spreads[] = {spot_model().down_spread, spot_model().up_spread};
+  for (const double odds : {0.3, 3.0}) {
+    const SpotZone zone{Seconds{8000}, Seconds{8000 / odds}};
+    double up_at[3] = {}, below[2][3] = {}, count[2] = {};
+    for (int seed = 0; seed < kSeeds; ++seed) {
+      bool up = false;
+      const std::vector<double> changes = changes_of(zone, seed, "test/own", 2e5, &up);
+      for (int i = 0; i < 3; ++i) {
+        const auto passed = std::upper_bound(changes.begin(), changes.end(), 1e5 * i) - changes.begin();
+        up_at[i] += (passed % 2 == 0) == up ? 1.0 / kSeeds : 0;
+      }
+      // Which durations count is decided before they are drawn: the first four that are whole.
+      for (std::size_t i = 1; i < 5 && i < changes.size(); ++i) {
+        const int kind = (i % 2 == 0) == up ? 1 : 0;
+        const double mean = kind == 1 ? zone.mean_up.si : zone.mean_down.si;
+        const double z =
+            (std::log((changes[i] - changes[i - 1]) / mean) + spreads[kind] * spreads[kind] / 2) / spreads[kind];
+        for (int quantile = 0; quantile < 3; ++quantile) below[kind][quantile] += z < quantile - 1 ? 1 : 0;
+        ++count[kind];
+      }
+    }
+    for (const double share : up_at) EXPECT_NEAR(share, zone.availability(), 4 * std::sqrt(0.25 / kSeeds)) << odds;
+    for (int kind : {0, 1})
+      for (int quantile = 0; quantile < 3; ++quantile)
+        EXPECT_NEAR(below[kind][quantile] / count[kind], 0.5 * std::erfc((1 - quantile) / std::sqrt(2.0)),
+                    4 * std::sqrt(0.25 / count[kind]))
+            << odds << " " << kind << " " << quantile;
+  }
+}
+
+// Pairs of recorded zones of one region, period and instance are simulated with their own means: their states correlate
+// as the recorded ones do on average. The same zone in two regions does not correlate.
+TEST(Spot, ZonesOfARegionFollowEachOtherAsMeasured) {
+  const Json file = measured();
+  const auto kind_of = [](const Json& zone) {  // "aws-02-15-2023/us-east-1a_v100_1" without its zone's letter
+    auto series = zone["series"].get<std::string>();
+    return series.erase(series.find('_') - 1, 1);
+  };
+  const auto zone_of = [](const Json& zone) {
+    const double up = 3600 * zone["mean_up_h"].get<double>(), share = zone["availability"].get<double>();
+    return SpotZone{Seconds{up}, Seconds{up * (1 - share) / share}};
+  };
+  const auto states = [](const SpotZone& zone, int seed, const char* own) {
+    constexpr double kEnd_s = 2e7;
+    bool up = false;
+    std::vector<double> sampled;
+    for (const double change : changes_of(zone, seed, own, kEnd_s, &up)) {
+      while (600.0 * static_cast<double>(sampled.size()) < std::min(change, kEnd_s)) sampled.push_back(up ? 1 : 0);
+      up = !up;
+    }
+    return sampled;
+  };
+  const auto correlation = [](const std::vector<double>& a, const std::vector<double>& b) {
+    const double product = std::inner_product(a.begin(), a.end(), b.begin(), 0.0) / static_cast<double>(a.size());
+    return (product - mean_of(a) * mean_of(b)) / (deviation_of(a) * deviation_of(b));
+  };
+  std::vector<double> together, apart;
+  int seed = 0;
+  for (const Json& one : file["zones"])
+    for (const Json& other : file["zones"]) {
+      if (one["series"].get<std::string>() <= other["series"].get<std::string>() || kind_of(one) != kind_of(other))
+        continue;
+      const std::vector<double> first = states(zone_of(one), ++seed, "one");
+      together.push_back(correlation(first, states(zone_of(other), seed, "other")));
+      apart.push_back(correlation(first, states(zone_of(other), -seed, "other")));
+    }
+  EXPECT_EQ(together.size(), file["region"]["pairs"].get<std::size_t>());
+  EXPECT_NEAR(mean_of(together), file["region"]["correlation"].get<double>(), 0.03);
+  EXPECT_NEAR(mean_of(apart), 0, 0.03);
 }
 
 }  // namespace

@@ -34,6 +34,17 @@ Json on_spot(double hours = 24) {
 class SpotCapacity : public testing::Test {
  protected:
   Scenario load(const Json& content) const { return files_.load(content); }
+  /// Spot pools of one V100 in each of one or two places ("us-east-1a").
+  Scenario in_places(const std::vector<std::string>& places) const {
+    Json content = on_spot(), pools, link = {{"bandwidth", "10Gbit/s"}, {"latency", "1ms"}};
+    for (const std::string& place : places) {
+      pools.push_back(content["platform"]);
+      pools.back().update({{"name", place}, {"zone", place}, {"region", place.substr(0, 9)}, {"nodes", 1}});
+      link["between"].push_back(place);
+    }
+    content["platform"] = {{"pools", pools}, {"links", places.size() == 2 ? Json{link} : Json::array()}};
+    return load(content);
+  }
   Json run(const Json& content) const { return simulate_json(load(content)); }
   std::string error(const Json& content) const {
     return message_of<ConfigError>([&] { load(content); });
@@ -127,6 +138,52 @@ TEST_F(SpotCapacity, OfHostsThatTakeBidsComesAndGoesApart) {
   }
   const double share = platforms::spot_model().of("V100").availability;
   EXPECT_NEAR(both, share * share, 0.025);
+}
+
+/// Nodes that can be held at each of the first hundred hours.
+std::vector<double> hours_of(const Scenario& scenario, std::size_t pool) {
+  std::vector<double> hours;
+  Capacity capacity(scenario, scenario.pools.at(pool));
+  capacity.raise_demand(1);
+  for (int hour = 0; hour < 100; ++hour) hours.push_back(capacity.at(hour * kHour));
+  return hours;
+}
+
+// With equal means, nodes of two zones correlate by 0.57 (tools/fit_spot.py); the recorded zones' means differ.
+TEST_F(SpotCapacity, OfZonesOfARegionComesAndGoesTogether) {
+  Scenario scenario = in_places({"us-east-1a", "us-east-1b"});
+  double one = 0, other = 0, both = 0;
+  for (ScenarioPool& pool : scenario.pools) pool.spot = Spot::typical;
+  constexpr std::uint64_t kSeeds = 2000;
+  for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
+    set_seed(scenario, seed);
+    const auto a = hours_of(scenario, 0), b = hours_of(scenario, 1);
+    for (const std::size_t at : {0U, 40U})
+      one += a[at] / 2 / kSeeds, other += b[at] / 2 / kSeeds, both += a[at] * b[at] / 2 / kSeeds;
+  }
+  const double share = platforms::spot_model().of("V100").availability;
+  EXPECT_NEAR(std::max(std::abs(one - share), std::abs(other - share)), 0, 0.03);
+  EXPECT_NEAR((both - share * share) / (share * (1 - share)), 0.57, 0.06);
+}
+
+// A pool that has no other of its region draws what it draws alone. Of several, zones are alike, the first as if alone.
+TEST_F(SpotCapacity, OfAZoneAloneIsDrawnAsEver) {
+  double product = 0;
+  Scenario alone = in_places({"us-east-1a"}), near = in_places({"us-east-1a", "us-east-1b"}),
+           far = in_places({"us-west-2a", "us-east-1a"});
+  constexpr std::uint64_t kSeeds = 2000;
+  for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
+    for (Scenario* one : {&alone, &far, &near}) set_seed(*one, seed);
+    const auto level = [&](const Scenario& one, std::size_t pool) {
+      const auto& of = platforms::spot_model().of("V100");
+      return std::log(spot_zone(one, one.pools[pool]).mean_up.si / of.mean_up.si) / of.mean_up_spread;
+    };
+    EXPECT_EQ(level(near, 0), level(alone, 0));
+    EXPECT_EQ(level(far, 1), level(alone, 0));
+    product += level(near, 0) * level(near, 1) / kSeeds;
+    EXPECT_TRUE(seed > 100 || hours_of(far, 1) == hours_of(alone, 0));
+  }
+  EXPECT_NEAR(product, platforms::spot_model().alike, 0.1);
 }
 
 TEST_F(SpotCapacity, PresetsAreTenthsOfTheZones) {
