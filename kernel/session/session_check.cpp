@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <optional>
 #include <set>
@@ -50,13 +51,21 @@ void check_checkpoints(const SessionOptions& options) {
   check_checkpoint_directory(options.checkpoint);
 }
 
-/// True if the training writes the picture of a step to this path.
+/// True if the training writes the picture of a step to this path, by its name or by a link that is there.
 bool is_name_of_samples(const SessionOptions& options, const std::filesystem::path& path) {
+  namespace fs = std::filesystem;
   if (options.samples_every == 0) return false;
-  const std::string stem = path.stem().string();
-  const auto step = parse_number<std::int64_t>(std::string_view(stem).substr(stem.rfind('-') + 1));
-  return step && *step % options.samples_every == 0 && *step < options.steps &&
-         written_path(name_at_step(options.samples, *step)) == path;
+  const auto leads_here = [&](const fs::path& name) {
+    const std::string stem = name.stem().string();
+    const auto step = parse_number<std::int64_t>(std::string_view(stem).substr(stem.rfind('-') + 1));
+    return step && *step % options.samples_every == 0 && *step < options.steps &&
+           fs::path(name_at_step(options.samples, *step)).filename() == name.filename() &&
+           written_path(name_at_step(options.samples, *step)) == path;
+  };
+  std::error_code failed;
+  const fs::path folder = fs::path(options.samples).parent_path();
+  fs::directory_iterator entry(folder.empty() ? "." : folder, failed);
+  return leads_here(path) || std::any_of(fs::begin(entry), fs::end(entry), leads_here);
 }
 
 std::string shared_text(const std::optional<float>& value) { return value ? fmt::format("{}", *value) : ""; }
@@ -118,7 +127,7 @@ void check(const SessionOptions& options, const std::string& report_file) {
         path.parent_path() == written_path(options.checkpoint))
       throw ConfigError(
           fmt::format("{}: found a name that --checkpoint gives to its own files, expected another", file));
-    if (is_name_of_samples(options, path))
+    if (!is_stream && is_name_of_samples(options, path))
       throw ConfigError(
           fmt::format("{}: found a name that --samples-every gives to a picture, expected another", file));
     check_writable(file);

@@ -188,6 +188,8 @@ TEST(Session, RefusesOptionsThatContradictEachOther) {
     o.samples = scratch.file("s.png"), o.samples_every = 2, o.weights = scratch.file(weights);
   };
   expect_refused([&](auto& o) { every_two(o, "s-000004.png"); }, "s-000004.png: found a name that --samples-every");
+  std::filesystem::create_symlink("w", scratch.file("s-000002.png"));
+  expect_refused([&](auto& o) { every_two(o, "w"); }, "w: found a name that --samples-every gives to a picture");
   SessionOptions apart = small_session(scratch, 6);
   for (const char* weights : {"s-000003.png", "s-000006.png", "s-4.png", "t-000004.png"}) {
     every_two(apart, weights);
