@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
@@ -35,10 +36,9 @@ std::pair<std::string, FinishedRun> read_journal_row(const std::string& line, co
 
 /// True if a sweep has written this text. To any other file no row may be added, and it may not be removed.
 bool is_journal(std::string_view text) {
-  const std::size_t zeros = std::min(text.find_first_not_of('\0'), text.size());  // which a loss of power leaves
-  const std::string_view first = text.substr(std::min(text.find_first_not_of("\r\n", zeros), text.size()));
-  const bool has_rows = zeros > 0 ? text.find(kResultBegin) != text.npos : first.starts_with(kResultBegin);
-  return has_rows || kResultBegin.starts_with(first);
+  constexpr std::string_view kBefore{"\0\r\n", 3};  // a loss of power leaves zeros
+  const std::string_view first = text.substr(std::min(text.find_first_not_of(kBefore), text.size()));
+  return first.starts_with(kResultBegin) || kResultBegin.starts_with(first);
 }
 
 /// The JSON library's message without its bracketed code.
@@ -92,10 +92,13 @@ std::map<std::string, FinishedRun> read_journal(const std::filesystem::path& jou
 void remove_journal(const std::filesystem::path& journal) {
   std::error_code unknown;
   if (!std::filesystem::is_regular_file(std::filesystem::symlink_status(journal, unknown))) return;
-  try {
-    if (is_journal(read_file(journal))) storage::remove(journal.c_str());
-  } catch (const ConfigError&) {  // what cannot be read stays
-  }
+  std::array<char, 4096> head{};
+  std::ifstream in(journal, std::ios::binary);
+  in.read(head.data(), head.size());
+  const std::string_view read(head.data(), static_cast<std::size_t>(in.gcount()));
+  // What cannot be read stays, and zeros behind which anything may stand.
+  const bool is_known = in.is_open() && !in.bad() && (in.eof() || read.find(kResultBegin) != read.npos);
+  if (is_known && is_journal(read)) storage::remove(journal.c_str());
 }
 
 namespace {

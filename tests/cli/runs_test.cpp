@@ -258,9 +258,15 @@ TEST_F(Runs, OnlyTheJournalIsRemovedAtTheEnd) {
     studies::remove_journal(journal);
     EXPECT_FALSE(std::filesystem::exists(journal)) << own;
   }
+  // More than could be read whole.
+  scratch_.write("out.json.partial", "{\"schema\":\"ganymede.result/1\"");
+  std::filesystem::resize_file(journal, std::uintmax_t{3} << 30U);
+  studies::remove_journal(journal);
+  EXPECT_FALSE(std::filesystem::exists(journal));
   const std::string zeros(5, '\0');
-  for (const std::string& mine : {std::string("my notes"), std::string("{\"schema\": 1}"), std::string("x"),
-                                  zeros + "x"}) {  // put there while the sweep ran
+  for (const std::string& mine :  // put there while the sweep ran
+       {std::string("my notes"), std::string("{\"schema\": 1}"), std::string("x"), zeros + "x",
+        zeros + "x\n{\"schema\":\"ganymede.result/1\"", std::string(1 << 16, '\0') + "x"}) {
     scratch_.write("out.json.partial", mine);
     studies::remove_journal(journal);
     EXPECT_EQ(content_of(journal), mine);
