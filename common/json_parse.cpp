@@ -217,62 +217,6 @@ BasicJson<kOrdered> BasicJson<kOrdered>::parse_or_null(std::string_view text, bo
   return read(text, builder, comments) ? builder.take() : BasicJson();
 }
 
-namespace {
-
-/// Passes over one value as this program writes it. False for text that is not JSON, and for some that is: with blanks,
-/// \u, or numbers of hundreds of digits. The text must be UTF-8.
-bool skim(std::string_view& text, std::size_t levels = 0) {
-  constexpr std::string_view kEscaped = "\"\\/bfnrt";
-  const auto is = [&text](char c) {
-    if (!text.starts_with(c)) return false;
-    text.remove_prefix(1);
-    return true;
-  };
-  const auto digits = [&text](std::size_t most) {
-    std::size_t count = 0;
-    while (count < text.size() && text[count] >= '0' && text[count] <= '9') ++count;
-    text.remove_prefix(count);
-    return count > 0 && count <= most;
-  };
-  const auto string = [&] {
-    if (!is('"')) return false;
-    std::size_t at = 0;
-    for (; at < text.size() && text[at] != '"'; ++at)
-      if (static_cast<unsigned char>(text[at]) < 0x20 ||
-          (text[at] == '\\' && (++at == text.size() || kEscaped.find(text[at]) == kEscaped.npos)))
-        return false;
-    text.remove_prefix(std::min(at, text.size()));
-    return is('"');
-  };
-  for (const std::string_view word : {"null", "true", "false"})
-    if (text.starts_with(word)) return text.remove_prefix(word.size()), true;
-  if (text.starts_with('"')) return string();
-  const bool object = is('{');
-  if (object || is('[')) {
-    const char close = object ? '}' : ']';
-    if (levels == kMaxLevels) return false;
-    if (is(close)) return true;
-    do
-      if ((object && (!string() || !is(':'))) || !skim(text, levels + 1)) return false;
-    while (is(','));
-    return is(close);
-  }
-  (void)is('-');
-  if ((!is('0') && !digits(100)) || (is('.') && !digits(100))) return false;
-  if (!is('e')) return true;
-  if (!is('-')) (void)is('+');
-  return digits(2);
-}
-
-}  // namespace
-
-bool is_json(std::string_view text) {
-  std::string_view rest = text;
-  if (is_utf8(text) && skim(rest) && rest.empty()) return true;
-  Builder<false> builder("JSON", /*strict=*/false);
-  return read(text, builder, /*comments=*/false);
-}
-
 Json parse_needed(std::istream& text, const JsonFilter& needed) {
   Builder<false> builder("JSON", /*strict=*/false, needed);
   const bool whole = nlohmann::json::sax_parse(text, &builder, nlohmann::json::input_format_t::json, /*strict=*/true,

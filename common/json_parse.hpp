@@ -26,9 +26,6 @@ Bytes memory_to_read(std::string_view text);
 /// key, a number out of a double's range or more than 200 levels of nesting.
 Json parse_document(std::string_view text, const std::string& name);
 
-/// True if Json::parse() would take the text, in a small part of its time: nothing is kept.
-bool is_json(std::string_view text);
-
 /// Says of an object or array inside a text, once it is read, whether it is needed. `depth` values are around it, `top`
 /// is the key of the outermost one that has a key, and `key` its own; both are empty in arrays.
 using JsonFilter = std::function<bool(std::size_t depth, const std::string& top, const std::string& key, const Json&)>;

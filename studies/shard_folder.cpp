@@ -244,7 +244,9 @@ void ShardFolder::scan(const Take& take, const Remark& remark) {
             if (place.kind != 0 && (known != RowKind::failure || row.kind == RowKind::failure)) continue;
             place = {offset, static_cast<std::uint32_t>(f), static_cast<std::uint32_t>(row.text.size()),
                      static_cast<std::uint8_t>(row.kind)};
-            if (take) located(of->second, [&] { take(of->second, row.kind, row.text); });
+            if (take)
+              read_row_at(files_[f].path, offset, work_.label(of->second),
+                          [&] { take(of->second, row.kind, row.text); });
           }
         },
         [&](const std::string& what) { damage.emplace_back(f, what); });
@@ -285,22 +287,9 @@ int ShardFolder::open_file(std::size_t file) const {
   return open_[file];
 }
 
-void ShardFolder::located(std::size_t run, const std::function<void()>& read) const {
-  const auto refuse = [&](const std::exception& why) {
-    throw ConfigError(fmt::format("{}: the row of {}, from byte {} on: {}", files_[places_[run].file].path.string(),
-                                  work_.label(run), places_[run].offset, why.what()));
-  };
-  try {
-    read();
-  } catch (const ConfigError& error) {
-    refuse(error);
-  } catch (const JsonError& error) {  // its checksum fits: whoever wrote the row made both
-    refuse(error);
-  }
-}
-
 void ShardFolder::read(std::size_t run, const std::function<void(const std::string& text)>& read) const {
-  located(run, [&, row = text(run)] { read(row); });
+  const Place& place = places_[run];
+  read_row_at(files_[place.file].path, place.offset, work_.label(run), [&, row = text(run)] { read(row); });
 }
 
 std::string ShardFolder::text(std::size_t run) const {

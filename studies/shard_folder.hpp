@@ -53,8 +53,11 @@ struct ShardRow {
 std::string row_text(std::uint64_t work, const ShardRow& row);
 /// The text of a row that says which run it is of, because what it holds does not.
 std::string row_holding(const ShardedWork& work, std::size_t run, Json held);
-/// What row_holding() was given. Throws ConfigError for the text of another run.
+/// The value that row_holding() was given. Throws ConfigError for the text of another run.
 JsonNode held_by_row(const ShardedWork& work, std::size_t run, std::string_view text);
+/// Calls `read`, which reads the row of a run at a byte of a file; what it refuses is said with that place.
+void read_row_at(const std::filesystem::path& file, std::uint64_t offset, const std::string& label,
+                 const std::function<void()>& read);
 /// The first row of a file.
 std::string head_text(std::uint64_t work, const ShardedWork& whole);
 
@@ -99,7 +102,6 @@ class ShardFolder {
   };
   int open_file(std::size_t file) const;
   std::string text(std::size_t run) const;
-  void located(std::size_t run, const std::function<void()>& read) const;
   void report_damage(const std::vector<std::pair<std::size_t, std::string>>& damage, const Remark& remark) const;
 
   std::filesystem::path folder_;

@@ -170,12 +170,29 @@ std::string row_holding(const ShardedWork& work, std::size_t run, Json held) {
 }
 
 JsonNode held_by_row(const ShardedWork& work, std::size_t run, std::string_view text) {
-  JsonObject row(JsonNode::parse(text, "the row of " + work.label(run)));
-  const std::string label = row.required("run").as_string();
-  if (row.required("key").as_seed() != work.key(run)) throw ConfigError("found the row of another run, " + label);
+  JsonObject row(JsonNode::parse(text, "its text"));
+  const auto label = row.optional("run");
+  if (!label)
+    throw ConfigError("does not say its run, as rows of earlier builds; remove the folder and do its shards again");
+  if (row.required("key").as_seed() != work.key(run))
+    throw ConfigError("found the row of another run, " + label->as_string());
   const JsonNode held = row.required("held");
   row.finish();
   return held;
+}
+
+void read_row_at(const std::filesystem::path& file, std::uint64_t offset, const std::string& label,
+                 const std::function<void()>& read) {
+  const auto refuse = [&](const std::exception& why) {
+    throw ConfigError(fmt::format("{}: the row of {}, from byte {} on: {}", file.string(), label, offset, why.what()));
+  };
+  try {
+    read();
+  } catch (const ConfigError& error) {
+    refuse(error);
+  } catch (const JsonError& error) {  // its checksum fits: whoever wrote the row made both
+    refuse(error);
+  }
 }
 
 ShardOutcome run_shard(const ShardedWork& work, const Shard& shard, const std::filesystem::path& folder,

@@ -9,7 +9,6 @@
 
 #include "common/errors.hpp"
 #include "common/json.hpp"
-#include "common/json_parse.hpp"
 #include "common/json_value.hpp"
 #include "common/random.hpp"
 #include "documents/result.hpp"
@@ -40,15 +39,21 @@ ShardOutcome run_study_shard(const Study& study, const std::string& program, con
 
 namespace {
 
-/// Throws ConfigError or JsonError unless the text is the result of this run: its scenario's hash is the run's key.
-void require_result_of(const ShardedWork& work, std::size_t run, std::string_view result, const RunFacts& facts) {
-  const std::string hash = fmt::format(R"("scenario_hash":"{:016x}")", work.key(run));
-  if (facts.seed == work.seeds[run % work.seeds.size()] && result.starts_with(kResultBegin) &&
-      result.find(hash) != result.npos && is_json(result))
-    return;
-  JsonObject in(JsonNode::parse(result, "its result"));
-  check_schema(in, documents::kResultSchema);
-  throw ConfigError("found the result of another run");
+/// The facts of a row's result. Throws ConfigError or JsonError unless it is the result of this run, whose key is the
+/// hash of its scenario, and the facts that stand before it are its own.
+RunFacts facts_of_row(const ShardedWork& work, std::size_t run, std::string_view row) {
+  std::string_view text = row;
+  (void)read_facts(text);
+  const OrderedJson result = OrderedJson::parse(text);
+  if (result.at("schema") != documents::kResultSchema)
+    throw ConfigError(fmt::format("found {}, expected a {}", result.at("schema").dump(), documents::kResultSchema));
+  RunFacts facts = facts_of(result);
+  if (result.at("provenance").at("scenario_hash") != fmt::format("{:016x}", work.key(run)) ||
+      facts.seed != work.seeds[run % work.seeds.size()])
+    throw ConfigError("found the result of another run");
+  if (row.substr(0, row.size() - text.size()) != facts_line(facts) + "\t")
+    throw ConfigError("found facts that are not those of its result");
+  return facts;
 }
 
 /// Throws ConfigError or JsonError unless the text is an entry of "failed" for this run. Returns why it failed.
@@ -71,8 +76,7 @@ MergedStudy::MergedStudy(ShardFolder& folder, const ShardFolder::Remark& remark)
   folder.scan(
       [&](std::size_t run, RowKind kind, std::string_view text) {
         if (kind != RowKind::result) return (void)reason_of(folder.work(), run, text);
-        RunFacts facts = read_facts(text);
-        require_result_of(folder.work(), run, text, facts);
+        RunFacts facts = facts_of_row(folder.work(), run, text);
         facts.group = groups.try_emplace(*facts.group, facts.group).first->second;
         facts_[run] = std::move(facts);
       },
@@ -137,7 +141,8 @@ class FoundUnits {
     for (const ShardFile& file : shard_files(folder_)) {
       std::uint64_t& end = ends_[file.path];
       end = read_shard_file(
-          file.path, work_, hash_, [this](const ShardRow& row, std::uint64_t /*offset*/) { keep(row); }, {}, end);
+          file.path, work_, hash_, [&](const ShardRow& row, std::uint64_t offset) { keep(row, file.path, offset); }, {},
+          end);
     }
     const auto round = found_.lower_bound(unit / plan::Search::kUnitsPerRound * plan::Search::kUnitsPerRound);
     for (auto one = found_.begin(); one != round; ++one) search_.take(one->first, one->second);
@@ -145,10 +150,11 @@ class FoundUnits {
   }
 
  private:
-  void keep(const ShardRow& row) {
+  void keep(const ShardRow& row, const std::filesystem::path& file, std::uint64_t offset) {
     const auto unit = missing_.find(row.key);
     if (unit == missing_.end() || row.kind != RowKind::result) return;
-    found_.emplace(unit->second, outcome_of(work_, search_, unit->second, row.text));
+    read_row_at(file, offset, work_.label(unit->second),
+                [&] { found_.emplace(unit->second, outcome_of(work_, search_, unit->second, row.text)); });
     missing_.erase(unit);
   }
 

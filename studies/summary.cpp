@@ -173,7 +173,7 @@ RunFacts read_facts(std::string_view& text) {
     return found;
   };
   const auto read = [](std::string_view from, auto& value) {
-    if (std::from_chars(from.data(), from.data() + from.size(), value).ec != std::errc{})
+    if (std::from_chars(from.data(), from.data() + from.size(), value).ec != std::errc{} || !std::isfinite(value))
       throw ConfigError(fmt::format("found \"{}\", expected a number", from));
   };
   RunFacts facts;

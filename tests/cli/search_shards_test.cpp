@@ -17,6 +17,7 @@
 namespace ganymede::cli {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 class SearchShards : public testing::Test {
  protected:
@@ -163,7 +164,13 @@ TEST_F(SearchShards, OfAPlanWithForeignRowsAreRefused) {
     return merged.err;
   };
   EXPECT_THAT(merge_with("garbage"), HasSubstr("the row of aws "));
-  EXPECT_THAT(merge_with("{}"), HasSubstr("\"run\" is missing"));
+  EXPECT_THAT(merge_with("{}"), HasSubstr("as rows of earlier builds; remove the folder"));
+  // A shard reads what is there before it goes on.
+  const std::string changed = content_of(file);
+  std::ofstream(file, std::ios::binary) << changed.substr(0, changed.find('\n', changed.find('\n') + 1) + 1);
+  const Outcome stuck = shard(kPlanToSplit, "0/1");
+  EXPECT_EQ(stuck.code, 2);
+  EXPECT_THAT(stuck.err, AllOf(HasSubstr("shard-0-of-1.rows: the row of "), HasSubstr("rows of earlier builds")));
   std::ofstream(file, std::ios::binary) << rows;
   give_rows_the_first_text(file);
   EXPECT_THAT(merge().err, HasSubstr("found the row of another run, aws "));

@@ -198,6 +198,34 @@ TEST_F(Shards, ARowWithTheResultOfAnotherRunIsRefused) {
   EXPECT_EQ(refused.out, "");
 }
 
+// The summary is made of the facts, which stand before the result in each row.
+TEST_F(Shards, ARowWithFactsThatAreNotThoseOfItsResultIsRefused) {
+  (void)whole(study(1));
+  ASSERT_EQ(shard("0/1").code, 0);
+  const std::string good = content_of(rows("shard-0-of-1"));
+  const std::size_t last = good.rfind('\n', good.size() - 2) + 1;
+  const std::string text = good.substr(last + 17, good.size() - last - 18);  // behind its checksum and a tab
+  const std::size_t policy = text.find("\t", text.find("\tr\t") + 3) + 1, seed = text.find('\t', policy) + 1;
+  const std::size_t time = text.find('\t', seed) + 1, end = text.find('\t', time), result = text.find("{\"schema\"");
+  const auto merged_with = [&](const std::string& row) {
+    std::ofstream(rows("shard-0-of-1"), std::ios::binary)
+        << good.substr(0, last) << fmt::format("{:016x}\t{}\n", fnv1a(row), row);
+    return merge();
+  };
+  for (const auto& [bad, expected] :
+       {std::pair(text.substr(0, policy) + "another" + text.substr(seed - 1), "facts that are not those of its result"),
+        {text.substr(0, time) + "1" + text.substr(end), "facts that are not those of its result"},
+        {text.substr(0, time) + "nan" + text.substr(end), "found \"nan\", expected a number"},
+        {text.substr(0, time) + "inf" + text.substr(end), "found \"inf\", expected a number"}}) {
+    const Outcome refused = merged_with(bad);
+    EXPECT_EQ(refused.code, 2) << bad;
+    EXPECT_THAT(refused.err, AllOf(HasSubstr("the row of aws"), HasSubstr(expected)));
+    EXPECT_EQ(refused.out, "");
+  }
+  // The run's own result, written with a blank.
+  EXPECT_EQ(merged_with(text.substr(0, result) + "{ " + text.substr(result + 1)).code, 0);
+}
+
 TEST_F(Shards, DamagedRowsAreSaidAndDoneAgain) {
   NOT_SANITIZED("starts dozens of programs, and one starts slowly there");
   const std::string all = whole(study(10));
