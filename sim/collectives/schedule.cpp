@@ -83,9 +83,12 @@ std::int64_t Schedule::messages() const {
 }
 
 double Schedule::work() const {
-  // A message took 37 us where 2,048 were under way, 11 us where 512 were (recursive-doubling on p3.16xlarge,
-  // --fidelity message), and 2.5 us in a ring, where all end together: at most some 17 ns more for each other one. A
-  // third of that is counted, and nothing for the first 500, so that rings are not refused that take seconds.
+  // Processor time of a message on p3.16xlarge with 64 MiB (--fidelity message): in a ring, where all of a round end
+  // together, 2.7 us of 256 ranks, 3.0 of 512, 3.7 of 1,024; in recursive-doubling 17 of 512, 19 of 1,024, 34 of 2,048,
+  // 83 of 4,096 and more than 300 of 8,192. Up to 500 in a round count singly, and more in proportion to their number:
+  // a sixth to a third of what recursive-doubling takes beside a small ring, and more than a ring takes. The number
+  // does not tell the two apart; 50 million let pass recursive-doubling of 8,192 ranks and a ring of 2,048, each of
+  // about half a minute, and refuse a ring of 4,096, of two minutes.
   constexpr double kOthers = 500;
   const auto all = static_cast<double>(messages());
   return rounds_ == 0 ? all : all * std::max(1.0, all / static_cast<double>(rounds_) / kOthers);
