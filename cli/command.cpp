@@ -272,7 +272,9 @@ void check_output(const Shared& shared) {
 void check_second_output(const Shared& shared, const std::string& file) {
   if (file.empty()) return;
   check_writable(file);
-  if (!shared.output.empty() && written_path(file) == written_path(shared.output))
+  std::error_code failed;
+  const bool is_stream = std::filesystem::exists(file, failed) && !std::filesystem::is_regular_file(file, failed);
+  if (!shared.output.empty() && !is_stream && written_path(file) == written_path(shared.output))
     throw ConfigError(fmt::format("{}: found twice as an output, expected once", file));
 }
 

@@ -173,7 +173,8 @@ std::vector<JsonOverride> parse_assignments(const std::vector<std::string>& assi
 int jobs(const Shared& shared);
 /// Throws if --output cannot be written. Called before long work.
 void check_output(const Shared& shared);
-/// Throws if the file of another option, which may be empty, cannot be written or is that of --output.
+/// Throws if the file of another option, which may be empty, cannot be written or is that of --output, unless
+/// that is a stream, such as /dev/null.
 void check_second_output(const Shared& shared, const std::string& file);
 /// Throws ConfigError if --output is the same file as `input`.
 void keep_input(const Shared& shared, const std::string& input);

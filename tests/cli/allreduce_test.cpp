@@ -193,6 +193,15 @@ TEST(AllReduce, BadInputIsLocated) {
   }
 }
 
+TEST(AllReduce, AStreamMayBeNamedTwice) {
+  const Scratch scratch;
+  const std::string command = "allreduce --catalog " + scratch.write("star.json", kStar) +
+                              " --instance one --scheme ring --nodes 4 --bytes 1MiB ";
+  EXPECT_EQ(run_program(command + "-o /dev/null --timeline /dev/null").code, 0);
+  const std::string file = (scratch / "both").string();
+  EXPECT_EQ(run_program(command + "-o " + file + " --timeline " + file).code, 2);
+}
+
 // Four ranks send 24 messages around a ring. More than --max-work allows are refused before one of them is simulated.
 TEST(AllReduce, MessagesAreWork) {
   const Scratch scratch;
