@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 #include <map>
 
@@ -83,14 +82,7 @@ std::string why_of(const std::string& item, const Charges& of) {
 MicroUsd micro(double usd) { return MicroUsd{std::llround(usd * 1e6)}; }
 
 bool is_same(const std::string& instance, const std::string& other) {
-  // Bills write "A2 highgpu 4g" and "ND96asr v4" for a2-highgpu-4g and Standard_ND96asr_v4.
-  const auto squeezed = [](const std::string& name) {
-    std::string out;
-    for (const char c : lower_case(name))
-      if (std::isalnum(static_cast<unsigned char>(c)) != 0) out += c;
-    return out.starts_with("standard") ? out.substr(8) : out;
-  };
-  return squeezed(instance) == squeezed(other);
+  return lower_case(instance) == lower_case(other);
 }
 
 /// The kind of charge of the plan that an item of a bill is.

@@ -71,8 +71,9 @@ std::size_t taken_of(std::size_t count, bool ordered, AskedResources& out) {
   const auto before = static_cast<std::size_t>(out.choices);
   if (before * count > kMostChoices) return 0;
   out.choices = static_cast<int>(before * count);
-  out.ordered = out.ordered || (ordered && count > 1);
-  return static_cast<std::size_t>(out.choice) / before % count;
+  const std::size_t taken = static_cast<std::size_t>(out.choice) / before % count;
+  if (count > 1) out.path.push_back({taken, ordered});
+  return taken;
 }
 
 /// Accelerators are a name, a map from names to counts, a set of choices, or a list of them by preference.
@@ -384,7 +385,7 @@ AskedResources read_task_file(const std::string& file, int choice) {
   } catch (const YAML::Exception& error) {
     throw ConfigError(fmt::format("{}: line {}: {}", file, error.mark.line + 1, error.msg));
   }
-  if (out.gpus_per_node == 0 && out.instance.empty())
+  if (out.gpus_per_node == 0 && out.instance.empty() && out.choices == 1)
     throw ConfigError(file +
                       ": asks for no GPU; expected a SkyPilot task with accelerators, a Slurm script with --gres or "
                       "--gpus, a manifest "

@@ -21,11 +21,16 @@ struct AskedResources {
   std::optional<Seconds> time = {};  ///< the limit of a Slurm script
   std::vector<std::string> notes = {};
   int choice = 0, choices = 1;  ///< which of the file's alternatives this is, and how many there are
-  bool ordered = false;         ///< alternatives stand in the order of preference
+  struct Taken {
+    std::size_t place;
+    bool by_preference;  ///< the list's alternatives stand in this order
+  };
+  std::vector<Taken> path = {};  ///< what `choice` takes of each list of several alternatives, outermost first
 };
 
 /// Reads a file. Throws ConfigError, with the line where there is one, for text that is none of these and for files
-/// that ask for no GPU. Of alternatives it takes the one that `choice` says, counted from 0.
+/// that ask for no GPU. Of alternatives it takes the one that `choice` says, counted from 0; one of several may ask for
+/// no GPU and no instance type.
 AskedResources read_task_file(const std::string& file, int choice = 0);
 
 /// Reads the options of a script for sbatch (man sbatch). Throws ConfigError, with the line, for values it cannot read.

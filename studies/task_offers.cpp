@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
+#include <optional>
 #include <set>
 
 #include "common/errors.hpp"
@@ -80,6 +82,27 @@ struct Least {
   }
   bool is_held_by(const platforms::Gpu& gpu) const { return gpu.memory.si >= memory && speed_of(gpu) >= speed; }
 };
+
+struct Alternative {
+  AskedResources asked;
+  double usd_per_hour = std::numeric_limits<double>::infinity();  ///< infinite without a price
+};
+
+/// The alternative that the lists lead to, from that at `depth` of their paths on; the first if none has a price.
+/// `all` has one at least, and the same path up to there.
+Alternative best_of(const std::vector<Alternative>& all, std::size_t depth) {
+  const auto has_list = [&](const Alternative& one) { return depth < one.asked.path.size(); };
+  if (!has_list(all.front())) return all.front();
+  std::map<std::size_t, std::vector<Alternative>> places;
+  for (const Alternative& one : all) places[one.asked.path[depth].place].push_back(one);
+  std::optional<Alternative> best;
+  for (const auto& [place, of] : places) {
+    const Alternative here = best_of(of, depth + 1);
+    const bool decided = best && all.front().asked.path[depth].by_preference && std::isfinite(best->usd_per_hour);
+    if (!best || (!decided && here.usd_per_hour < best->usd_per_hour)) best = here;
+  }
+  return *best;
+}
 
 }  // namespace
 
@@ -158,24 +181,46 @@ report::LikeAnswer task_offers(const AskedResources& asked, const std::string& g
   return answer;
 }
 
+namespace {
+
+/// USD/h of the cheapest offer that is what is asked for; infinite if no catalog has it.
+double least_usd(const AskedResources& asked, const std::string& gpu) {
+  double least = std::numeric_limits<double>::infinity();
+  try {
+    for (const LikeOffer& offer : task_offers(asked, gpu).offers)
+      if (offer.asked) least = std::min(least, offer.usd_per_hour);
+  } catch (const ConfigError&) {  // no catalog has it
+  }
+  return least;
+}
+
+}  // namespace
+
 AskedResources read_priced_task(const std::string& file, const std::string& gpu) {
   constexpr int kMostRead = 32;
-  AskedResources best = read_task_file(file);
-  double least = std::numeric_limits<double>::infinity();
-  int choices = best.choices;  // a choice may have choices of its own
-  for (int i = 0; choices > 1 && i < std::min(choices, kMostRead) && !(best.ordered && std::isfinite(least)); ++i) {
-    AskedResources one = read_task_file(file, i);
-    choices = std::max(choices, one.choices);
-    try {
-      for (const LikeOffer& offer : task_offers(one, gpu).offers)
-        if (offer.asked && offer.usd_per_hour < least) least = offer.usd_per_hour, best = one;
-    } catch (const ConfigError&) {  // no catalog has it
+  std::vector<Alternative> all;
+  int choices = 1;  // a choice may have choices of its own
+  bool sets = false, lists = false, bare = false;
+  for (int i = 0; i < std::min(choices, kMostRead); ++i) {
+    Alternative one{read_task_file(file, i)};
+    choices = std::max(choices, one.asked.choices);
+    for (const AskedResources::Taken& of : one.asked.path) (of.by_preference ? lists : sets) = true;
+    if (one.asked.gpus_per_node == 0 && one.asked.instance.empty()) {
+      bare = true;
+      continue;
     }
+    if (choices > 1) one.usd_per_hour = least_usd(one.asked, gpu);
+    all.push_back(std::move(one));
   }
-  if (choices > 1)
-    best.notes.push_back(fmt::format("of several alternatives the {} is taken{}",
-                                     best.ordered ? "first with a price" : "cheapest",
-                                     choices > kMostRead ? fmt::format(", of the first {}", kMostRead) : ""));
+  if (all.empty()) throw ConfigError(file + ": none of its alternatives asks for a GPU");
+  AskedResources best = best_of(all, 0).asked;
+  if (choices == 1) return best;
+  best.notes.push_back(fmt::format("of several alternatives the {} is taken{}",
+                                   !lists  ? "cheapest"
+                                   : !sets ? "first with a price"
+                                           : "cheapest of each set and the first with a price of each list",
+                                   choices > kMostRead ? fmt::format(", of the first {}", kMostRead) : ""));
+  if (bare) best.notes.emplace_back("alternatives without a GPU are left out");
   return best;
 }
 

@@ -16,8 +16,9 @@ std::vector<std::string> gpus_meant(const std::string& name);
 /// ConfigError for a GPU, cloud or instance type that no catalog has.
 report::LikeAnswer task_offers(const AskedResources& asked, const std::string& gpu);
 
-/// Reads a file as read_task_file() does, and takes of its alternatives the one that costs least in the catalogs, or
-/// the first with a price where they stand in the order of preference, as SkyPilot does.
+/// Reads a file as read_task_file() does, and takes of its alternatives with GPUs the one that costs least in the
+/// catalogs, or the first with a price where they stand in the order of preference, as SkyPilot does. Alternatives
+/// within alternatives are decided first, each list by its own rule.
 AskedResources read_priced_task(const std::string& file, const std::string& gpu);
 
 }  // namespace ganymede::studies

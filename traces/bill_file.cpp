@@ -244,8 +244,12 @@ class Reader {
   /// The one of the plan's instance types that a word of the row names.
   std::optional<std::string> instance_in(const CsvTable& table, const CsvTable::Row& row) {
     const std::string words = words_of(table, row);
+    // Azure's bills write "ND96asr v4" for Standard_ND96asr_v4.
+    constexpr std::string_view kStandard = "standard_";
     for (const std::string& instance : instances_)
-      if (has_word(words, instance)) return instance;
+      if (has_word(words, instance) ||
+          (instance.starts_with(kStandard) && has_word(words, instance.substr(kStandard.size()))))
+        return instance;
     return std::nullopt;
   }
 

@@ -28,12 +28,21 @@ std::optional<std::int64_t> time_of_bill(std::string text) {
 }
 
 bool has_word(const std::string& text, const std::string& word) {
+  const auto joined = [](std::string of) {
+    std::replace_if(
+        of.begin(), of.end(), [](char c) { return c == '-' || c == '_' || c == '.'; }, ' ');
+    return of;
+  };
+  const std::string all = joined(text), wanted = joined(word);
   const auto is_inside = [](char c) {
     return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.' || c == '_';
   };
-  for (std::size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) {
+  for (std::size_t at = all.find(wanted); at != std::string::npos; at = all.find(wanted, at + 1)) {
     const std::size_t end = at + word.size();
-    const bool more = end < text.size() && is_inside(text[end]) && (text[end] != '.' || end + 1 < text.size());
+    const bool is_version =
+        all.compare(end, 2, " v") == 0 && end + 2 < all.size() && all[end + 2] >= '0' && all[end + 2] <= '9';
+    const bool more =
+        is_version || (end < text.size() && is_inside(text[end]) && (text[end] != '.' || end + 1 < text.size()));
     if ((at == 0 || !is_inside(text[at - 1])) && !more) return true;
   }
   return false;

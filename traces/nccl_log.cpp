@@ -118,7 +118,17 @@ class TextReader {
     }
     if (const auto value = variable(line, "NCCL_ALGO"); !value.empty()) out_.set_algorithm(value);
     if (const auto value = variable(line, "NCCL_PROTO"); !value.empty()) out_.set_protocol(value);
-    read_row(std::string(line));
+    read_row(with_decimal_points(std::string(line)));
+  }
+
+  /// Where semicolons part the columns of a CSV, a comma between digits is that of a decimal fraction.
+  static std::string with_decimal_points(std::string line) {
+    constexpr std::ptrdiff_t kFewestColumns = 8;
+    if (std::count(line.begin(), line.end(), ';') < kFewestColumns - 1) return line;
+    const auto is_digit = [&](std::size_t at) { return at < line.size() && line[at] >= '0' && line[at] <= '9'; };
+    for (std::size_t at = 1; at < line.size(); ++at)
+      if (line[at] == ',' && is_digit(at - 1) && is_digit(at + 1)) line[at] = '.';
+    return line;
   }
 
   /// The value of an environment variable in a command ("-x NCCL_ALGO=Ring") or in what NCCL says of it ("NCCL_ALGO set

@@ -285,7 +285,8 @@ ProfilerBreakdown mean_breakdown(const std::vector<Step>& steps) {
 }
 
 void add_notes(ProfilerImport& out, const ProfilerEvents& events, const ProfilerOptions& options, bool no_annotations) {
-  if (std::none_of(events.gpu.begin(), events.gpu.end(), [](const auto& event) { return event.launched >= 0; }))
+  if (events.steps_are == ProfilerEvents::Steps::marked &&
+      std::none_of(events.gpu.begin(), events.gpu.end(), [](const auto& event) { return event.launched >= 0; }))
     out.notes.emplace_back(
         "no launches in it: each kernel counts for the step in which it ran, which is wrong where the GPU lags its "
         "host; "
@@ -300,12 +301,12 @@ void add_notes(ProfilerImport& out, const ProfilerEvents& events, const Profiler
         fmt::format("{:.0f} % of the computing was launched outside any annotation, and counts to the phase "
                     "before",
                     100 * out.mean.unattributed));
+  const std::string times = out.steps == 1 ? "once" : fmt::format("{} times", out.steps);
   if (events.steps_are == ProfilerEvents::Steps::repeated)
-    out.notes.push_back(fmt::format("no steps marked (ProfilerStep#): its kernels repeat, {} times", out.steps));
+    out.notes.push_back("no steps marked (ProfilerStep#): its kernels repeat, " + times);
   if (events.steps_are == ProfilerEvents::Steps::repeated_unlaunched)
-    out.notes.push_back(fmt::format(
-        "no launch in it says which kernels a marked step has: the steps are where kernels repeat, {} times",
-        out.steps));
+    out.notes.push_back("no launch in it says which kernels a marked step has: the steps are where kernels repeat, " +
+                        times);
   if (events.steps_are == ProfilerEvents::Steps::whole)
     out.notes.emplace_back(
         "no steps marked (ProfilerStep#), and its kernels do not repeat: all of it counts as one step");

@@ -54,6 +54,9 @@ void note_columns(const CsvTable& table, const std::vector<std::string>& read, I
   if (!others.empty()) out.remarks.push_back(fmt::format("columns that are not read: {}", fmt::join(others, ", ")));
 }
 
+/// True for what sacct says of a time that has not come: man sacct, Start and End.
+bool is_unset(const std::string& time) { return time.empty() || time == "Unknown" || time == "None" || time == "N/A"; }
+
 /// What `sacct -P` prints, or its columns of fixed width, or `squeue -o` with bars: of what is in a queue, the limit is
 /// how long it runs.
 ImportedJobs import_slurm(const CsvTable& table) {
@@ -63,6 +66,7 @@ ImportedJobs import_slurm(const CsvTable& table) {
   const std::string time = between ? "End" : column_of(table, {"ElapsedRaw", "Elapsed", "TIME_LIMIT", "TIME"}),
                     tres = column_of(
                         table, {"AllocTRES", "ReqTRES", "AllocGRES", "ReqGRES", "TRES_ALLOC", "TRES_PER_NODE", "GRES"});
+  const std::string asked = tres == "AllocTRES" ? any_of(table, {"ReqTRES"}) : "";  // has none before a job starts
   // What GRES counts is of a node, what TRES counts of the job.
   const bool of_node = tres.ends_with("GRES") || tres == "TRES_PER_NODE";
   const std::string nodes = of_node ? any_of(table, {"NNodes", "AllocNodes", "ReqNodes", "NODES"}) : "";
@@ -73,16 +77,18 @@ ImportedJobs import_slurm(const CsvTable& table) {
     jobs.add([&] {
       RecordedJob job;
       job.name = table.at(row, id);
+      const std::string& counted = table.at(row, tres).empty() && !asked.empty() ? asked : tres;
+      job.gpus = checked_gpus(table, row, counted,
+                              static_cast<double>(gpus_of(table.at(row, counted))) *
+                                  (nodes.empty() ? 1 : duration_of(table.at(row, nodes)).value_or(1)));
+      if (table.has("Start") && is_unset(table.at(row, "Start"))) return job;  // it waits, or was cancelled before
+      job.lacks_limit = between && is_unset(table.at(row, time));              // it goes on
+      if (job.lacks_limit) return job;
       job.submitted = checked_moment(table, row, submit);
-      // What has not ended has "Unknown" there.
-      if (between && !moment_of(table.at(row, time))) return job;
       job.seconds = checked_duration(
           table, row, time,
           between ? seconds_between(checked_moment(table, row, "Start"), checked_moment(table, row, time))
                   : duration_of(table.at(row, time)));
-      job.gpus = checked_gpus(table, row, tres,
-                              static_cast<double>(gpus_of(table.at(row, tres))) *
-                                  (nodes.empty() ? 1 : duration_of(table.at(row, nodes)).value_or(1)));
       if (!owner.empty()) job.owner = table.at(row, owner);
       if (table.has("Priority")) job.priority = table.at(row, "Priority");
       return job;
@@ -94,7 +100,7 @@ ImportedJobs import_slurm(const CsvTable& table) {
   if (time.starts_with("TIME"))
     out.remarks.emplace_back(time == "TIME" ? "a queue: jobs are taken to end now"
                                             : "a queue: jobs are taken to run until their time limit");
-  note_columns(table, {id, submit, between ? "Start" : "", time, tres, nodes, owner, "Priority"}, out);
+  note_columns(table, {id, submit, between ? "Start" : "", time, tres, asked, nodes, owner, "Priority"}, out);
   return out;
 }
 

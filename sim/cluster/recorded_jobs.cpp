@@ -189,7 +189,7 @@ ImportedJobs RecordedJobs::written() {
   out.remarks.push_back(fmt::format("{}; left out: {} without GPUs, {} that never ran", counted(jobs_.size(), "job"),
                                     without_gpus_, never_ran_));
   if (without_limit_ > 0)
-    out.remarks.push_back(fmt::format("{} without a time limit left out: nothing says how long {}",
+    out.remarks.push_back(fmt::format("{} without a time limit or an end left out: nothing says how long {}",
                                       counted(without_limit_, "job"), without_limit_ == 1 ? "it runs" : "they run"));
   if (unreadable_ > 0) out.remarks.push_back(fmt::format("{} that cannot be read; the first: {}", unreadable_, why_));
   if (repeated > 0)

@@ -252,6 +252,23 @@ TEST(TaskFile, TakesTheCheapestAlternative) {
   EXPECT_EQ(nested.gpu, "T4");
   EXPECT_EQ(nested.cloud, "aws");
   EXPECT_THAT(nested.notes, Contains(HasSubstr("of several alternatives the cheapest is taken")));
+  // Each list obeys its own rule: the first of a list that has a price, and the cheapest of a set.
+  const AskedResources first = taken(
+      "resources:\n  ordered:\n    - any_of: [{accelerators: 'H100:8'}, {accelerators: 'T4:8'}]\n"
+      "    - {accelerators: 'V100:1'}\n");
+  EXPECT_EQ(first.gpu, "T4");
+  EXPECT_THAT(first.notes, Contains(HasSubstr("cheapest of each set and the first with a price of each list")));
+  EXPECT_EQ(taken("resources:\n  any_of:\n    - {accelerators: ['H100:8', 'T4:1']}\n    - {accelerators: 'A100:8'}\n"
+                  "    - {cloud: nowhere, accelerators: 'T4:1'}\n")
+                .gpu,
+            "A100");
+  for (const char* text : {"resources:\n  any_of: [{accelerators: 'T4:1'}, {cpus: 4}]\n",
+                           "resources:\n  any_of: [{cpus: 4}, {accelerators: 'T4:1'}]\n"}) {
+    EXPECT_EQ(taken(text).gpu, "T4");
+    EXPECT_THAT(taken(text).notes, Contains("alternatives without a GPU are left out"));
+  }
+  EXPECT_THAT(message_of<ConfigError>([&] { taken("resources:\n  any_of: [{cpus: 4}, {cpus: 8}]\n"); }),
+              HasSubstr("job.yaml: none of its alternatives asks for a GPU"));
 }
 
 TEST(TaskFile, RefusesWithAPlace) {

@@ -135,7 +135,9 @@ TEST(NcclLog, ReadsColoursUtf16MarkdownCsvAndJsonAroundIt) {
   }
   std::string semicolons = csv;
   std::replace(semicolons.begin(), semicolons.end(), ',', ';');
-  for (const std::string& text : {coloured, wide, big, markdown, csv, semicolons, notebook, container}) {
+  std::string commas = semicolons;  // decimal ones
+  std::replace(commas.begin() + static_cast<std::ptrdiff_t>(std::string_view(kHead).size()), commas.end(), '.', ',');
+  for (const std::string& text : {coloured, wide, big, markdown, csv, semicolons, commas, notebook, container}) {
     const NcclLog log = read_log(text);
     EXPECT_EQ(log.ranks, 2);
     EXPECT_EQ(log.gpu, "NVIDIA A100-SXM4-40GB");

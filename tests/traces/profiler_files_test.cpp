@@ -195,6 +195,59 @@ TEST_F(Profiler, StepsThatDoMoreNowAndThenAreSteps) {
   EXPECT_EQ(import(layers).steps, 1U);
 }
 
+/// A trace without marks: kernels of 80 us, 20 us apart, by name; "|" stands for 250 us in which the stream waits.
+Kineto unmarked(const std::vector<std::string>& names) {
+  Kineto out(0, false);
+  out.events() = Json::array();
+  double at = 1e6;
+  for (const std::string& name : names) {
+    if (name != "|") out.kernel(name, at, 80, 7, -1);
+    at += name == "|" ? 250 : 100;
+  }
+  return out;
+}
+
+// Discriminator and generator run the same kernels, the one more of them, and both "adam": 23 of 100 us and a wait.
+TEST_F(Profiler, HalvesOfAStepAreNoSteps) {
+  options.parameters = 1000;
+  for (const int lazy : {0, 16}) {  // every so many-th step is longer
+    std::vector<std::string> names;
+    for (int i = 0; i < 33; ++i) {
+      for (const int layers : {12, 9}) {
+        for (int k = 0; k < layers; ++k) names.push_back(fmt::format("conv{}", k % 3));
+        names.emplace_back("adam");
+      }
+      if (lazy > 0 && i % lazy == 0) names.insert(names.end(), 8, "penalty");
+      names.emplace_back("|");
+    }
+    const ProfilerImport result = import(unmarked(names));
+    EXPECT_GE(result.steps, 29U) << lazy;
+    EXPECT_LE(result.steps, 32U) << lazy;
+    EXPECT_NEAR(result.mean.step, 2.55e-3, 0.06e-3) << lazy;
+  }
+}
+
+// Whatever runs before the first step, and once, is none, nor is it part of one: the stream waits for steps.
+TEST_F(Profiler, AWarmUpIsNoStep) {
+  options.parameters = 1000;
+  for (const int before : {1, 200})
+    for (const int lazy : {0, 4}) {
+      std::vector<std::string> names;
+      for (int k = 0; k < before; ++k) names.push_back(fmt::format("warm-up{}", k));
+      for (int i = 0; i < 17; ++i) {
+        names.emplace_back("|");
+        for (int k = 0; k < 8; ++k) names.push_back(fmt::format("kernel{}", k));
+        if (lazy > 0 && i % lazy == 0) names.insert(names.end(), 4, "penalty");
+      }
+      const ProfilerImport result = import(unmarked(names));
+      EXPECT_EQ(result.steps, 16U) << before << " " << lazy;
+      EXPECT_NEAR(result.mean.step, lazy > 0 ? 1.15e-3 : 1.05e-3, 1e-6) << before << " " << lazy;
+    }
+  const ProfilerImport once = import(unmarked({"a", "b", "|", "a", "b", "|"}));
+  EXPECT_THAT(once.notes, testing::Contains(testing::EndsWith("its kernels repeat, once")));
+  EXPECT_THAT(once.notes, testing::Not(testing::Contains(HasSubstr("the step in which it ran"))));
+}
+
 // The host marks steps of 1 ms and runs ahead; no launch says so.
 TEST_F(Profiler, MarksOfTheHostTellNothingWithoutLaunches) {
   options.parameters = 1000;

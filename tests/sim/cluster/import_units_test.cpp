@@ -65,6 +65,18 @@ TEST(ImportJobs, ReadsOtherColumnsOfSlurm) {
   EXPECT_EQ(jobs_of("JobID|User|Submit|Start|End|AllocTRES\n7|a|" + day + "03:00:00|" + day + "03:10:00|" + day +
                     "04:10:00|cpu=8,gres/gpu=4\n8|a|" + day + "03:00:00|" + day + "03:10:00|Unknown|gres/gpu=4\n"),
             "7,0,4,3600,a,\n");
+  // A job that goes on, one that was cancelled while it waited, one that waits, and one without GPUs.
+  const std::vector<std::string> remarks =
+      import_jobs("JobID|User|Start|End|State|AllocTRES|ReqTRES\n7|a|" + day + "03:10:00|" + day +
+                      "04:10:00|COMPLETED|gres/gpu=4|gres/gpu=4\n8|a|" + day +
+                      "03:00:00|Unknown|RUNNING|gres/gpu=4|gres/gpu=4\n9|a|None|" + day +
+                      "03:10:00|CANCELLED by 0||gres/gpu=4\n10|a|Unknown|Unknown|PENDING||gres/gpu=2\n11|a|" + day +
+                      "03:10:00|" + day + "04:10:00|COMPLETED|cpu=4|cpu=4\n",
+                  "sacct.txt", "")
+          .remarks;
+  EXPECT_EQ(remarks.at(0), "1 job; left out: 1 without GPUs, 2 that never ran");
+  EXPECT_EQ(remarks.at(1), "1 job without a time limit or an end left out: nothing says how long it runs");
+  EXPECT_THAT(remarks, Not(testing::Contains(HasSubstr("cannot be read"))));
   EXPECT_EQ(jobs_of("JobID|Start|Elapsed|AllocTRES\n7|" + day + "03:00:00|01:00:00|gres/gpu=4\n"), "7,0,4,3600,all,\n");
   EXPECT_EQ(jobs_of("JOBID|USER|SUBMIT_TIME|TIME|TIME_LIMIT|TRES_PER_NODE|NODES\n7|a|" + day +
                     "03:00:00|10:00|2:00:00|gres:gpu:4|2\n8|a|" + day + "03:00:10|0:00|2:00:00|gres/gpu:a100:2|1\n"),

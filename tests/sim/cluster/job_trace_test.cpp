@@ -217,7 +217,7 @@ TEST(ImportJobs, TakesArraysPrioritiesAndMissingLimitsOfAQueue) {
     EXPECT_THAT(remarks(queue(tasks, limit)), testing::Contains(HasSubstr("found the array tasks"))) << tasks;
   const std::string unlimited = queue("", R"({"set": false, "infinite": true, "number": 0})");
   EXPECT_EQ(imported(unlimited), bob);
-  EXPECT_THAT(remarks(unlimited), testing::Contains(HasSubstr("1 job without a time limit left out")));
+  EXPECT_THAT(remarks(unlimited), testing::Contains(HasSubstr("1 job without a time limit or an end left out")));
   EXPECT_THAT(remarks(unlimited), testing::Contains(HasSubstr("0 that never ran")));
 }
 
