@@ -34,7 +34,7 @@ class Sequence {
  private:
   using Places = std::vector<std::size_t>;
 
-  /// Of each name all kernels, and every second to every `most`-th from each of the first ones on. Rare names come
+  /// All kernels of each name, and every second to every `most`-th from each of the first ones on. Rare names come
   /// first, because distances of those that run in every layer are those of layers.
   std::vector<Places> every(std::size_t most) const {
     std::vector<const Places*> by_count;
