@@ -2,6 +2,7 @@
 """How good the model of quality is on trainings that it was not fitted to.
 
     bench/quality.py --points studiogan_points.csv --runs studiogan_runs.csv
+    bench/quality.py --logs metric-fid50k_full.jsonl... [--of '--backbone stylegan2 --ada 1']
 
 The columns are those of docs/formats.md (quality points). Each family of trainings (BigGAN, StyleGAN2, ...) is left out
 in turn: `quality fit` sees the other families alone, and `quality forecast` then says when the trainings of the family
@@ -14,6 +15,9 @@ reach FIDs of a fixed list, first from their kind alone, then from the points of
 - the Brier score of the chance not to reach a target within the training's length, beside that of the base rate, the
   share of the other trainings that did not reach it.
 
+With --logs, metric files of NVIDIA's programs, `quality forecast` with the options of --of sees the first 3, 5 and 8
+evaluations of each, a quarter and a half (each number once, at least 3). Printed is how many targets, the lowest FID
+seen times 0.9, 0.81 and so on, that were reached later lie in the interval of 90 %, and how many came before it.
 """
 
 import argparse
@@ -22,6 +26,7 @@ import json
 import math
 import pathlib
 import re
+import shlex
 import statistics
 import subprocess
 import tempfile
@@ -35,6 +40,20 @@ def family_of(run):
     name = re.sub(r"^StyleGAN2.*", "StyleGAN", name)
     name = re.sub(r"^(IC|C)RGAN$", "ContraGAN", name)
     return re.sub(r"\d+$", "", name)
+
+
+def first_at(points, fid):
+    """Images at which the FID was first reached, between evaluations on a line over ln(images)."""
+    best = None
+    for images, value in points:
+        if value <= fid:
+            if best is None or best[0] == 0:
+                return images
+            share = (best[1] - fid) / (best[1] - value)
+            return best[0] * (images / best[0]) ** share
+        if best is None or value < best[1]:
+            best = (images, value)
+    return None
 
 
 class Trainings:
@@ -62,17 +81,7 @@ class Trainings:
             self.points[run] = kept
 
     def reached(self, run, fid):
-        """Images at which the FID was first reached, between evaluations on a line over ln(images)."""
-        best = None
-        for images, value in self.points[run]:
-            if value <= fid:
-                if best is None:
-                    return images
-                share = (best[1] - fid) / (best[1] - value)
-                return best[0] * (images / best[0]) ** share
-            if best is None or value < best[1]:
-                best = (images, value)
-        return None
+        return first_at(self.points[run], fid)
 
 
 class Program:
@@ -198,14 +207,48 @@ def hold_out(program, trainings, runs_csv, one_by_one):
           f"which holds {statistics.fmean(total.pool_held):.0%}")
 
 
+def early_forecasts(program, logs, facts):
+    every = [0, 0, 0]
+    for log in logs:
+        lines = pathlib.Path(log).read_text().splitlines()
+        points = [(1000 * int(re.search(r"snapshot-(\d+)", line)[1]), json.loads(line)["results"]["fid50k_full"])
+                  for line in lines]
+        for seen in sorted({3, 5, 8, round(len(lines) / 4), round(len(lines) / 2)}):
+            best, lowest = (min((fid for _, fid in some), default=0) for some in (points[:seen], points))
+            targets = [best * 0.9 ** k for k in range(1, 100) if best * 0.9 ** k >= lowest]
+            if not 3 <= seen < len(lines) or not targets:
+                continue
+            cut = program.folder / "cut.jsonl"
+            cut.write_text("\n".join(lines[:seen]) + "\n")
+            outlook = json.loads(program.call("forecast", cut, "--images", points[-1][0], "--fid",
+                                              ",".join(f"{target:.6g}" for target in targets), *facts,
+                                              "--format", "json", "--quiet"))
+            ends = [(when, *one["images"]["interval"]) for one in outlook["targets"]
+                    if (when := first_at(points, one["fid"]))]
+            found = [sum(low <= when <= high for when, low, high in ends), len(ends),
+                     sum(when < low for when, low, _ in ends)]
+            width = statistics.median(high / low for _, low, high in ends)
+            print(f"{pathlib.Path(log).name}: first {seen} of {len(lines)}: {found[0]} of {found[1]}, {found[2]} before, "
+                  f"median width a factor of {width:.1f}")
+            every = [sum(both) for both in zip(every, found)]
+    print(f"all: {every[0]} of {every[1]}, {every[2]} before")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--program", default="build/release/bin/ganymede")
-    parser.add_argument("--points", required=True, help="a CSV of points")
-    parser.add_argument("--runs", required=True, help="a CSV of runs")
+    source = parser.add_mutually_exclusive_group(required=True)
+    source.add_argument("--points", help="a CSV of points")
+    source.add_argument("--logs", nargs="+", help="metric files of NVIDIA's programs")
+    parser.add_argument("--of", default="", help="options of `quality forecast` that say what the logs are of")
+    parser.add_argument("--runs", help="a CSV of runs, with --points")
     parser.add_argument("--one-by-one", action="store_true", help="leave out single trainings, not whole families")
     arguments = parser.parse_args()
+    if arguments.points and not arguments.runs:
+        parser.error("--points needs --runs")
     with tempfile.TemporaryDirectory() as folder:
+        if arguments.logs:
+            return early_forecasts(Program(arguments.program, folder), arguments.logs, shlex.split(arguments.of))
         trainings = Trainings(arguments.points, arguments.runs)
         hold_out(Program(arguments.program, folder), trainings, arguments.runs, arguments.one_by_one)
 
