@@ -105,7 +105,7 @@ def log_of(machine, sizes, times):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--program", default="build/release/bin/ganymede")
-    parser.add_argument("--log", help="this log alone")
+    parser.add_argument("--log", choices=sorted(nccl_logs.LOGS), metavar="NAME", help="this log alone")
     parser.add_argument("--rows", action="store_true", help="print each answer")
     options = parser.parse_args()
     answers = collections.defaultdict(collections.Counter)
@@ -138,6 +138,8 @@ def main():
                 answers[fault][f"{first['cause']} ({answer['verdict']})"] += 1
                 if options.rows:
                     print(f"{name}: {fault}: {first['cause']} {first['probability']:.2f}, {answer['verdict']}")
+    if not answers:
+        parser.error(f"--log {options.log}: expected an all-reduce of five sizes or more, to 32 MiB and above")
     for fault, named in answers.items():
         print(f"{fault:17}", ", ".join(f"{count} {cause}" for cause, count in named.most_common()))
 
