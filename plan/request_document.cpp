@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "common/file.hpp"
 #include "plan/request.hpp"
 #include "platforms/catalog.hpp"
 #include "traces/recipe.hpp"
@@ -8,10 +9,11 @@
 namespace ganymede::plan {
 
 std::string path_from(const std::filesystem::path& folder, const std::string& path) {
-  const auto whole = [](const std::filesystem::path& given) {
-    return std::filesystem::absolute(given).lexically_normal();
-  };
-  return whole(path).lexically_proximate(whole(folder)).generic_string();
+  // The system follows a link before "..", so that the folders are compared without links.
+  const std::filesystem::path file = std::filesystem::absolute(path);
+  return (written_path(file.parent_path()) / file.filename())
+      .lexically_proximate(written_path(folder))
+      .generic_string();
 }
 
 std::string trace_from(const std::filesystem::path& folder, const std::string& trace) {

@@ -15,6 +15,7 @@
 #include "platforms/overlay.hpp"
 #include "sim/run/simulate.hpp"
 #include "studies/shards.hpp"
+#include "traces/recipe.hpp"
 #include "traces/recorded.hpp"
 
 namespace ganymede::studies {
@@ -196,10 +197,18 @@ void check_size(const JsonNode& study, double combinations, double seeds) {
 /// The members of a scenario that all runs of a study share.
 Json read_common(JsonObject& in) {
   Json common = {{"schema", "ganymede.scenario/1"}};
-  Json workload = in.required("workload").value();
-  // A relative path in the workload starts at the study's file.
-  if (workload.is_object() && workload.contains("trace") && workload["trace"].is_string())
-    workload["trace"] = resolved_path(in.required("workload").child("trace"));
+  const JsonNode stated = in.required("workload");
+  Json workload = stated.value();
+  // Relative paths in the workload start at the study's file.
+  const auto resolve = [](Json& place, const JsonNode& node, const char* member, const auto& resolved) {
+    if (place.is_object() && place.contains(member) && place[member].is_string())
+      place[member] = resolved(node.child(member));
+  };
+  resolve(workload, stated, "trace", resolved_path);
+  resolve(workload, stated, "recipe",
+          [](const JsonNode& node) { return traces::recipe_from(node.as_string(), node.directory()); });
+  if (workload.is_object() && workload.contains("quality"))
+    resolve(workload["quality"], stated.child("quality"), "curve", resolved_path);
   common["workload"] = workload;
   common["synchronization"] = Json::object();
   if (auto sync = in.optional("synchronization")) common["synchronization"] = sync->value();
