@@ -47,7 +47,12 @@ std::optional<CatalogGpu> in_catalogs(const GpuSheet* recorded, const std::strin
 
 /// The GPU that was recorded: the one that is asked for, else the one that the trace names.
 CatalogGpu recorded_gpu(const traces::ProfilerEvents& events, const ProfilerFiles& request) {
-  if (!request.gpu.empty()) return {request.gpu, request.catalog};
+  if (!request.gpu.empty()) {
+    const std::vector<platforms::Gpu> gpus = platforms::load_catalog(request.catalog, ".").gpus;
+    const bool is_there =
+        std::any_of(gpus.begin(), gpus.end(), [&](const auto& gpu) { return gpu.name == request.gpu; });
+    return {request.gpu, is_there || !platforms::gpu_of_sheet(request.gpu) ? request.catalog : ""};
+  }
   if (const auto found = in_catalogs(find_gpu_sheet(events.device), request.catalog)) return *found;
   if (const auto found = platforms::gpu_of_sheet(events.device)) return {found->name, ""};
   throw ConfigError(events.device.empty()

@@ -9,6 +9,7 @@
 #include "cli/request_flags.hpp"
 #include "cli/shared_options.hpp"
 #include "common/dates.hpp"
+#include "common/errors.hpp"
 #include "common/file.hpp"
 #include "common/json.hpp"
 #include "common/json_value.hpp"
@@ -27,6 +28,8 @@ struct CompareOwnOptions {
 void run_compare_own(const CompareOwnOptions& options, const Shared& shared) {
   check_output(shared);
   check_second_output(shared, options.plot);
+  if (options.question.platform.empty())
+    throw ConfigError("compare-own needs a platform, the machines to buy; `ganymede example platform` prints one");
   if (!options.request.file.empty()) keep_input(shared, options.request.file);
   plan::OwnQuestion question = options.question;
   question.request = [&options](const std::vector<JsonOverride>& more) {
@@ -48,7 +51,6 @@ void declare_compare_own(Parser command, Shared& shared) {
   command
       .add_option("platform", options->question.platform,
                   "the machines to buy: a ganymede.platform/1 file whose prices state \"ownership\", or a provider")
-      .required()
       .check(suggest("@providers @files"));
   command.add_option("request", options->request.file,
                      "what to train: a ganymede.request/1 file; without it, flags say everything");

@@ -122,9 +122,17 @@ std::optional<std::string> unknown_option(const CLI::App& program) {
   for (const std::string& word : program.remaining(true)) {
     if (word.size() < 2 || !word.starts_with('-')) continue;
     const std::string name = word.substr(0, word.find('='));
+    const auto has = [&](std::string_view option) {
+      return std::find(names.begin(), names.end(), option) != names.end();
+    };
+    if (name == "--recipe" && has("--set"))
+      return fmt::format(
+          "{}: no such option; the file names a recipe as \"recipe\" in its \"workload\", in place of \"trace\": "
+          "--set /workload/trace=null --set /workload/recipe=NAME",
+          name);
     std::optional<std::string> meant;
     for (const auto& [foreign, ours] : kForeign)
-      if (name == foreign && std::find(names.begin(), names.end(), ours) != names.end()) meant = ours;
+      if (name == foreign && has(ours)) meant = ours;
     if (!meant && name.size() > 3) meant = nearest(name, names);
     return fmt::format("{}: no such option{}; `ganymede{} --help` lists them", name,
                        meant ? fmt::format(", did you mean {}?", *meant) : "", command);

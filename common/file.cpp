@@ -123,6 +123,8 @@ std::filesystem::path target_of(const std::filesystem::path& named) {
 /// write: a protected one is not replaced.
 void refuse_unwritable(const std::filesystem::path& path) {
   if (path.empty()) throw ConfigError("the name of an output file is empty");
+  if (path == "-")
+    throw ConfigError("-: found in place of an output file; standard output is /dev/stdout, a file of that name ./-");
   if (is_folder(path)) throw ConfigError(path.string() + ": cannot be written: it is a directory");
   if (::faccessat(AT_FDCWD, path.c_str(), W_OK, AT_EACCESS) != 0 && (errno == EACCES || errno == ELOOP))
     fail(path, "cannot be written");

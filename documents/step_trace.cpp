@@ -7,6 +7,7 @@
 #include "common/json.hpp"
 #include "common/json_value.hpp"
 #include "documents/forms.hpp"
+#include "documents/recipe.hpp"
 
 namespace ganymede::documents {
 namespace {
@@ -378,6 +379,8 @@ StepTrace load_step_trace(const std::filesystem::path& file) { return read_step_
 
 StepTrace read_step_trace(const JsonNode& node) {
   JsonObject head(node);
+  if (node.value().contains("schema") && node.value()["schema"] == kRecipeSchema)
+    node.child("schema").expected(fmt::format("\"{}\"; \"recipe\" (--recipe) names a recipe", kStepTraceSchema));
   check_schema(head, kStepTraceSchema);
   StepTrace trace;
   read(node, described(trace));

@@ -187,7 +187,7 @@ Launch from_plan(const JsonNode& node) {
   if (const double images = chosen.saved_every_s.value_or(0) * chosen.images_per_s.value_or(0);
       launch.checkpoint_every == 0 && images > 0)
     launch.checkpoint_every =
-        std::clamp<std::int64_t>(std::llround(images / static_cast<double>(batch)), 1, launch.steps);
+        std::llround(std::clamp(images / static_cast<double>(batch), 1.0, static_cast<double>(launch.steps)));
   add_catalog_facts(launch, chosen_node);
   add_others(launch, plan, node);
   return launch;

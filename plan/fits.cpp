@@ -147,7 +147,8 @@ documents::Fits fits(const FitsOptions& options) {
   documents::Fits out = fits(trace, options.batch, gpus, options.several_gpus);
   out.trace = how;
   out.how = traces::is_counted(trace.software)
-                ? "counted from layers: what PyTorch's autograd keeps and its allocator holds"
+                ? fmt::format("counted from layers: what {} keeps and PyTorch's allocator holds",
+                              trace.executor == "graph" ? "a graph executor (TensorFlow)" : "PyTorch's autograd")
             : trace.software.name == "PyTorch" ? "the peak that PyTorch's allocator recorded, and what it holds beside"
                                                : "that of Ganymede's own kernel, exactly";
   const std::string measured =

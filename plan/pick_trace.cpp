@@ -59,13 +59,18 @@ std::string pick_trace(const JsonNode& model, std::string& why) {
     }
     const std::string name = model.as_string();
     const std::vector<std::string> names(models.begin(), models.end()), recipes = traces::recipe_names();
+    if (traces::is_recipe_file(name))
+      model.fail(
+          fmt::format("\"{}\" is a file, expected it as \"trace\" (--trace) if it is a step trace, as "
+                      "\"recipe\" (--recipe) if it is a recipe",
+                      name));
     const std::string base = name.substr(0, name.find_first_of("/?"));
     if (std::find(recipes.begin(), recipes.end(), base) != recipes.end())
       model.fail(fmt::format("\"{}\" is a recipe, expected \"recipe\" (--recipe) in place of the model", name));
     const std::string meant = did_you_mean(name, names);
     model.fail(fmt::format(
-        "no trace of \"{}\" comes with the program, it has {}{}; `ganymede calibrate` records one for \"trace\", "
-        "`ganymede list recipes` names trainings for \"recipe\"",
+        "no trace of \"{}\" comes with the program, it has {}; `ganymede calibrate` records one for \"trace\", "
+        "`ganymede list recipes` names trainings for \"recipe\"{}",
         name, list_of(names), meant.empty() ? did_you_mean(name, recipes) : meant));
   }
   why = best->why;

@@ -13,12 +13,13 @@ constexpr int kMostGpus = 4096;  // of a recipe's batch; far more than one is sp
 }
 
 traces::Recipe read_recipe(const JsonNode& node, Request& request) {
+  const std::string name = node.as_string();
   try {
-    traces::Recipe recipe = traces::resolve_recipe(node.as_string(), node.directory());
+    traces::Recipe recipe = traces::resolve_recipe(name, node.directory());
     for (const documents::RecipePause& pause : recipe.training.pauses)
       if (pause.name.find("snapshot") != std::string::npos && pause.every_kimg > 0)
         request.recipe_saves = fmt::format("{:.0f} images", 1000 * pause.every_kimg);
-    request.trace_choice = fmt::format("the recipe {}{}: {}", node.as_string(),
+    request.trace_choice = fmt::format("the recipe {}{}: {}", name,
                                        recipe.config.empty() ? "" : fmt::format(" (configuration {})", recipe.config),
                                        recipe.document.about);
     return recipe;

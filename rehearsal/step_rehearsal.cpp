@@ -15,6 +15,7 @@
 #include "common/units.hpp"
 #include "kernel/parallel/communicator.hpp"
 #include "rehearsal/clock.hpp"
+#include "rehearsal/local_hosts.hpp"
 #include "rehearsal/local_network.hpp"
 #include "rehearsal/mpi_hosts.hpp"
 #include "rehearsal/step_player.hpp"
@@ -169,11 +170,17 @@ void check_processes(const ScenarioRehearsal& request, const sim::Scenario& scen
   const int processes = kernel::launched_processes(),
             expected = request.hosts.hosts > 0 ? request.hosts.hosts : processes;
   refuse_launched(request.hosts);
+  if (scenario.workers() == 1)
+    throw ConfigError(
+        fmt::format("{}: /platform: found one GPU, expected two or more, between which a rehearsal sends "
+                    "gradients; --hosts 2 --life plays its life",
+                    scenario.file));
   if (expected == 1)
     throw ConfigError(
         fmt::format("rehearse: found one process, expected one for each of the {} GPUs of {}: mpirun -n {} "
-                    "ganymede rehearse {}, or --hosts {}",
-                    scenario.workers(), scenario.file, scenario.workers(), scenario.file, scenario.workers()));
+                    "ganymede rehearse {}{}",
+                    scenario.workers(), scenario.file, scenario.workers(), scenario.file,
+                    scenario.workers() <= kMaxLocalHosts ? fmt::format(", or --hosts {}", scenario.workers()) : ""));
   if (expected != scenario.workers())
     throw ConfigError(fmt::format("{}: /platform: found {} GPUs, expected {}, as many as there are {}", scenario.file,
                                   scenario.workers(), expected, request.hosts.hosts > 0 ? "--hosts" : "processes"));

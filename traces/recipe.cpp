@@ -32,7 +32,8 @@ struct Given {
   [[noreturn]] void fail(const std::string& why) const { throw ConfigError(fmt::format("recipe {}: {}", text, why)); }
   [[noreturn]] void unknown(const std::string& what, const std::string& found, std::vector<std::string> known) const {
     std::sort(known.begin(), known.end());
-    fail(fmt::format("found the {} \"{}\", expected {}{}", what, found, list_of(known), did_you_mean(found, known)));
+    fail(fmt::format("found the {} \"{}\", expected {}{}{}", what, found, list_of(known),
+                     what == "recipe" ? ", or a file (.json)" : "", did_you_mean(found, known)));
   }
   /// The value of an option, a whole number of at least `low`.
   std::optional<std::int64_t> number(const std::string& key, std::int64_t low = 1) const {
@@ -246,9 +247,9 @@ std::string recipe_from(const std::string& name, const std::filesystem::path& di
   return is_recipe_file(name) ? (directory / name).string() : name;
 }
 
-bool is_recipe_file(const std::string& name) { return parse(name).is_file; }
+bool is_recipe_file(const std::string& name) { return recipe_base(name).find(".json") != std::string::npos; }
 
-std::string recipe_base(const std::string& name) { return parse(name).name; }
+std::string recipe_base(const std::string& name) { return parse(name.substr(0, name.find('?'))).name; }
 
 Recipe resolve_recipe(const std::string& name, const std::filesystem::path& directory) {
   const Given given = parse(name);

@@ -206,7 +206,8 @@ void read_workload(const JsonNode& node, Scenario& scenario, Fingerprint& finger
       source.fail(error.what());
     }
   };
-  if (is_recipe) recipe = located([&] { return traces::resolve_recipe(source.as_string(), source.directory()); });
+  const std::string named = source.as_string();
+  if (is_recipe) recipe = located([&] { return traces::resolve_recipe(named, source.directory()); });
   const JsonNode trace_at = recipe ? JsonNode::wrap(Json(recipe->trace_name()), source.file(), "") : source;
   const auto measured = in.optional("measured");
   const auto [trace, hash] = cache.trace(trace_at, measured ? &*measured : nullptr);

@@ -251,6 +251,7 @@ TEST(BadInput, AnOutputThatCannotBeWrittenIsFoundBeforeTheWork) {
   expect_rejected(simulate(scratch, "-o " + nowhere), {nowhere});
   expect_rejected("calibrate --steps 100000 -o " + nowhere, {nowhere});
   expect_rejected("example study -o " + (scratch / "").string(), {"is a directory"});
+  expect_rejected("example study -o -", {"standard output is /dev/stdout"});
   EXPECT_EQ(scratch.files(), 1U) << "only the scenario may lie there";
 }
 

@@ -72,6 +72,7 @@ TEST_F(CompareOwn, NamesWhatIsWrong) {
   refused(platform_ + " " + request_ + " --instance nod", 2, "did you mean \"node\"?");
   refused(platform_ + " " + request_ + " --instance old-node", 2, "/instances/old-node/prices");
   refused("aws " + request_, 2, "\"ownership\"");
+  refused("", 2, "`ganymede example platform` prints one");
   refused("missing.json " + request_, 2, "missing.json");
   refused(platform_ + " " + platform_, 2, "lab.json: /schema");
   refused(platform_, 2, "compare-own needs a request file, or --model");

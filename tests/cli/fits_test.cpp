@@ -29,6 +29,11 @@ TEST(Fits, SaysTheLargestBatchWhereNothingHoldsIt) {
                                             "batch that fits is "));
 }
 
+TEST(Fits, SaysWhoseGraphIsCounted) {
+  EXPECT_THAT(run_program("fits stylegan2 --gpu V100").out, HasSubstr("a graph executor (TensorFlow) keeps"));
+  EXPECT_THAT(run_program("fits stylegan2-ada --gpu V100").out, HasSubstr("PyTorch's autograd keeps"));
+}
+
 TEST(Fits, TakesRecipesAndTheirFiles) {
   const Scratch scratch;
   const std::string mine = scratch.write("mine.json", run_program("example recipe").out);

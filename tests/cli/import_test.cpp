@@ -367,6 +367,7 @@ TEST(ImportProfiler, AGpuThatTheTraceDoesNotNameIsRefused) {
   const Outcome by_sheet = import("NVIDIA A800-SXM4-80GB", "");  // no catalog rents it
   EXPECT_EQ(by_sheet.code, 0) << by_sheet.err;
   EXPECT_THAT(by_sheet.out, HasSubstr(R"("name":"A800")"));
+  EXPECT_EQ(import("NVIDIA A800-SXM4-80GB", "--gpu A800").out, by_sheet.out);
   const Outcome taken = import("Tesla V100-SXM2-32GB", "--gpu H100 --override-gpu");
   EXPECT_EQ(taken.code, 0) << taken.err;
   EXPECT_THAT(taken.err, HasSubstr("its times are taken as those of the H100"));

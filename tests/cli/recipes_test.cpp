@@ -42,6 +42,29 @@ TEST(RecipeCommands, ASavedPlanOfAFileIsSimulatedFromAnywhere) {
   EXPECT_EQ(content["asked"]["workload"]["recipe"], "../mine.json?batch=32");
   const Outcome simulated = run_program("simulate " + saved);
   EXPECT_EQ(simulated.code, 0) << simulated.err;
+  // Also where that is a link to a folder elsewhere, whose ".." is another.
+  std::filesystem::create_directories(scratch / "real" / "deep");
+  std::filesystem::create_directory_symlink("real/deep", scratch / "link");
+  const std::string linked = (scratch / "link" / "saved.json").string();
+  const Outcome again = run_program("plan --recipe '" + mine + "?batch=32' --images 1M --gpu V100 --catalog aws " +
+                                    "--market on-demand --seeds 1 --format json -o " + linked);
+  ASSERT_EQ(again.code, 0) << again.err;
+  const Outcome from_link = run_program("simulate " + linked);
+  EXPECT_EQ(from_link.code, 0) << from_link.err;
+}
+
+TEST(RecipeCommands, AStudyNamesAFileFromWhereItLies) {
+  Scratch scratch;
+  scratch.write("mine.json", run_program("example recipe").out);
+  const std::string study = scratch.write("study.json", R"({ "schema": "ganymede.study/1", "name": "mine",
+    "workload": { "recipe": "mine.json?batch=32", "images": 100000 },
+    "platforms": [{ "catalog": "aws", "region": "us-east-1", "gpu": "V100" }],
+    "gpus": [1], "schemes": ["ring"], "seeds": [1] })");
+  const Outcome outcome = run_program("sweep " + study);
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  // A recipe in place of the step trace that the file names.
+  const Outcome other = run_program("sweep " + study + " --set /workload/recipe=stylegan2?batch=32");
+  EXPECT_EQ(other.code, 0) << other.err;
 }
 
 TEST(RecipeCommands, WhatFitsNowhereSaysSoWithTheLargestPassOfEachGpu) {
@@ -114,6 +137,8 @@ TEST(RecipeCommands, SimulateTakesBatchTargetAndMeasuredStep) {
   const Outcome wrong = run_program("simulate " + scenario + " --set /workload/recipe=stylegan2-ada/paper512?batch=20");
   EXPECT_EQ(wrong.code, 2);
   EXPECT_THAT(wrong.err, HasSubstr("expected a multiple of 8"));
+  EXPECT_THAT(run_program("simulate " + scenario + " --set '/workload/recipe=\"\"'").err,
+              testing::StartsWith("ganymede: " + scenario + ": /workload/recipe: found \"\""));
 }
 
 TEST(RecipeCommands, RefuseWhatIsNotThere) {
@@ -126,11 +151,21 @@ TEST(RecipeCommands, RefuseWhatIsNotThere) {
         std::pair{"plan --recipe 'stylegan2-ada/paper512?batch=20'", "1 x 8 of a pass on each GPU, such as 24"},
         std::pair{"kernels --gpu V100 --recipe 'stylegan2-ada?image=128&fp16_resolutions=8'", "expected at most 6"},
         std::pair{"fits 'spade?image=300'", "expected one of 256, 512"},
+        std::pair{"plan --recipe b/mine", "or a file (.json)"},
+        std::pair{"plan --recipe none.json?x", "--recipe: recipe none.json?x: found \"x\""},
+        std::pair{"plan --trace recipe:none.json?x --images 1M", "--trace: recipe none.json?x: found \"x\""},
+        std::pair{"plan --recipe stylegan2 --set '/workload/recipe=\"\"'", "ganymede: --recipe: found \"\""},
+        std::pair{"plan --model b/mine.json --images 1M", "as \"recipe\" (--recipe) if it is a recipe"},
+        std::pair{"plan --model stylegan2-adaa --images 1M", "; did you mean \"stylegan2-ada\"?\n"},
+        std::pair{"sweep study.json --recipe stylegan2", "--set /workload/recipe=NAME"},
         std::pair{"plan --recipe cyclegan", "the recipe's target is in epochs"}}) {
     const Outcome outcome = run_program(arguments);
     EXPECT_EQ(outcome.code, 2) << arguments;
     EXPECT_THAT(outcome.err, HasSubstr(says)) << arguments;
   }
+  const Scratch scratch;
+  const std::string mine = scratch.write("mine.json", run_program("example recipe").out);
+  EXPECT_THAT(run_program("plan --images 1M --batch 4 --trace " + mine).err, HasSubstr("\"recipe\" (--recipe)"));
 }
 
 }  // namespace

@@ -339,6 +339,7 @@ TEST_F(Rehearse, RefusesWhatItCannotPlay) {
   refused(file + " --hosts 4 --set /synchronization/mode=gossip", "/synchronization/mode");
   refused(file + " --hosts 4 --set /synchronization/scheme=in-network", "/synchronization/scheme");
   refused(file + " --set /platform/nodes=65536", "found one process, expected one for each of the 65536 GPUs");
+  refused(scenario(1), "/platform: found one GPU, expected two or more");
 }
 
 }  // namespace

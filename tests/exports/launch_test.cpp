@@ -87,6 +87,8 @@ TEST(Launch, OfAPlan) {
   EXPECT_EQ(read_launch(report::document_of(plan), std::nullopt).checkpoint_every, 0);
   plan["chosen"].update({{"saved_every_s", 54}, {"images_per_s", 1000}});
   EXPECT_EQ(read_launch(report::document_of(plan), std::nullopt).checkpoint_every, 105);  // 54,000 / (4 x 128)
+  plan["chosen"]["saved_every_s"] = 1e300;
+  EXPECT_EQ(read_launch(report::document_of(plan), std::nullopt).checkpoint_every, 1954);  // at its end
   plan["chosen"] = nullptr;
   EXPECT_THAT(refused(plan), HasSubstr("nothing meets its goals"));
 }
