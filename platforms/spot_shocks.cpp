@@ -34,7 +34,8 @@ double lognormal_hazard(double z, double middle, double spread) {
 
 }  // namespace
 
-FollowingZone::FollowingZone(const SpotZone& zone, RandomStream region, RandomStream own) : region_(region), own_(own) {
+FollowingZone::FollowingZone(const SpotZone& zone, const RandomStream& region, const RandomStream& own)
+    : region_(region), own_(own) {
   const SpotModel& model = spot_model();
   const auto kind = [](Seconds mean, double spread) {
     // The hazard is largest where 1 / (Mills's ratio) - z, which falls, is the spread.

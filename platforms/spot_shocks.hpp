@@ -16,7 +16,7 @@ class FollowingZone {
  public:
   /// `region` must be the same stream, in the same state, for all zones that follow each other; `own` a stream of the
   /// zone. The first change is the first after the time 0.
-  FollowingZone(const SpotZone& zone, RandomStream region, RandomStream own);
+  FollowingZone(const SpotZone& zone, const RandomStream& region, const RandomStream& own);
 
   /// The state from 0 to the first change.
   bool up_first() const { return up_first_; }
