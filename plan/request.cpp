@@ -244,7 +244,7 @@ std::vector<RequestPolicy> read_policies(const JsonNode& node) {
   std::vector<RequestPolicy> all;
   for (const JsonNode& entry : node.as_array()) {
     RequestPolicy one;
-    one.content = entry.is_string() ? Json{{"name", entry.as_choice(names)}} : entry.value();
+    one.content = entry.is_string() ? Json::object({{"name", entry.value()}}) : entry.value();
     if (!one.content.is_object() || !one.content.contains("name"))
       entry.expected("a policy's name, or an object with its \"name\"");
     one.policy = policies::find_policy((entry.is_string() ? entry : entry.child("name")).as_choice(names));
