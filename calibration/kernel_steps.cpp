@@ -96,7 +96,6 @@ auto shape_of(const Kernel& k) {
                     std::tuple(k.rows, k.cols, k.op, k.reads_per_element, k.writes_per_element, k.shared_per_element));
 }
 
-/// True if two rates differ by less than a factor of 1.5: one GPU by other figures, and not another one of its name.
 /// True for grouped convolutions in 16 bits that take kSlowGroups times as long as the model of kernel times says. From
 /// Ampere on those whose groups have even numbers of channels do not: cp.async, by which its kernels load, copies at
 /// least four bytes (PTX ISA), which is two channels.
@@ -108,6 +107,7 @@ bool has_slow_groups(const Kernel& kernel, const GpuSheet& gpu) {
   return gpu.capability < kAmpere || !in_pairs;
 }
 
+/// True if two rates differ by less than a factor of 1.5: one GPU by other figures, and not another one of its name.
 bool about(double a, double b) { return a < 1.5 * b && b < 1.5 * a; }
 
 GpuSheet stated_sheet(const platforms::Gpu& gpu) {

@@ -52,7 +52,8 @@ Json unchanged_scenario(const std::string& file) {
     } catch (const ConfigError& error) {
       if (!file.ends_with(".csv") && !file.ends_with(".tsv") && !file.ends_with(".swf")) throw;
       throw ConfigError(std::string(error.what()) +
-                        "; of a trace of jobs 'ganymede import jobs' makes what a cluster names (example cluster)");
+                        "; if it lists jobs, 'ganymede import jobs' writes them as a cluster reads them ('ganymede "
+                        "example cluster')");
     }
   }();
   const JsonPointer chosen("/chosen/scenario");

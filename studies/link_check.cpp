@@ -36,7 +36,7 @@ constexpr double kBroken = 5;         // times slower than expected: an assumpti
 constexpr double kPriorNormal = 0.5;  // an assumption: half of those who ask have nothing wrong
 constexpr double kMost = 0.5;         // of the probability
 constexpr double kSlower = 1.1;       // what slows large sizes down by less is no cause
-// Between nodes none of the 14 faults in the first 44 situations of tests/studies/situations.json was inside a node.
+// An assumption: none of 14 faults between nodes (tests/studies/situations.json, without "held") was inside a node.
 constexpr double kWithinNode = 0.3;
 constexpr double kFall = 2;    // 39 public logs and curves fall by 1.30 at most (bench/nccl_logs.py --falls)
 constexpr double kSign = 20;   // an assumption: what the log's own words weigh

@@ -23,10 +23,12 @@ constexpr double kFilterGradients = 4, kFilterGradientsAgain = 5;
 /// most wide 3 x 3 convolutions in fp32 (WINOGRAD_NONFUSED), and holds tiles of input, output and filters.
 constexpr double kTile = 36.0 / 16, kTileFilter = 36.0 / 9;
 /// TensorFlow tries every algorithm of cuDNN on the first convolution of a shape, with a workspace of up to 4 GiB from
-/// its own allocator (GetDnnWorkspaceLimit in tensorflow/core/kernels/conv_ops.cc). Of 3 x 3 filters FFT_TILING takes
-/// the most: for each filter, and each tile of each channel of input and output, a spectrum of 32 x 17 complex numbers
-/// (cuDNN's kernel fft2d_r2c_32x32), of whose 32 x 32 pixels the filters leave 30 x 30. The FFT of whole images is not
-/// counted: with StyleGAN2's channels it takes as much up to 16 pixels, and more than 4 GiB beyond them.
+/// its own allocator (GetDnnWorkspaceLimit in tensorflow/core/kernels/conv_ops.cc). For 3 x 3 filters FFT_TILING is
+/// assumed to take the most: for each filter, and each tile of each channel of input and output, a spectrum of 32 x 17
+/// complex numbers (cuDNN's kernel fft2d_r2c_32x32), of whose 32 x 32 pixels the filters leave 30 x 30. The FFT of
+/// whole images is not counted: with StyleGAN2's channels it takes as much up to 16 pixels, and more than 4 GiB beyond
+/// them. A matrix of all the windows of a pass (explicit GEMM) would be larger for few channels; nothing public says
+/// its size.
 constexpr double kMostTried = 4.0 * (1 << 30), kSpectrum = 2 * 32 * 17 * kBytesPerNumber, kSpectrumSide = 30;
 
 /// Bytes of a layer for each image, and for all images together.

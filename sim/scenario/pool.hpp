@@ -78,12 +78,7 @@ struct ScenarioPool {
   double kept_factor = 1;  ///< With a modelled capacity, nodes are kept for so many times as long.
 
   /// The instance type that `pool` names.
-  const platforms::Instance& instance() const {
-    if (place >= platform->instances.size() || platform->instances[place].name != pool.instance)
-      place = static_cast<std::size_t>(&platform->instance(pool.instance) - platform->instances.data());
-    return platform->instances[place];
-  }
-  mutable std::size_t place = 0;  ///< Where instance() found it last, because every event of a run asks for it.
+  const platforms::Instance& instance() const { return platform->instance(pool.instance); }
   const platforms::Gpu& gpu() const { return platform->gpu_of(instance()); }
 };
 

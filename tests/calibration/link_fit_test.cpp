@@ -76,7 +76,6 @@ TEST(LinkFit, FitsTheLatencyAloneIfTheBandwidthIsKnown) {
   EXPECT_NEAR(fit.samples.back().predicted / fit.samples.back().measured.time, 0.5, 1e-3);
 }
 
-// The latency grows by steps, which the model knows and a straight line does not.
 TEST(LinkFit, KeepsALatencyThatIsKnown) {
   const auto samples = samples_of(ring_of_four, Seconds{5e-6}, BytesPerSecond{10e9});
   const LinkFit fit = fit_links(samples, ring_of_four, {BytesPerSecond{20e9}, false, Seconds{8e-6}});
@@ -87,6 +86,7 @@ TEST(LinkFit, KeepsALatencyThatIsKnown) {
   EXPECT_TRUE(fit.meets_ends) << "the smallest size is not fitted";
 }
 
+// The latency grows by steps, which the model knows and a straight line does not.
 TEST(LinkFit, TellsTheErrorOfEachRangeOverWhatWasNotFitted) {
   const PredictCollective model = [](Seconds latency, BytesPerSecond bandwidth, std::int64_t bytes) {
     return ring_of_four(latency, bandwidth, bytes) * (bytes >= 64 * 1024 && bytes < 1 << 20 ? 2 : 1);

@@ -43,9 +43,25 @@ class Shards : public testing::Test {
     return run_program("merge " + (scratch_ / "out").string() + " " + more);
   }
   std::filesystem::path rows(const std::string& name) const { return scratch_ / "out" / (name + ".rows"); }
+  /// Does all of the study in one shard. The text of the last row, behind its checksum and a tab.
+  std::string last_row(const Json& content) {
+    (void)whole(content);
+    EXPECT_EQ(shard("0/1").code, 0);
+    const std::string good = content_of(rows("shard-0-of-1"));
+    const std::size_t last = good.rfind('\n', good.size() - 2) + 1;
+    before_last_ = good.substr(0, last);
+    return good.substr(last + 17, good.size() - last - 18);
+  }
+  /// Merges with this text in place of the last row's, as whoever writes a row can make its checksum, too.
+  Outcome merge_with(const std::string& row, const std::string& more = "") const {
+    std::ofstream(rows("shard-0-of-1"), std::ios::binary)
+        << before_last_ << fmt::format("{:016x}\t{}\n", fnv1a(row), row);
+    return merge(more);
+  }
 
   Scratch scratch_;
   std::string study_;
+  std::string before_last_;
   int whole_code_ = 0;
 };
 
@@ -167,21 +183,14 @@ TEST_F(Shards, HostileFilesOfAFolderAreRefused) {
   EXPECT_THAT(refused.err, HasSubstr("found 11000000 runs (11 parts of 1000000 seeds), expected at most 10000000"));
 }
 
-// Whoever writes a row can make its checksum, too.
 TEST_F(Shards, RowsThatFitTheirChecksumsAndAreNoResultsAreRefusedWithTheirPlace) {
-  (void)whole(study(2));
-  ASSERT_EQ(shard("0/1").code, 0);
-  const std::string good = content_of(rows("shard-0-of-1"));
-  const std::size_t last = good.rfind('\n', good.size() - 2) + 1;
-  const std::string text = good.substr(last + 17, good.size() - last - 18);  // behind its checksum and a tab
+  const std::string text = last_row(study(2));
   const std::size_t kind = text.find("\tr\t") + 1, result = text.find("{\"schema\"");
   std::string failed = text.substr(0, kind + 2);
   failed[kind] = 'f';
   for (const std::string& bad : {text.substr(0, result) + "{\"run\": 0", text.substr(0, result) + "{}",
                                  text.substr(0, kind + 2), failed + "{}", failed + "{", failed + "{\"run\":7}"}) {
-    std::ofstream(rows("shard-0-of-1"), std::ios::binary)
-        << good.substr(0, last) << fmt::format("{:016x}\t{}\n", fnv1a(bad), bad);
-    const Outcome refused = merge("--partial");
+    const Outcome refused = merge_with(bad, "--partial");
     EXPECT_EQ(refused.code, 2) << bad << refused.err;
     EXPECT_THAT(refused.err, HasSubstr("shard-0-of-1.rows: the row of "));
     EXPECT_EQ(refused.out, "");
@@ -200,30 +209,21 @@ TEST_F(Shards, ARowWithTheResultOfAnotherRunIsRefused) {
 
 // The summary is made of the facts, which stand before the result in each row.
 TEST_F(Shards, ARowWithFactsThatAreNotThoseOfItsResultIsRefused) {
-  (void)whole(study(1));
-  ASSERT_EQ(shard("0/1").code, 0);
-  const std::string good = content_of(rows("shard-0-of-1"));
-  const std::size_t last = good.rfind('\n', good.size() - 2) + 1;
-  const std::string text = good.substr(last + 17, good.size() - last - 18);  // behind its checksum and a tab
+  const std::string text = last_row(study(1));
   const std::size_t policy = text.find("\t", text.find("\tr\t") + 3) + 1, seed = text.find('\t', policy) + 1;
   const std::size_t time = text.find('\t', seed) + 1, end = text.find('\t', time), result = text.find("{\"schema\"");
-  const auto merged_with = [&](const std::string& row) {
-    std::ofstream(rows("shard-0-of-1"), std::ios::binary)
-        << good.substr(0, last) << fmt::format("{:016x}\t{}\n", fnv1a(row), row);
-    return merge();
-  };
   for (const auto& [bad, expected] :
        {std::pair(text.substr(0, policy) + "another" + text.substr(seed - 1), "facts that are not those of its result"),
         {text.substr(0, time) + "1" + text.substr(end), "facts that are not those of its result"},
         {text.substr(0, time) + "nan" + text.substr(end), "found \"nan\", expected a number"},
         {text.substr(0, time) + "inf" + text.substr(end), "found \"inf\", expected a number"}}) {
-    const Outcome refused = merged_with(bad);
+    const Outcome refused = merge_with(bad);
     EXPECT_EQ(refused.code, 2) << bad;
     EXPECT_THAT(refused.err, AllOf(HasSubstr("the row of aws"), HasSubstr(expected)));
     EXPECT_EQ(refused.out, "");
   }
   // The run's own result, written with a blank.
-  EXPECT_EQ(merged_with(text.substr(0, result) + "{ " + text.substr(result + 1)).code, 0);
+  EXPECT_EQ(merge_with(text.substr(0, result) + "{ " + text.substr(result + 1)).code, 0);
 }
 
 TEST_F(Shards, DamagedRowsAreSaidAndDoneAgain) {
